@@ -1,0 +1,50 @@
+# Every verb of the project. `make run` and `make test` set up what they need in .venv first.
+.DEFAULT_GOAL := help
+.PHONY: help run test bench soak check format clean
+
+PYTHON := $(shell sh tools/find_python.sh)
+BIN := .venv/bin
+
+help: ## list the verbs
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+run: .venv/.run ## set up, then run the default scenario
+	@$(BIN)/python run_cluster.py
+
+test: .venv/.dev .venv/.others check ## set up, then lint, type-check and run all tests
+	$(BIN)/python -m pytest
+
+check: .venv/.dev ## lint and type-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.dev ## run the benchmarks
+	$(BIN)/python -m benchmarks
+
+soak: .venv/.dev ## run every scenario for many seeds
+	$(BIN)/python -m tests.soak
+
+format: .venv/.dev ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove environments, caches and runs
+	rm -rf .venv .venv-3.* runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { python3 run_cluster.py --version; exit 6; }
+	$(PYTHON) -m venv .venv
+
+.venv/.run: requirements/run.txt .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@touch $@
+
+.venv/.dev: requirements/dev.txt .venv/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# Environments of the other Python versions on this machine, for the test that all give one digest.
+.venv/.others: requirements/run.txt tools/other_pythons.sh
+	@sh tools/other_pythons.sh
+	@mkdir -p .venv && touch $@
