@@ -1,0 +1,1 @@
+"""Benchmarks: each figure beside its floor or peer, from one run."""

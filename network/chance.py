@@ -1,0 +1,66 @@
+"""Keyed chance: each draw is a function of (seed, purpose, subject, ordinal) and of nothing else.
+
+Taking one fault out of a plan leaves every other draw as it was, which is what shrinking a plan depends on. A streamed
+generator was rejected for that reason: one draw more or less moves all that follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Final
+
+_DRAWS_PER_BLOCK: Final = 8
+_BLOCK: Final = struct.Struct("<8Q")
+_NO_BLOCK: Final = -1
+
+
+class Chance:
+    """The run's one source of chance, fixed by its seed."""
+
+    __slots__ = ("seed",)
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def draw(self, purpose: str, subject: str, ordinal: int) -> int:
+        """Return the uniform 64-bit integer that belongs to these names and this ordinal (0 or more)."""
+        return self.stream(purpose, subject).at(ordinal)
+
+    def stream(self, purpose: str, subject: str) -> Draws:
+        """Return the draws of one purpose and subject; their common prefix is hashed once."""
+        prefix = hashlib.blake2b(digest_size=_BLOCK.size)
+        for part in (str(self.seed), purpose, subject):
+            encoded = part.encode()
+            # The length goes in front, so that no two different triples share a prefix.
+            prefix.update(len(encoded).to_bytes(4, "big") + encoded)
+        return Draws(prefix)
+
+
+class Draws:
+    """The draws of one (seed, purpose, subject), addressed by ordinal.
+
+    One hash yields eight draws, and the last block is kept: in sequence a draw costs about 0.2 us instead of 1 us.
+    """
+
+    __slots__ = ("_block", "_prefix", "_words")
+
+    def __init__(self, prefix: hashlib.blake2b) -> None:
+        self._prefix = prefix
+        self._block = _NO_BLOCK
+        self._words: tuple[int, ...] = ()
+
+    def at(self, ordinal: int) -> int:
+        """Return draw number `ordinal` (0 or more) as a uniform 64-bit integer."""
+        block = ordinal >> 3
+        if block != self._block:
+            hasher = self._prefix.copy()
+            hasher.update(block.to_bytes(8, "big"))
+            self._words = _BLOCK.unpack(hasher.digest())
+            self._block = block
+        return self._words[ordinal % _DRAWS_PER_BLOCK]
+
+
+def below(draw: int, bound: int) -> int:
+    """Map a 64-bit draw to 0..bound-1; the bias is at most bound / 2^64."""
+    return (draw * bound) >> 64

@@ -1,0 +1,232 @@
+"""What a validator holds of the outside: its mailbox, and a revocable handle to kernel and bus.
+
+A port belongs to one incarnation of a validator. A crash revokes the port first and cancels the task afterwards, so
+that nothing the task's clean-up does can be observed; a restart makes another port.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+import trio
+
+from network.bus import Bus
+from network.kernel import Kernel
+from network.trace import EventChain, Value
+from network.types import EventKind, Micros, NodeId
+
+T = TypeVar("T")
+
+TimerKey: TypeAlias = str | tuple[str | int | bytes, ...]
+"""Names a timer of one port; it is traced when it fires."""
+
+_INCARNATION_SHIFT: Final = 40
+"""An incarnation's ordinals start above all those of the one before it, so that keys in the queue stay unique."""
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """A message arrived."""
+
+    source: NodeId
+    payload: bytes
+
+
+class TimerFired(msgspec.Struct, frozen=True):
+    """A timer that was set is due."""
+
+    key: TimerKey
+
+
+class WorkDone(msgspec.Struct, frozen=True):
+    """Work that was started has taken its virtual time."""
+
+    token: object
+
+
+class Submission(msgspec.Struct, frozen=True, gc=False):
+    """A client handed in a payload (an encoded transaction)."""
+
+    payload: bytes
+
+
+Inbound: TypeAlias = Delivery | TimerFired | WorkDone | Submission
+
+
+class MailboxError(Exception):
+    """A second task waits on a mailbox, which belongs to one."""
+
+
+class Mailbox(Generic[T]):
+    """A queue with at most one task waiting at its end.
+
+    Args:
+        refill: is called when the task finds the queue empty, before it waits; it may put something in.
+    """
+
+    __slots__ = ("_items", "_refill", "_waiting")
+
+    def __init__(self, refill: Callable[[], object] | None = None) -> None:
+        self._items: deque[T] = deque()
+        self._refill = refill
+        self._waiting: trio.lowlevel.Task | None = None
+
+    def put(self, item: T) -> None:
+        """Append an item and wake the waiting task, if there is one."""
+        self._items.append(item)
+        if self._waiting is not None:
+            trio.lowlevel.reschedule(self._waiting)
+            self._waiting = None
+
+    async def receive(self) -> T:
+        """Return the oldest item; wait for one if there is none.
+
+        Raises:
+            MailboxError: another task waits here already.
+        """
+        if not self._items and self._refill is not None:
+            self._refill()
+        # Not "if": who was woken may find that the mailbox was closed meanwhile, and then waits for its cancellation.
+        while not self._items:
+            task = trio.lowlevel.current_task()
+            if self._waiting is not None:
+                raise MailboxError(f"{task.name} would wait where {self._waiting.name} waits")
+            self._waiting = task
+            await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
+        return self._items.popleft()
+
+    def close(self) -> None:
+        """Throw away what has not been received, and ask nobody for more."""
+        self._items.clear()
+        self._refill = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def _stop_waiting(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self._waiting = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+
+class Port:
+    """One incarnation's handle to kernel and bus.
+
+    After `revoke` every call does nothing and nothing reaches the mailbox. Making a port attaches it to the bus; the
+    port of an earlier incarnation must have been revoked.
+    """
+
+    __slots__ = ("_bus", "_busy_until_us", "_chain", "_is_live", "_kernel", "_mailbox", "_ordinal", "_timers", "node")
+
+    def __init__(self, kernel: Kernel, bus: Bus, chain: EventChain, node: NodeId, incarnation: int) -> None:
+        self.node = node
+        self._kernel = kernel
+        self._bus = bus
+        self._chain = chain
+        self._mailbox: Mailbox[Inbound] = Mailbox(partial(kernel.pull, node))
+        self._ordinal = incarnation << _INCARNATION_SHIFT
+        self._timers: dict[TimerKey, int] = {}
+        self._busy_until_us: dict[str, Micros] = {}
+        self._is_live = True
+        bus.attach(node, self._deliver)
+        kernel.adopt(self)
+
+    @property
+    def now_us(self) -> Micros:
+        """The virtual time."""
+        return self._kernel.now_us
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the port has not been revoked."""
+        return self._is_live
+
+    def send(self, destination: NodeId, payload: bytes, label: str = "") -> None:
+        """Send a message to one validator; `label` names its kind in the trace."""
+        if self._is_live:
+            self._bus.send(self.node, destination, payload, label)
+
+    def broadcast(self, payload: bytes, label: str = "") -> None:
+        """Send one payload to all others, by ascending id."""
+        if self._is_live:
+            self._bus.broadcast(self.node, payload, label)
+
+    def set_timer(self, key: TimerKey, at_us: Micros) -> None:
+        """Arm a timer; `TimerFired(key)` follows at `at_us`, or in this instant if that is past.
+
+        A timer of the same key that has not fired is replaced.
+        """
+        if self._is_live:
+            ordinal = self._next_ordinal()
+            self._timers[key] = ordinal
+            due_us = max(at_us, self._kernel.now_us)
+            self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._fire_timer, key, ordinal)
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        """Disarm a timer; does nothing when it is not armed."""
+        self._timers.pop(key, None)
+
+    def work(self, cost_us: Micros, token: object) -> None:
+        """Occupy the processor for `cost_us`; `WorkDone(token)` follows when it is done."""
+        self.work_on("cpu", cost_us, token)
+
+    def work_on(self, lane: str, cost_us: Micros, token: object) -> None:
+        """Occupy a lane ("cpu", "disk", ...) for `cost_us`, after the work that it was given before.
+
+        Raises:
+            ValueError: the cost is negative.
+        """
+        if cost_us < 0:
+            raise ValueError(f"work on {lane} cannot take {cost_us} us")
+        if self._is_live:
+            now_us = self._kernel.now_us
+            done_us = max(now_us, self._busy_until_us.get(lane, now_us)) + cost_us
+            self._busy_until_us[lane] = done_us
+            ordinal = self._next_ordinal()
+            finish = self._finish_work
+            self._kernel.post(done_us, self.node, EventKind.WORK, self.node, ordinal, finish, lane, ordinal, token)
+
+    def submit(self, payload: bytes) -> bool:
+        """Hand in a client's payload, from an event of the kernel; returns False when nobody is home."""
+        if self._is_live:
+            self._mailbox.put(Submission(payload))
+        return self._is_live
+
+    def trace(self, kind: str, *values: Value) -> None:
+        """Append an event to this validator's chain."""
+        if self._is_live:
+            self._chain.add(self._kernel.now_us, kind, *values)
+
+    def receive(self) -> Coroutine[Any, Any, Inbound]:
+        """Wait for the next delivery, timer, completed work or submission; to be awaited by one task."""
+        return self._mailbox.receive()
+
+    def revoke(self) -> None:
+        """Cut this incarnation off: from now on it sees nothing and nothing it does is seen."""
+        if self._is_live:
+            self._is_live = False
+            self._bus.attach(self.node, None)
+            self._kernel.release(self)
+            self._timers.clear()
+            self._mailbox.close()
+
+    def _next_ordinal(self) -> int:
+        self._ordinal += 1
+        return self._ordinal
+
+    def _deliver(self, source: NodeId, payload: bytes) -> None:
+        self._mailbox.put(Delivery(source, payload))
+
+    def _fire_timer(self, key: TimerKey, ordinal: int) -> None:
+        # Revoking and cancelling forget the key and re-arming changes its ordinal: an event of the past finds no match.
+        if self._timers.get(key) == ordinal:
+            del self._timers[key]
+            self._chain.add(self._kernel.now_us, "timer", key)
+            self._mailbox.put(TimerFired(key))
+
+    def _finish_work(self, lane: str, ordinal: int, token: object) -> None:
+        if self._is_live:
+            self._chain.add(self._kernel.now_us, "work", lane, ordinal)
+            self._mailbox.put(WorkDone(token))

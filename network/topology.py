@@ -1,0 +1,90 @@
+"""Who is linked to whom, as a networkx graph; for start-up and reports only.
+
+The graph is directed: a link has its own latency and losses in each direction. The bus copies it into plain dicts, so
+that networkx (slow, and unordered where it suits it) is on no hot path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import networkx as nx
+
+from network.latency import Latency
+from network.types import Micros, NodeId
+
+Link: TypeAlias = tuple[NodeId, NodeId]
+
+MILLION: Final = 1_000_000
+
+
+class TopologyError(ValueError):
+    """The description fits no set of nodes and links."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """What one direction of a link does to messages.
+
+    Attributes:
+        latency: how long a message takes.
+        loss_ppm: how many of a million messages are lost.
+        reorder_ppm: how many of a million are held back, so that later ones overtake them.
+        reorder_extra_us: for how long those are held back, beyond their latency.
+    """
+
+    latency: Latency
+    loss_ppm: int = 0
+    reorder_ppm: int = 0
+    reorder_extra_us: Micros = 0
+
+    def __post_init__(self) -> None:
+        check_rates(self.loss_ppm, self.reorder_ppm, self.reorder_extra_us)
+
+
+def check_rates(loss_ppm: int, reorder_ppm: int, reorder_extra_us: Micros) -> None:
+    """Refuse rates outside 0..1,000,000 and negative delays.
+
+    Raises:
+        TopologyError: a value is out of range.
+    """
+    if not (0 <= loss_ppm <= MILLION and 0 <= reorder_ppm <= MILLION and reorder_extra_us >= 0):
+        raise TopologyError(
+            f"rates must lie in 0..{MILLION} and delays must not be negative; "
+            f"got loss_ppm={loss_ppm}, reorder_ppm={reorder_ppm}, reorder_extra_us={reorder_extra_us}"
+        )
+
+
+def build_topology(
+    nodes: int, default: Latency | LinkSpec, overrides: Mapping[Link, LinkSpec] | None = None
+) -> nx.DiGraph[NodeId]:
+    """Link each of `nodes` nodes (ids from 0) to every other; the edge attribute "link" is a `LinkSpec`.
+
+    Args:
+        nodes: how many, at least 1.
+        default: the latency of a lossless link, or a whole link.
+        overrides: replaces the link of one direction, by (source, destination).
+
+    Raises:
+        TopologyError: there are no nodes, or an override names a link that does not exist.
+    """
+    if nodes < 1:
+        raise TopologyError(f"a topology needs at least 1 node; got {nodes}")
+    spec = LinkSpec(default) if isinstance(default, Latency) else default
+    graph: nx.DiGraph[NodeId] = nx.DiGraph()
+    graph.add_nodes_from(range(nodes))
+    graph.add_edges_from((s, d, {"link": spec}) for s in range(nodes) for d in range(nodes) if s != d)
+    for (source, destination), link in sorted((overrides or {}).items(), key=lambda item: item[0]):
+        if not graph.has_edge(source, destination):
+            raise TopologyError(f"no link {source}->{destination} among {nodes} nodes")
+        graph.edges[source, destination]["link"] = link
+    return graph
+
+
+def components(graph: nx.DiGraph[NodeId], cut_links: Iterable[Link]) -> list[list[NodeId]]:
+    """Return the groups of nodes that can still talk both ways, directly or through others; each group ascending."""
+    rest = graph.copy()
+    rest.remove_edges_from(list(cut_links))
+    return sorted(sorted(group) for group in nx.strongly_connected_components(rest))

@@ -1,0 +1,33 @@
+"""The words that every part of a run shares: who, when, and what kind of event.
+
+The order of the members of `EventKind` is a rule, not a taste: the kernel hands out the events of one instant by
+(destination, kind, source, ordinal), so changing a value changes every run's digest.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+NodeId: TypeAlias = int
+"""A validator's index, 0..n-1, or `SUPERVISOR`."""
+
+Micros: TypeAlias = int
+"""A virtual time or duration in whole microseconds."""
+
+Digest: TypeAlias = bytes
+"""A SHA-256 digest, 32 bytes."""
+
+SUPERVISOR: Final[NodeId] = -1
+"""The run itself: faults, workload and checks. It sorts before every validator."""
+
+
+class EventKind(IntEnum):
+    """What an event is; the value is its place among the events of one destination in one instant."""
+
+    FAULT = 0
+    WORKLOAD = 1
+    SUBMISSION = 2
+    TIMER = 3
+    WORK = 4
+    DELIVERY = 5
