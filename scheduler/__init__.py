@@ -1,0 +1,113 @@
+"""The scheduler: the rules of timers made executable.
+
+This package imports nothing of the project. It does no input or output, draws no chance, reads no clock and uses no
+floats; it reads and writes state only through the protocols of `scheduler.tables`.
+"""
+
+from scheduler.errors import (
+    AlreadyCollected,
+    DuplicateTimer,
+    GasLimitTooHigh,
+    HandlerTooLong,
+    HeightNotInFuture,
+    InvalidInput,
+    PayloadTooLarge,
+    Rejected,
+    TooManyTimers,
+    TtlTooLong,
+    Unauthorized,
+    UnknownTimer,
+)
+from scheduler.events import (
+    DeferralReason,
+    DeferredSummary,
+    TimerCancelled,
+    TimerCancelledInsufficientFunds,
+    TimerDeferred,
+    TimerEvent,
+    TimerExpired,
+    TimerExtended,
+    TimerFired,
+    TimerScheduled,
+)
+from scheduler.fees import MIN_BASEFEE, next_basefee
+from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
+from scheduler.lifecycle import Desk, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
+from scheduler.policies import Fifo
+from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
+from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.types import (
+    DEFAULT_HANDLER,
+    MAX_HANDLER_BYTES,
+    MAX_PAYLOAD_BYTES,
+    MAX_U63,
+    ZERO_ORIGIN,
+    Basefees,
+    BlockPhase,
+    Moment,
+    PhaseResult,
+    RunOutcome,
+    Timebase,
+    Timer,
+    TimerConfig,
+)
+
+__all__ = [
+    "DEFAULT_HANDLER",
+    "MAX_HANDLER_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "MAX_U63",
+    "MIN_BASEFEE",
+    "ZERO_ORIGIN",
+    "AlreadyCollected",
+    "Basefees",
+    "BlockPhase",
+    "DeferralReason",
+    "DeferredSummary",
+    "Desk",
+    "DuplicateTimer",
+    "Fifo",
+    "GasLimitTooHigh",
+    "HandlerTooLong",
+    "HeightNotInFuture",
+    "InvalidInput",
+    "Ledger",
+    "Moment",
+    "PayloadTooLarge",
+    "PhaseResult",
+    "Rejected",
+    "RunOutcome",
+    "Runner",
+    "ScheduleRequest",
+    "Timebase",
+    "Timer",
+    "TimerCancelled",
+    "TimerCancelledInsufficientFunds",
+    "TimerConfig",
+    "TimerDeferred",
+    "TimerEvent",
+    "TimerExpired",
+    "TimerExtended",
+    "TimerFired",
+    "TimerScheduled",
+    "TimerTables",
+    "TooManyTimers",
+    "TtlTooLong",
+    "Unauthorized",
+    "UnknownTimer",
+    "WaitingSet",
+    "call_of",
+    "cancel",
+    "classify",
+    "destroy",
+    "extend",
+    "height_key_of",
+    "is_expired",
+    "keccak256",
+    "max_cost",
+    "next_basefee",
+    "schedule",
+    "settle",
+    "store_key_of",
+    "timer_id_of",
+]

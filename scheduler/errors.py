@@ -1,0 +1,102 @@
+"""Why a call about a timer was refused, by the names of the specification.
+
+Each error carries the values that decided, and reverts the call that asked. No error here is a bug of the validator:
+a hostile program may raise every one of them.
+"""
+
+from typing import final
+
+
+class Rejected(Exception):  # noqa: N818 - the specification names its errors without a suffix, and they derive from this
+    """A schedule, extend or cancel call that the rules refuse."""
+
+    @property
+    def name(self) -> str:
+        """The error's name in receipts: the name in the specification."""
+        return type(self).__name__
+
+
+@final
+class HeightNotInFuture(Rejected):
+    """The due height is not strictly above the current one."""
+
+    def __init__(self, due: int, now: int) -> None:
+        super().__init__(f"due height {due} must be above the current {now}")
+
+
+@final
+class PayloadTooLarge(Rejected):
+    """The payload exceeds its limit in bytes."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"payload of {size} bytes exceeds {limit}")
+
+
+@final
+class HandlerTooLong(Rejected):
+    """The handler's name exceeds its limit in UTF-8 bytes."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"handler name of {size} bytes exceeds {limit}")
+
+
+@final
+class TooManyTimers(Rejected):
+    """The actor already has as many live timers as one actor may have."""
+
+    def __init__(self, live: int, limit: int) -> None:
+        super().__init__(f"{live} timers are live, the cap is {limit}")
+
+
+@final
+class DuplicateTimer(Rejected):
+    """A live timer already has this identifier."""
+
+    def __init__(self, timer_id: bytes) -> None:
+        super().__init__(f"timer {timer_id.hex()} exists")
+
+
+@final
+class GasLimitTooHigh(Rejected):
+    """The gas limit exceeds what one fire, or the whole lane, may use."""
+
+    def __init__(self, gas_limit: int, limit: int) -> None:
+        super().__init__(f"gas limit {gas_limit} exceeds {limit} cycles")
+
+
+@final
+class TtlTooLong(Rejected):
+    """The expiry lies beyond the longest time to live."""
+
+    def __init__(self, expires_at: int, latest: int) -> None:
+        super().__init__(f"expiry {expires_at} is after the latest allowed, {latest}")
+
+
+@final
+class InvalidInput(Rejected):
+    """An argument has no meaning here; `reason` says why in a word or two."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+@final
+class Unauthorized(Rejected):
+    """Only the actor that owns a timer may change or cancel it."""
+
+    def __init__(self, timer_id: bytes, caller: bytes) -> None:
+        super().__init__(f"{caller.hex()} does not own timer {timer_id.hex()}")
+
+
+class UnknownTimer(Rejected):
+    """No live timer has this identifier."""
+
+    def __init__(self, timer_id: bytes) -> None:
+        super().__init__(f"no live timer {timer_id.hex()}")
+
+
+@final
+class AlreadyCollected(UnknownTimer):
+    """The timer phase has this timer on its list: too late to change or cancel it in this block (Q-28)."""

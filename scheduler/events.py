@@ -1,0 +1,109 @@
+"""What happened to timers, one record per happening, in the order of the block.
+
+Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds and TimerCancelled.
+Records are msgpack arrays that begin with their tag; tags 0 to 31 belong to this module (docs/chain.md, events).
+"""
+
+import enum
+from typing import final
+
+import msgspec
+
+
+class DeferralReason(enum.StrEnum):
+    """Why a live timer did not fire in a block."""
+
+    LANE_FULL = "lane_full"
+    """Its gas limit, or that of a timer before it, did not fit what was left of the lane."""
+    OVER_CAP = "over_cap"
+    """Its gas limit exceeds the whole lane, which was lowered after it was scheduled (Q-30)."""
+
+
+@final
+class TimerScheduled(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """A timer was admitted and now waits at (due, sequence)."""
+
+    timer_id: bytes
+    actor: bytes
+    due: int
+    sequence: int
+    fee_payer: bytes
+    gas_limit: int
+    expires_at: int
+
+
+@final
+class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """A handler ran; `ok` is false when it reverted. Cycles and cells are those paid for; `burned`, `tip`: units."""
+
+    timer_id: bytes
+    actor: bytes
+    due: int
+    ok: bool
+    used_cycles: int
+    used_cells: int
+    burned: int
+    tip: int
+
+
+@final
+class TimerDeferred(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """A live timer's first attempt failed; it waits. Later failures appear in DeferredSummary only."""
+
+    timer_id: bytes
+    reason: DeferralReason
+
+
+@final
+class TimerExpired(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """The GC lane removed a timer past its time to live; heights are in the chain's timebase."""
+
+    timer_id: bytes
+    expires_at: int
+    current_height: int
+
+
+@final
+class TimerCancelledInsufficientFunds(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """The GC lane removed a timer whose payer could not cover its greatest possible cost."""
+
+    timer_id: bytes
+    fee_payer: bytes
+    required: int
+    available: int
+
+
+@final
+class TimerCancelled(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """The owner cancelled the timer."""
+
+    timer_id: bytes
+    actor: bytes
+
+
+@final
+class DeferredSummary(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """How many live timers each reason held back in this block, in the order of DeferralReason, without zeros."""
+
+    counts: tuple[tuple[DeferralReason, int], ...]
+
+
+@final
+class TimerExtended(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """The owner moved the timer's expiry to `expires_at`, which is already clamped."""
+
+    timer_id: bytes
+    expires_at: int
+
+
+TimerEvent = (
+    TimerScheduled
+    | TimerFired
+    | TimerDeferred
+    | TimerExpired
+    | TimerCancelledInsufficientFunds
+    | TimerCancelled
+    | DeferredSummary
+    | TimerExtended
+)
+"""Every event of this module."""

@@ -1,0 +1,230 @@
+"""How timers come in and how their owners change them: admission, extension, cancellation, and the call each makes.
+
+Every function checks first and writes after, so that a refusal leaves the tables as they were, the actor's counter
+included. Metering is the caller's: a refused call still pays its fixed price (Q-21).
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Final, final
+
+import msgspec
+
+from scheduler.errors import (
+    AlreadyCollected,
+    DuplicateTimer,
+    GasLimitTooHigh,
+    HandlerTooLong,
+    HeightNotInFuture,
+    InvalidInput,
+    PayloadTooLarge,
+    TooManyTimers,
+    TtlTooLong,
+    Unauthorized,
+    UnknownTimer,
+)
+from scheduler.events import TimerCancelled, TimerExtended, TimerScheduled
+from scheduler.identifiers import timer_id_of
+from scheduler.tables import TimerTables
+from scheduler.types import (
+    DEFAULT_HANDLER,
+    MAX_HANDLER_BYTES,
+    MAX_PAYLOAD_BYTES,
+    MAX_U63,
+    Moment,
+    Timer,
+    TimerConfig,
+)
+
+LAST_RESERVED_ADDRESS: Final = 0x0F
+"""Addresses 0x01 up to this one belong to the system and pay for nothing."""
+
+MAX_CONVENTION_BRACKETS: Final = 64
+"""A payload with more opening brackets than this is not read as JSON: parsers differ in how deep they can go."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduleRequest:
+    """What an actor asks for. None means the protocol's default; heights are in the timebase, the limit in cycles."""
+
+    actor: bytes
+    sender: bytes
+    nonce: int
+    due: int
+    payload: bytes
+    handler: str = DEFAULT_HANDLER
+    fee_payer: bytes | None = None
+    gas_limit: int | None = None
+    expires_at: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where calls about timers are handed in: the tables, the block's moment and configuration.
+
+    `collected` is true while the timer phase runs: every timer due by then is on its list already.
+    """
+
+    tables: TimerTables
+    moment: Moment
+    config: TimerConfig
+    collected: bool = False
+
+
+class _Convention(msgspec.Struct, frozen=True):
+    handler: str = msgspec.field(name="_handler")
+    payload: str = msgspec.field(name="_payload")
+
+
+def schedule(desk: Desk, request: ScheduleRequest) -> TimerScheduled:
+    """Admit a timer (C-5, C-11, C-14).
+
+    Raises:
+        Rejected: One of the named errors; nothing was written.
+    """
+    payer, gas_limit, expires_at = _check_request(desk, request)
+    live = desk.tables.live_timers(request.actor)
+    if live >= desk.config.max_timers_per_actor:
+        raise TooManyTimers(live, desk.config.max_timers_per_actor)
+    counter = desk.tables.scheduled_timers(request.actor)
+    timer_id = timer_id_of(request.actor, request.due, request.payload, request.nonce, counter)
+    if desk.tables.timer(timer_id) is not None:
+        raise DuplicateTimer(timer_id)
+    timer = Timer(
+        timer_id=timer_id,
+        actor=request.actor,
+        due=request.due,
+        sequence=desk.tables.next_sequence(request.due),
+        payload=request.payload,
+        handler=request.handler,
+        fee_payer=payer,
+        gas_limit=gas_limit,
+        gas_limit_is_default=request.gas_limit is None,
+        expires_at=expires_at,
+    )
+    desk.tables.insert(timer)
+    return TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
+
+
+def extend(desk: Desk, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
+    """Move a timer's expiry, clamped to the longest time to live from now.
+
+    Raises:
+        Rejected: UnknownTimer, AlreadyCollected, Unauthorized, or InvalidInput when the new expiry is not in the future
+            or the timer has expired: expired stays expired until it is removed.
+    """
+    timer = _owned(desk, caller, timer_id)
+    now = desk.moment.now
+    if new_expires_at <= now:
+        raise InvalidInput("expires_at", f"{new_expires_at} is not above the current {now}")
+    if is_expired(timer, now):
+        raise InvalidInput("timer", f"expired at {timer.expires_at}")
+    expires_at = min(new_expires_at, now + desk.config.max_ttl_blocks)
+    desk.tables.replace(msgspec.structs.replace(timer, expires_at=expires_at))
+    return TimerExtended(timer_id, expires_at)
+
+
+def cancel(desk: Desk, caller: bytes, timer_id: bytes) -> TimerCancelled:
+    """Remove a timer at its owner's wish.
+
+    Raises:
+        Rejected: UnknownTimer, AlreadyCollected (Q-28) or Unauthorized.
+    """
+    timer = _owned(desk, caller, timer_id)
+    desk.tables.remove(timer)
+    return TimerCancelled(timer_id, caller)
+
+
+def is_expired(timer: Timer, now: int) -> bool:
+    """Say whether a timer is past its time to live; at `expires_at` itself it is still live."""
+    return now > timer.expires_at
+
+
+def call_of(timer: Timer) -> tuple[str, bytes]:
+    """Return the handler and the payload that a timer's fire delivers (C-5, Q-29).
+
+    A timer with the default handler whose payload is a JSON object with the strings `_handler` and `_payload`, the
+    latter canonical base64, calls that handler with the decoded payload; every other payload is delivered as it is.
+    """
+    if timer.handler != DEFAULT_HANDLER:
+        return timer.handler, timer.payload
+    return resolve_convention(timer.payload) or (DEFAULT_HANDLER, timer.payload)
+
+
+def resolve_convention(payload: bytes) -> tuple[str, bytes] | None:
+    """Return the handler and inner payload that a payload names by the JSON convention, or None if it does not."""
+    if not payload.lstrip(b" \t\r\n").startswith(b"{"):
+        return None
+    if payload.count(b"{") + payload.count(b"[") > MAX_CONVENTION_BRACKETS:
+        return None
+    try:
+        named = msgspec.json.decode(payload, type=_Convention)
+        text = named.payload.encode("ascii")
+        inner = base64.b64decode(text, validate=True)
+    except (msgspec.MsgspecError, UnicodeError, binascii.Error):
+        return None
+    if base64.b64encode(inner) != text or len(_utf8(named.handler)) > MAX_HANDLER_BYTES:
+        return None
+    return named.handler, inner
+
+
+def _check_request(desk: Desk, request: ScheduleRequest) -> tuple[bytes, int, int]:
+    """Return (fee payer, gas limit, expiry) with the defaults filled in, or raise the error that applies."""
+    now, config = desk.moment.now, desk.config
+    if request.due <= now:
+        raise HeightNotInFuture(request.due, now)
+    if request.due > MAX_U63:
+        raise InvalidInput("height", f"{request.due} exceeds {MAX_U63}")
+    if len(request.payload) > MAX_PAYLOAD_BYTES:
+        raise PayloadTooLarge(len(request.payload), MAX_PAYLOAD_BYTES)
+    handler_bytes = len(_utf8(request.handler))
+    if handler_bytes > MAX_HANDLER_BYTES:
+        raise HandlerTooLong(handler_bytes, MAX_HANDLER_BYTES)
+    payer = _check_fee_payer(request)
+    gas_limit = config.gas_limit_ceiling if request.gas_limit is None else request.gas_limit
+    if gas_limit > config.gas_limit_ceiling:
+        raise GasLimitTooHigh(gas_limit, config.gas_limit_ceiling)
+    latest = now + config.max_ttl_blocks
+    expires_at = latest if request.expires_at is None else request.expires_at
+    if expires_at > latest:
+        raise TtlTooLong(expires_at, latest)
+    if gas_limit < 0 or expires_at < 0:
+        raise InvalidInput("gas_limit" if gas_limit < 0 else "expires_at", "negative")
+    return payer, gas_limit, expires_at
+
+
+def _utf8(text: str) -> bytes:
+    """Encode a handler's name.
+
+    Raises:
+        InvalidInput: The name holds a lone surrogate, which no record can carry.
+    """
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput("handler", "not encodable as UTF-8") from None
+
+
+def _check_fee_payer(request: ScheduleRequest) -> bytes:
+    payer = request.actor if request.fee_payer is None else request.fee_payer
+    if not any(payer):
+        raise InvalidInput("fee_payer", "zero")
+    if int.from_bytes(payer, "big") <= LAST_RESERVED_ADDRESS:
+        raise InvalidInput("fee_payer", "reserved")
+    if payer not in (request.actor, request.sender):
+        raise InvalidInput("fee_payer", "third party")
+    return payer
+
+
+def _owned(desk: Desk, caller: bytes, timer_id: bytes) -> Timer:
+    timer = desk.tables.timer(timer_id)
+    if timer is None:
+        raise UnknownTimer(timer_id)
+    if timer.actor != caller:
+        raise Unauthorized(timer_id, caller)
+    if desk.collected and timer.due <= desk.moment.now:
+        raise AlreadyCollected(timer_id)
+    return timer

@@ -1,0 +1,170 @@
+"""The values that the scheduler's rules speak of: timers, their configuration, the moment of a block.
+
+All are immutable, so that forks of the chain may share them. Timer and TimerConfig are also the records that consensus
+state holds, as msgpack arrays in the order of their fields (docs/state.md).
+"""
+
+import enum
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+import msgspec
+
+from scheduler.errors import InvalidInput
+
+MAX_PAYLOAD_BYTES: Final = 1_048_576
+"""The longest payload of a timer (C-1)."""
+
+MAX_HANDLER_BYTES: Final = 256
+"""The longest handler name, in UTF-8 bytes (C-1)."""
+
+DEFAULT_HANDLER: Final = "handle_timer"
+"""The handler of a timer that names none."""
+
+ZERO_ORIGIN: Final = bytes(32)
+"""The origin hash of a call that a timer makes."""
+
+MAX_U63: Final = 2**63 - 1
+"""The greatest height, amount or limit that a call may state, so that every record fits a 64-bit integer."""
+
+Timebase = Literal["height", "slot"]
+"""What due heights, time to live and expiry count: blocks, or the slots of the chain's clock."""
+
+
+@final
+class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """A call that an actor asked for: run `handler(payload)` once, at `due` or as soon after as the lane allows.
+
+    `due` and `expires_at` are in the chain's timebase, `gas_limit` in cycles; (due, sequence) is the timer's place in
+    the waiting order and never changes (Q-19). `gas_limit_is_default` tells a stated limit from a default.
+    """
+
+    timer_id: bytes
+    actor: bytes
+    due: int
+    sequence: int
+    payload: bytes
+    handler: str
+    fee_payer: bytes
+    gas_limit: int
+    gas_limit_is_default: bool
+    expires_at: int
+
+
+@final
+class TimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The limits and prices of timers, read once per block; a change applies from the next block."""
+
+    max_ttl_blocks: int = 2_592_000
+    max_cycles_per_fire: int = 550_000
+    max_cells_per_fire: int = 550_000
+    max_timers_per_actor: int = 1_024
+    gc_cycles_per_block: int = 5_000_000
+    gc_cost_per_timer: int = 200
+    lane_timer_cycles: int = 2_000_000
+    schedule_cycles: int = 200
+    extend_cycles: int = 200
+    cancel_cycles: int = 200
+    execution_lane_paused: bool = False
+    gc_lane_paused: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain can run on.
+
+        Raises:
+            InvalidInput: A number is negative or above 63 bits, or the lane or the GC cost is zero.
+        """
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not 0 <= value <= MAX_U63:
+                raise InvalidInput(name, f"{value} is not within 0..{MAX_U63}")
+        for name in ("lane_timer_cycles", "gc_cost_per_timer"):
+            if getattr(self, name) == 0:
+                raise InvalidInput(name, "must be above zero")
+
+    @property
+    def lane_budget(self) -> int:
+        """Cycles that fired handlers may use in one block; a paused lane has none."""
+        return 0 if self.execution_lane_paused else self.lane_timer_cycles
+
+    @property
+    def gc_budget(self) -> int:
+        """How many dead timers one block may remove; what is left over is lost (Q-20)."""
+        return 0 if self.gc_lane_paused else self.gc_cycles_per_block // self.gc_cost_per_timer
+
+    @property
+    def gas_limit_ceiling(self) -> int:
+        """The greatest gas limit admitted; above the lane a timer would block the queue for ever (Q-30)."""
+        return min(self.max_cycles_per_fire, self.lane_timer_cycles)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a block runs, in blocks and in slots; the timebase decides which of the two timers count."""
+
+    height: int
+    slot: int
+    parent_slot: int
+    timebase: Timebase
+
+    @property
+    def now(self) -> int:
+        """The present, in the timebase."""
+        return self.slot if self.timebase == "slot" else self.height
+
+    @property
+    def parent_now(self) -> int:
+        """What was the present for the parent block; timers due after it are attempted for the first time now."""
+        return self.parent_slot if self.timebase == "slot" else self.height - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Basefees:
+    """The block's prices per cycle and per cell, fixed by the block before it (Q-5)."""
+
+    cycle: int
+    cell: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What one run of a handler used and did; a revert has `ok` false, no cells and no events."""
+
+    ok: bool
+    cycles: int
+    cells: int
+    events: tuple[msgspec.Struct, ...]
+
+
+class BlockPhase(enum.Enum):
+    """The steps of a block that a policy puts in order."""
+
+    TRANSACTIONS = "transactions"
+    TIMERS = "timers"
+    END_OF_BLOCK = "end of block"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PhaseResult:
+    """What a timer phase did: counts of timers, cycles, cells, units burned, and the events in order.
+
+    `fired` includes `reverted`. `deferred` counts live timers held back in this block, first attempt or not, and equals
+    `waiting_live`; `waiting_dead` are the expired and insolvent ones that the GC budget did not reach.
+    """
+
+    fired: int
+    reverted: int
+    expired: int
+    insolvent: int
+    deferred: int
+    waiting_live: int
+    waiting_dead: int
+    lane_cycles: int
+    lane_cells: int
+    gc_cycles: int
+    burned: int
+    events: tuple[msgspec.Struct, ...]

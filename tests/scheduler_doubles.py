@@ -1,0 +1,165 @@
+"""The scheduler's tables, ledger and world over plain dicts, for tests of the rules without a state."""
+
+from collections.abc import Callable, Sequence
+
+from scheduler import (
+    ZERO_ORIGIN,
+    Basefees,
+    Desk,
+    Fifo,
+    Moment,
+    PhaseResult,
+    RunOutcome,
+    ScheduleRequest,
+    Timer,
+    TimerCancelled,
+    TimerConfig,
+    TimerExtended,
+    TimerScheduled,
+    cancel,
+    extend,
+    schedule,
+)
+from validators.actors import Actor, Frame, Meter, Status, call_handler
+
+
+class DictTables:
+    """Timers in a dict, collected by sorting all of them."""
+
+    def __init__(self) -> None:
+        self.timers: dict[bytes, Timer] = {}
+        self.tails: dict[int, int] = {}
+        self.ever: dict[bytes, int] = {}
+
+    def timer(self, timer_id: bytes) -> Timer | None:
+        return self.timers.get(timer_id)
+
+    def next_sequence(self, due: int) -> int:
+        return self.tails.get(due, 0)
+
+    def insert(self, timer: Timer) -> None:
+        self.tails[timer.due] = timer.sequence + 1
+        self.ever[timer.actor] = self.ever.get(timer.actor, 0) + 1
+        self.timers[timer.timer_id] = timer
+
+    def replace(self, timer: Timer) -> None:
+        self.timers[timer.timer_id] = timer
+
+    def remove(self, timer: Timer) -> None:
+        del self.timers[timer.timer_id]
+
+    def live_timers(self, actor: bytes) -> int:
+        return sum(timer.actor == actor for timer in self.timers.values())
+
+    def scheduled_timers(self, actor: bytes) -> int:
+        return self.ever.get(actor, 0)
+
+    def collect(self, upto: int) -> Sequence[Timer]:
+        due = [timer for timer in self.timers.values() if timer.due <= upto]
+        return sorted(due, key=lambda timer: (timer.due, timer.sequence))
+
+
+class DictLedger:
+    """Balances in a dict; refuses to go below zero."""
+
+    def __init__(self, balances: dict[bytes, int] | None = None) -> None:
+        self.balances = dict(balances or {})
+        self.burned = 0
+
+    def balance(self, address: bytes) -> int:
+        return self.balances.get(address, 0)
+
+    def charge(self, address: bytes, amount: int) -> None:
+        assert 0 <= amount <= self.balance(address)
+        self.balances[address] = self.balance(address) - amount
+
+    def credit(self, address: bytes, amount: int) -> None:
+        assert amount >= 0
+        self.balances[address] = self.balance(address) + amount
+
+    def burn(self, amount: int) -> None:
+        assert amount >= 0
+        self.burned += amount
+
+
+class Bench:
+    """A chain in height time that consists of nothing but the scheduler and, if wanted, programs."""
+
+    def __init__(self, config: TimerConfig | None = None, *, cycle: int = 0, cell: int = 0) -> None:
+        self.config = config or TimerConfig()
+        self.basefees = Basefees(cycle, cell)
+        self.tables = DictTables()
+        self.ledger = DictLedger()
+        self.storage: dict[tuple[bytes, bytes], bytes] = {}
+        self.moment = self.at(0)
+        self.collected = False
+        self.programs: dict[bytes, type[Actor]] = {}
+
+    def at(self, height: int, parent: int | None = None) -> Moment:
+        """Return a moment in slot time, so that a parent's present can be anything."""
+        return Moment(height, height, height - 1 if parent is None else parent, "slot")
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.tables, self.moment, self.config, self.collected)
+
+    def schedule(self, actor: bytes, due: int, payload: bytes = b"", **options) -> bytes:
+        """Schedule on behalf of an actor and return the timer's identifier."""
+        request = ScheduleRequest(actor=actor, sender=actor, nonce=0, due=due, payload=payload, **options)
+        return schedule(self.desk, request).timer_id
+
+    def run(
+        self, height: int, run: Callable[[Timer], RunOutcome] | None = None, parent: int | None = None
+    ) -> PhaseResult:
+        """Run the timer phase of a block."""
+        self.moment = self.at(height, parent)
+        self.collected = True
+        result = Fifo().run_timers(
+            moment=self.moment,
+            config=self.config,
+            basefees=self.basefees,
+            tables=self.tables,
+            ledger=self.ledger,
+            run=run or (lambda timer: RunOutcome(True, 0, 0, ())),
+        )
+        self.collected = False
+        return result
+
+    def call(self, actor: bytes, handler: str, payload: bytes, *, gas_limit: int = 10**9) -> RunOutcome:
+        """Call a handler of an actor's program over dicts; a revert's writes are not taken back."""
+        frame = Frame(actor, actor, ZERO_ORIGIN, 0)
+        meter = Meter(gas_limit, 10**9)
+        result = call_handler(self.programs.get(actor), self, frame, meter, handler=handler, payload=payload)
+        return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
+
+    def run_timer(self, timer: Timer) -> RunOutcome:
+        """Run a timer's handler."""
+        return self.call(timer.actor, timer.handler, timer.payload, gas_limit=timer.gas_limit)
+
+    def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
+        return self.storage.get((actor, key))
+
+    def storage_put(self, actor: bytes, key: bytes, value: bytes) -> None:
+        self.storage[actor, key] = value
+
+    def storage_delete(self, actor: bytes, key: bytes) -> None:
+        self.storage.pop((actor, key), None)
+
+    def balance(self, address: bytes) -> int:
+        return self.ledger.balance(address)
+
+    def move(self, source: bytes, target: bytes, amount: int) -> None:
+        self.ledger.charge(source, amount)
+        self.ledger.credit(target, amount)
+
+    def owner(self, actor: bytes) -> bytes:
+        return b"\x99" * 20
+
+    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+        return schedule(self.desk, request)
+
+    def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
+        return extend(self.desk, caller, timer_id, new_expires_at)
+
+    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+        return cancel(self.desk, caller, timer_id)

@@ -1,0 +1,245 @@
+"""The published golden cases that concern `fifo`, through the production rules; the adapters compute nothing."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from scheduler import (
+    Rejected,
+    RunOutcome,
+    ScheduleRequest,
+    TimerCancelledInsufficientFunds,
+    TimerConfig,
+    TimerFired,
+    call_of,
+    extend,
+    height_key_of,
+    schedule,
+    store_key_of,
+    timer_id_of,
+)
+from scheduler.errors import InvalidInput
+from tests.scheduler_doubles import Bench
+from validators.actors import Frame, Heartbeat, HeartbeatOrder, Host, Meter
+
+ACTOR = b"\xaa" * 20
+NOT_FIFO = {
+    "C-BUD-01": "splits a budget between deferred transactions of the seed's revision, which `fifo` does not have",
+}
+ALSO_FIFO = ("A-TTL-01", "A-GC-01", "A-GC-03", "A-GC-05", "A-SOL-01", "A-SOL-03")
+
+
+def load_cases() -> dict[str, dict]:
+    cases = json.loads((Path(__file__).parent / "vectors" / "scheduler.json").read_text())["cases"]
+    return {case["id"]: case for case in cases if case["system"] == "C" or case["id"] in ALSO_FIFO}
+
+
+CASES = load_cases()
+
+
+def timer_id(inputs):
+    actor, payload = bytes.fromhex(inputs["actor_address"]), bytes.fromhex(inputs["payload_hex"])
+    found = timer_id_of(actor, inputs["height"], payload, inputs["nonce"])
+    preimage = actor + inputs["height"].to_bytes(8, "big") + payload + inputs["nonce"].to_bytes(8, "big")
+    return {
+        "timer_id": found.hex(),
+        "preimage_len": len(preimage),
+        "store_key": store_key_of(found).hex(),
+        "height_index_key": height_key_of(inputs["height"]).hex(),
+    }
+
+
+def timer_id_collision(inputs):
+    found = [timer_id(inputs)["timer_id"] for _ in range(inputs["calls"])]
+    return {"ids": found, "unique": len(set(found)) == len(found)}
+
+
+def fifo(inputs):
+    bench, names, fired = Bench(), {}, []
+
+    def run(timer):
+        fired.append([bench.moment.now, names[timer.timer_id]])
+        return RunOutcome(True, 0, 0, ())
+
+    for operation, *arguments in inputs["ops"]:
+        if operation == "schedule":
+            name, due = arguments
+            names[bench.schedule(ACTOR, due)] = name
+        elif operation == "cancel":
+            known = [timer for timer, name in names.items() if name == arguments[0]]
+            with contextlib.suppress(Rejected):
+                bench.cancel_timer(ACTOR, known[0] if known else bytes(32))
+        else:
+            bench.run(arguments[0], run)
+    return {"fired": fired, "left": [names[timer] for timer in bench.tables.timers]}
+
+
+def fifo_validate(inputs):
+    bench = Bench()
+    bench.moment = bench.at(inputs["current_height"])
+    try:
+        bench.schedule(ACTOR, inputs["height"], bytes(inputs["payload_len"]), handler="h" * inputs["handler_len"])
+    except Rejected as error:
+        return error.name
+    return "ok"
+
+
+def fifo_cost(inputs):
+    bench = Bench(TimerConfig(schedule_cycles=inputs["base_schedule"], cancel_cycles=inputs["base_cancel"]))
+    meter = Meter(10**9, 10**9)
+    host = Host(bench, Frame(ACTOR, ACTOR, bytes(32), 0), meter)
+    found = host.schedule_timer(10, bytes(inputs["payload_len"]))
+    scheduled = {"cycles": meter.cycles, "cells": meter.cells}
+    host.cancel_timer(found)
+    cancelled = {"cycles": meter.cycles - scheduled["cycles"], "cells": meter.cells - scheduled["cells"]}
+    return {"schedule": scheduled, "cancel": cancelled}
+
+
+def heartbeat(inputs):
+    assert not inputs["delays"]
+    bench, fired, height = Bench(), [], inputs["deploy_block"]
+    bench.programs[ACTOR] = Heartbeat
+    bench.moment = bench.at(height)
+    assert bench.call(ACTOR, "start", msgspec.msgpack.encode(HeartbeatOrder(inputs["interval"]))).ok
+    while len(fired) < inputs["fires"]:
+        height += 1
+        events = bench.run(height, bench.run_timer).events
+        fired += [height for event in events if isinstance(event, TimerFired) and event.ok]
+    return fired
+
+
+def actor_cap(inputs):
+    outcomes = []
+    for live in inputs["live"]:
+        bench = Bench(TimerConfig(max_timers_per_actor=inputs["cap"]))
+        bench.tables.live_timers = lambda actor, live=live: live
+        try:
+            bench.schedule(ACTOR, 5)
+            outcomes.append("ok")
+        except Rejected as error:
+            outcomes.append(error.name)
+    return outcomes
+
+
+def fee_payer(inputs):
+    actor, sender, payer = (bytes.fromhex(inputs[name]) for name in ("actor", "tx_sender", "fee_payer"))
+    try:
+        schedule(Bench().desk, ScheduleRequest(actor, sender, 0, 5, b"", fee_payer=payer))
+    except InvalidInput as error:
+        return f"{error.name}: {error.reason}"
+    return "ok"
+
+
+def extension(inputs):
+    found = []
+    for new_expires_at in inputs["new_expires_at"]:
+        bench = Bench(TimerConfig(max_ttl_blocks=inputs["max_ttl"]))
+        bench.moment = bench.at(inputs["current"])
+        timer = bench.schedule(ACTOR, inputs["current"] + 1)
+        try:
+            found.append(extend(bench.desk, ACTOR, timer, new_expires_at).expires_at)
+        except Rejected as error:
+            found.append(error.name)
+    return found
+
+
+def handler(inputs):
+    bench = Bench()
+    timer = bench.tables.timers[bench.schedule(ACTOR, 5, inputs["payload"].encode())]
+    name, payload = call_of(timer)
+    return [name, payload.decode()]
+
+
+def ttl(inputs):
+    states = {}
+    for height in inputs["heights"]:
+        bench = Bench()
+        bench.schedule(ACTOR, 1, expires_at=inputs["expires_at"])
+        result = bench.run(height)
+        states[str(height)] = "expired" if result.expired else "live"
+    return states
+
+
+def gc_drain(inputs):
+    budget = {name: inputs[name] for name in ("gc_cycles_per_block", "gc_cost_per_timer")}
+    bench = Bench(TimerConfig(max_timers_per_actor=10**6, **budget))
+    bench.tables.live_timers = lambda actor: 0
+    for _ in range(inputs["expired_timers"]):
+        bench.schedule(ACTOR, 1, expires_at=1)
+    removed, height = [], 2
+    while bench.tables.timers:
+        removed.append(bench.run(height).expired)
+        height += 1
+    return {"removed_per_block": removed, "blocks": len(removed)}
+
+
+def gc_reclassify(inputs):
+    outcomes = []
+    bench = Bench(TimerConfig(gc_lane_paused=True, max_cells_per_fire=0), cycle=1)
+    bench.schedule(ACTOR, 1, gas_limit=inputs["max_cost"])
+    for height, balance in inputs["block_balance"]:
+        bench.ledger.balances[ACTOR] = balance
+        bench.config = msgspec.structs.replace(
+            bench.config, gc_lane_paused=height not in inputs["gc_reaches_it_in_blocks"]
+        )
+        result = bench.run(height)
+        outcomes.append([height, "fires" if result.fired else "waiting for GC" if result.waiting_dead else "gone"])
+    return outcomes
+
+
+def solvency(inputs):
+    bench = Bench(TimerConfig(max_cells_per_fire=0, max_cycles_per_fire=10**7, lane_timer_cycles=10**7), cycle=1)
+    bench.ledger.balances[ACTOR] = inputs["balance"]
+    bench.schedule(ACTOR, 1, gas_limit=inputs["max_cost"])
+    return {"fires": bool(bench.run(1).fired), "event": None}
+
+
+def solvency_pair(inputs):
+    bench = Bench(TimerConfig(max_cells_per_fire=0, max_cycles_per_fire=10**7, lane_timer_cycles=10**7), cycle=1)
+    bench.ledger.balances[ACTOR] = inputs["balance"]
+    for _ in range(2):
+        bench.schedule(ACTOR, 1, gas_limit=inputs["max_cost"])
+    result = bench.run(1, lambda timer: RunOutcome(True, inputs["actual_cost"], 0, ()))
+    first, second = result.events
+    assert isinstance(first, TimerFired)
+    assert isinstance(second, TimerCancelledInsufficientFunds)
+    return [
+        {"timer": 1, "fires": True, "balance_after": bench.ledger.balance(ACTOR)},
+        {"timer": 2, "fires": False, "available": second.available},
+    ]
+
+
+ADAPTERS = {
+    "timer_id": timer_id,
+    "timer_id_collision": timer_id_collision,
+    "fifo": fifo,
+    "fifo_validate": fifo_validate,
+    "fifo_cost": fifo_cost,
+    "heartbeat": heartbeat,
+    "actor_cap": actor_cap,
+    "fee_payer": fee_payer,
+    "extend": extension,
+    "handler": handler,
+    "ttl": ttl,
+    "gc_drain": gc_drain,
+    "gc_reclassify": gc_reclassify,
+    "solvency": solvency,
+    "solvency_pair": solvency_pair,
+}
+
+
+@pytest.mark.parametrize("case_id", [case_id for case_id in CASES if case_id not in NOT_FIFO])
+def test_the_production_rules_give_the_published_result(case_id):
+    """Each golden case of system C, and those of the shared lifecycle, come out as published."""
+    case = CASES[case_id]
+
+    assert ADAPTERS[case["kind"]](case["inputs"]) == case["expected"]
+
+
+def test_every_case_left_out_is_a_published_one():
+    """The list of cases that do not concern `fifo` names only cases that exist."""
+    assert all(case_id in CASES for case_id in NOT_FIFO)
+    assert all(case_id in CASES for case_id in ALSO_FIFO)
