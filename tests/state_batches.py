@@ -1,0 +1,24 @@
+"""What the tests of the state database share: keys, strategies and one-line batches."""
+
+from hypothesis import strategies as st
+
+from validators.state import Batch, Database
+
+KEYS = [bytes([n]) * 32 for n in range(6)]
+WRITES = st.dictionaries(st.sampled_from(KEYS), st.none() | st.sampled_from([b"", b"one", b"two" * 100]), max_size=5)
+
+
+def commit(database: Database, writes: dict[bytes, bytes | None], metadata: bytes | None = None) -> Batch:
+    batch = fork(database, None, writes, metadata)
+    database.apply(batch)
+    return batch
+
+
+def fork(
+    database: Database, parent: Batch | None, writes: dict[bytes, bytes | None], metadata: bytes | None = None
+) -> Batch:
+    batch = database.batch(parent)
+    for key, value in writes.items():
+        batch.write(key, value)
+    batch.merkleize(metadata)
+    return batch

@@ -1,0 +1,33 @@
+"""What the state database refuses, by name."""
+
+
+class StateFault(Exception):  # noqa: N818 - names say what happened to the batch or log, as the callers speak of it
+    """Base of all refusals of the state database."""
+
+
+class BadKey(StateFault):
+    """A key is not exactly 32 bytes long."""
+
+
+class BadValue(StateFault):
+    """A value does not fit the database's encoding."""
+
+
+class CorruptLog(StateFault):
+    """An operation log cannot be what a database of this encoding wrote."""
+
+
+class NotMerkleized(StateFault):
+    """A result was asked of a batch that has none yet."""
+
+
+class SealedBatch(StateFault):
+    """A batch that already has its root cannot change."""
+
+
+class StaleBatch(StateFault):
+    """A batch does not extend the committed tip of this database, so it cannot be applied."""
+
+
+class DeadBranch(StateFault):
+    """A batch was used whose branch was dropped or lost to an applied sibling."""

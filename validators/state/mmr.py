@@ -1,0 +1,121 @@
+"""Merkle mountain range with the roots of generation 3 (qmdb specification, section 1).
+
+Nodes are numbered in post-order: leaf i stands at 2i - popcount(i), and n leaves take 2n - popcount(n) positions, so an
+append only ever adds nodes at the end and a shorter range is a prefix of a longer one. Every hash covers the node's own
+position; the root covers the number of leaves.
+
+The functions take the peaks (tallest first) and the number of leaves and keep nothing: a speculative batch needs no
+more of its parent than those two values, at most 64 digests, whatever the size of the range below.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+POSITION_BYTES = 8
+"""Positions and counts are hashed as big-endian integers of this many bytes."""
+
+
+def node_count(leaf_count: int) -> int:
+    """Return how many nodes a range of that many leaves has, which is also the next leaf's position."""
+    return 2 * leaf_count - leaf_count.bit_count()
+
+
+def append_leaves(peaks: list[bytes], leaf_count: int, elements: Iterable[bytes]) -> list[bytes]:
+    """Append leaves and return the new nodes in the order of their positions.
+
+    Args:
+        peaks: Peaks of the range, tallest first; changed in place to the peaks afterwards.
+        leaf_count: Leaves of the range before the call.
+        elements: The leaves' contents, oldest first.
+
+    Returns:
+        Digests of all new nodes, leaves and parents; the first one's position is `node_count(leaf_count)`.
+    """
+    nodes: list[bytes] = []
+    push = nodes.append
+    position = node_count(leaf_count)
+    leaf = leaf_count
+    for element in elements:
+        digest = sha256(position.to_bytes(8, "big") + element).digest()
+        push(digest)
+        position += 1
+        carry = leaf
+        # Each trailing one-bit of the leaf's number is a peak of the same height as the node at hand: they merge.
+        while carry & 1:
+            digest = sha256(position.to_bytes(8, "big") + peaks.pop() + digest).digest()
+            push(digest)
+            position += 1
+            carry >>= 1
+        peaks.append(digest)
+        leaf += 1
+    return nodes
+
+
+def peak_heights(leaf_count: int) -> list[int]:
+    """Return the heights of the peaks, tallest first; a peak of height h stands over 2**h leaves."""
+    return [height for height in range(leaf_count.bit_length() - 1, -1, -1) if leaf_count >> height & 1]
+
+
+def peak_positions(leaf_count: int) -> list[int]:
+    """Return the positions of the peaks, tallest first."""
+    positions: list[int] = []
+    end = 0
+    for height in peak_heights(leaf_count):
+        end += (2 << height) - 1
+        positions.append(end - 1)
+    return positions
+
+
+def count_inactive_peaks(leaf_count: int, floor: int) -> int:
+    """Return how many leading peaks stand entirely over leaves below `floor`."""
+    covered = 0
+    inactive = 0
+    for height in peak_heights(leaf_count):
+        covered += 1 << height
+        if covered > floor:
+            break
+        inactive += 1
+    return inactive
+
+
+def fold_root(peaks: Sequence[bytes], leaf_count: int, inactive_peaks: int = 0) -> bytes:
+    """Return the root over the peaks of a range, folded backward as QMDB does.
+
+    Args:
+        peaks: Peaks of the range, tallest first.
+        leaf_count: Leaves of the range.
+        inactive_peaks: How many of the oldest peaks are folded forward into one first.
+
+    Returns:
+        The root, 32 bytes. Without peaks it covers the count alone.
+    """
+    preimage = leaf_count.to_bytes(POSITION_BYTES, "big")
+    if not peaks:
+        return sha256(preimage).digest()
+    if inactive_peaks:
+        preimage += inactive_peaks.to_bytes(POSITION_BYTES, "big")
+    rest = peaks if inactive_peaks < 2 else (fold_forward(peaks[:inactive_peaks]), *peaks[inactive_peaks:])
+    digest = rest[-1]
+    for peak in reversed(rest[:-1]):
+        digest = sha256(peak + digest).digest()
+    return sha256(preimage + digest).digest()
+
+
+def fold_forward(peaks: Sequence[bytes]) -> bytes:
+    """Fold one peak or more into one digest, from the oldest to the newest."""
+    digest = peaks[0]
+    for peak in peaks[1:]:
+        digest = sha256(digest + peak).digest()
+    return digest
+
+
+def mmr_root(elements: Iterable[bytes]) -> bytes:
+    """Return the root of a plain list, such as a block's transactions or receipts.
+
+    A plain list has no inactive peaks and folds forward, as the published roots of generation 3 do.
+    """
+    peaks: list[bytes] = []
+    contents = tuple(elements)
+    append_leaves(peaks, 0, contents)
+    preimage = len(contents).to_bytes(POSITION_BYTES, "big")
+    return sha256(preimage + fold_forward(peaks) if peaks else preimage).digest()
