@@ -1,0 +1,169 @@
+"""A validator's disk: append-only files that a crash cuts back to what was synced.
+
+Invariant: after ``lose_unsynced`` a file holds exactly the bytes that a *finished* sync covered.
+A sync covers what had been appended when it began, not when it ended, as on real hardware;
+bytes appended meanwhile wait for the next one.
+
+The interface is append, read, truncate and a two-step sync, because virtual time passes between
+the two steps and a crash may fall in between. Random writes are left out on purpose: nothing here
+needs them, and an append-only file makes a torn tail the only damage that a power loss can do.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, final
+
+
+class SyncPoint(NamedTuple):
+    """What one sync covers: bytes appended to the whole disk so far, and the length of each file."""
+
+    appended_bytes: int
+    lengths: tuple[tuple[str, int], ...]
+
+
+class DiskRevokedError(Exception):
+    """A read through a handle whose validator has crashed."""
+
+
+class Disk(Protocol):
+    """One validator's files. Names are plain words such as ``journal``; sizes and offsets are bytes."""
+
+    def append(self, name: str, data: bytes) -> int:
+        """Append ``data`` to file ``name`` (made if absent) and return the offset it starts at."""
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Return ``length`` bytes from ``offset``, or all from there; an absent file is empty."""
+
+    def truncate(self, name: str, length: int) -> None:
+        """Cut file ``name`` back to ``length`` bytes."""
+
+    def begin_sync(self) -> SyncPoint:
+        """Fix what the sync now starting will cover."""
+
+    def finish_sync(self, point: SyncPoint) -> None:
+        """Make what ``point`` covers survive a crash."""
+
+    @property
+    def appended_bytes(self) -> int:
+        """Bytes appended to the whole disk since it was made."""
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether a crash now would lose nothing."""
+
+
+@dataclass(slots=True)
+class _File:
+    data: bytearray = field(default_factory=bytearray)
+    synced_bytes: int = 0
+
+
+@final
+class SimulatedDisk:
+    """A disk in memory. It outlives the incarnations of its validator; only the cluster crashes it."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+        self._appended_bytes = 0
+
+    @property
+    def appended_bytes(self) -> int:
+        """Bytes appended to the whole disk since it was made."""
+        return self._appended_bytes
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether a crash now would lose nothing."""
+        return all(len(file.data) == file.synced_bytes for file in self._files.values())
+
+    def append(self, name: str, data: bytes) -> int:
+        """See ``Disk.append``."""
+        file = self._files.setdefault(name, _File())
+        offset = len(file.data)
+        file.data += data
+        self._appended_bytes += len(data)
+        return offset
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """See ``Disk.read``."""
+        file = self._files.get(name)
+        if file is None:
+            return b""
+        end = len(file.data) if length is None else offset + length
+        return bytes(memoryview(file.data)[offset:end])
+
+    def truncate(self, name: str, length: int) -> None:
+        """See ``Disk.truncate``."""
+        file = self._files.get(name)
+        if file is not None:
+            del file.data[length:]
+            file.synced_bytes = min(file.synced_bytes, length)
+
+    def begin_sync(self) -> SyncPoint:
+        """See ``Disk.begin_sync``."""
+        lengths = tuple((name, len(self._files[name].data)) for name in sorted(self._files))
+        return SyncPoint(self._appended_bytes, lengths)
+
+    def finish_sync(self, point: SyncPoint) -> None:
+        """See ``Disk.finish_sync``."""
+        for name, length in point.lengths:
+            file = self._files[name]
+            file.synced_bytes = max(file.synced_bytes, min(length, len(file.data)))
+
+    def lose_unsynced(self) -> int:
+        """Cut every file back to what was synced, as a power loss does; return the bytes lost."""
+        lost_bytes = 0
+        for file in self._files.values():
+            lost_bytes += len(file.data) - file.synced_bytes
+            del file.data[file.synced_bytes :]
+        return lost_bytes
+
+
+@final
+class DiskHandle:
+    """One incarnation's handle to a disk. After ``revoke`` writes do nothing and reads raise.
+
+    A crash revokes first and cancels afterwards, so that whatever the dying task still does in its
+    clean-up code cannot reach the disk (DESIGN section 3, rule 3).
+    """
+
+    def __init__(self, disk: SimulatedDisk) -> None:
+        self._disk = disk
+        self._is_revoked = False
+
+    def revoke(self) -> None:
+        """Cut the incarnation off from its disk."""
+        self._is_revoked = True
+
+    @property
+    def appended_bytes(self) -> int:
+        """See ``Disk.appended_bytes``."""
+        return self._disk.appended_bytes
+
+    @property
+    def is_synced(self) -> bool:
+        """See ``Disk.is_synced``."""
+        return self._disk.is_synced
+
+    def append(self, name: str, data: bytes) -> int:
+        """See ``Disk.append``."""
+        return -1 if self._is_revoked else self._disk.append(name, data)
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """See ``Disk.read``."""
+        if self._is_revoked:
+            raise DiskRevokedError(f"file {name!r}: the validator that held this handle has crashed")
+        return self._disk.read(name, offset, length)
+
+    def truncate(self, name: str, length: int) -> None:
+        """See ``Disk.truncate``."""
+        if not self._is_revoked:
+            self._disk.truncate(name, length)
+
+    def begin_sync(self) -> SyncPoint:
+        """See ``Disk.begin_sync``."""
+        return self._disk.begin_sync()
+
+    def finish_sync(self, point: SyncPoint) -> None:
+        """See ``Disk.finish_sync``."""
+        if not self._is_revoked:
+            self._disk.finish_sync(point)
