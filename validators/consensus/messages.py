@@ -1,0 +1,141 @@
+"""What Simplex says on the wire: votes, certificates, and requests for certificates.
+
+Every record is a frozen msgspec Struct in array form with an int tag of its own, so that one tagged union holds them
+all and decoding is total: what does not match a type is refused before any rule is asked. The tags of votes and
+certificates are those of the specification of Simplex, section 1.1, certificates moved up by three to share one union.
+
+Signed bytes are not the wire bytes. Notarize and Finalize sign `encode_proposal`, Nullify signs `encode_round`: LEB128
+varints as the specification gives them, which no codec setting can change.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from network.types import Digest, NodeId
+
+EPOCH: Final = 0
+"""The validator set is fixed, so that every round is of this epoch."""
+
+VIEW_LIMIT: Final = 2**62
+"""Views are below this; it keeps every view, and the one after it, inside msgpack's integers."""
+
+PAYLOAD_BYTES: Final = 32
+"""A payload is the digest of a block."""
+
+SIGNATURE_BYTES_MAX: Final = 96
+"""The longest signature of any scheme that the wire admits (BLS12-381 in G2)."""
+
+VALIDATORS_MAX: Final = 1024
+"""The widest signer bitmap, and the longest list of signatures, that the wire admits."""
+
+View: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=VIEW_LIMIT)]
+Signer: TypeAlias = Annotated[NodeId, msgspec.Meta(ge=0, lt=VALIDATORS_MAX)]
+Payload: TypeAlias = Annotated[Digest, msgspec.Meta(min_length=PAYLOAD_BYTES, max_length=PAYLOAD_BYTES)]
+Signature: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES_MAX)]
+Bitmap: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=VALIDATORS_MAX // 8)]
+Signatures: TypeAlias = Annotated[tuple[Signature, ...], msgspec.Meta(max_length=VALIDATORS_MAX)]
+
+
+class Proposal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A payload that the leader of `view` wants to append to the payload of `parent_view`."""
+
+    view: View
+    parent_view: View
+    payload: Payload
+
+
+class Notarize(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A vote for a proposal; the leader's own carries the proposal to everybody."""
+
+    signer: Signer
+    proposal: Proposal
+    signature: Signature
+
+
+class Nullify(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A vote to leave a view without its payload."""
+
+    signer: Signer
+    view: View
+    signature: Signature
+
+
+class Finalize(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A vote to make a certified proposal final."""
+
+    signer: Signer
+    proposal: Proposal
+    signature: Signature
+
+
+class Notarization(msgspec.Struct, tag=3, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A quorum of Notarize. `signers` is a bitmap, `signatures` are in the order of the signers' indexes."""
+
+    proposal: Proposal
+    signers: Bitmap
+    signatures: Signatures
+
+
+class Nullification(msgspec.Struct, tag=4, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A quorum of Nullify."""
+
+    view: View
+    signers: Bitmap
+    signatures: Signatures
+
+
+class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A quorum of Finalize."""
+
+    proposal: Proposal
+    signers: Bitmap
+    signatures: Signatures
+
+
+class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Asks one peer for whatever certificate lets the sender get past `view` (section 1.2, Fetch)."""
+
+    view: View
+
+
+class CertificateResponse(msgspec.Struct, tag=7, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Answers a request for `view`; the certificate may be of another view, for instance a later finalization."""
+
+    view: View
+    certificate: Notarization | Nullification | Finalization
+
+
+Vote: TypeAlias = Notarize | Nullify | Finalize
+Certificate: TypeAlias = Notarization | Nullification | Finalization
+ConsensusMessage: TypeAlias = Vote | Certificate | CertificateRequest | CertificateResponse
+
+
+def view_of(message: ConsensusMessage) -> int:
+    """Return the view that a message speaks of."""
+    if isinstance(message, Notarize | Finalize | Notarization | Finalization):
+        return message.proposal.view
+    return message.view
+
+
+def encode_varint(value: int) -> bytes:
+    """Return the unsigned LEB128 encoding of `value`, which must not be negative."""
+    assert value >= 0, f"varints are unsigned; got {value}"
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def encode_round(view: int) -> bytes:
+    """Return epoch || view as varints: what Nullify signs."""
+    return encode_varint(EPOCH) + encode_varint(view)
+
+
+def encode_proposal(proposal: Proposal) -> bytes:
+    """Return epoch || view || parent view || payload: what Notarize and Finalize sign."""
+    return encode_round(proposal.view) + encode_varint(proposal.parent_view) + proposal.payload

@@ -1,0 +1,80 @@
+"""What a journal means: the views, own votes and certification results of an earlier life.
+
+Artifacts at or below the highest finalization of the journal are skipped. The current view becomes the one after the
+best certificate, and never one below an own vote: whatever this validator has said stays said. Own votes count again
+towards certificates, because after a power loss of all validators nobody else may hold them; votes of others were never
+written (specification of Simplex, section 1.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from network.types import NodeId
+from validators.consensus.artifacts import Artifact, Certification, CorruptArtifactError
+from validators.consensus.messages import (
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+)
+from validators.consensus.rounds import Certified, Round
+from validators.consensus.views import Views
+
+
+def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId | None) -> None:
+    """Bring fresh `views` to what the journal says.
+
+    Raises:
+        CorruptArtifactError: the journal holds a vote of somebody else, or contradicts itself.
+    """
+    finalizations = [artifact for artifact in artifacts if isinstance(artifact, Finalization)]
+    if finalizations:
+        views.finalize(max(finalizations, key=lambda finalization: finalization.proposal.view))
+    entered = views.finalized_view + 1
+    for artifact in artifacts:
+        if artifact_view(artifact) > views.finalized_view:
+            _restore_one(views.round(artifact_view(artifact)), artifact, me)
+    for kept in views.unfinalized():
+        is_left = kept.nullification is not None or kept.certified is Certified.PASSED
+        entered = max(entered, kept.view + 1 if is_left else kept.view if kept.has_voted else 0)
+    views.current = entered
+
+
+def artifact_view(artifact: Artifact) -> int:
+    """Return the view that an artifact belongs to."""
+    if isinstance(artifact, Notarize | Finalize | Notarization | Finalization):
+        return artifact.proposal.view
+    return artifact.view
+
+
+def _restore_one(kept: Round, artifact: Artifact, me: NodeId | None) -> None:
+    if isinstance(artifact, Notarize | Nullify | Finalize):
+        _restore_vote(kept, artifact, me)
+    elif isinstance(artifact, Notarization):
+        if kept.notarization is None:
+            kept.hold_notarization(artifact)
+    elif isinstance(artifact, Nullification):
+        kept.nullification = artifact
+    elif isinstance(artifact, Certification):
+        if kept.notarization is None:
+            raise CorruptArtifactError(f"view {artifact.view} is certified but was never notarized")
+        kept.certified = Certified.PASSED if artifact.ok else Certified.FAILED
+
+
+def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId | None) -> None:
+    if vote.signer != me:
+        raise CorruptArtifactError(f"{type(vote).__name__} of view {kept.view} is by {vote.signer}, not by {me}")
+    kept.votes.add(vote)
+    if isinstance(vote, Notarize):
+        kept.own_notarize = vote
+        if kept.proposal is None:
+            kept.fill_own(vote.proposal)
+        elif kept.proposal != vote.proposal:
+            kept.is_equivocated = True
+    elif isinstance(vote, Nullify):
+        kept.own_nullify = vote
+    else:
+        kept.own_finalize = vote
