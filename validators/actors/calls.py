@@ -1,0 +1,97 @@
+"""Running a handler: whatever a program does, the result is one of four statuses and the gas it used.
+
+Invariant: no exception of a program leaves this module, and nothing in the result depends on an exception's text
+except that of Revert, which the program or the host states.
+"""
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, cast, final
+
+import msgspec
+
+from scheduler import Rejected
+from validators.actors.host import Frame, Host, Revert, World
+from validators.actors.metering import CALL_CYCLES, Meter, OutOfGas
+
+MAX_ERROR_CHARS: Final = 128
+"""A reason longer than this is cut in receipts."""
+
+
+class Actor:
+    """A program: a class whose named handlers take a payload and reach the chain through `self.host` alone.
+
+    An instance lives for one call and keeps nothing; what is to last goes into the actor's storage. Only the methods
+    named in `handlers` can be called from outside.
+    """
+
+    handlers: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+
+class Status(enum.IntEnum):
+    """How a call ended."""
+
+    OK = 0
+    REVERTED = 1
+    """The program or a named error of the rules gave up: what it wrote is discarded."""
+    OUT_OF_GAS = 2
+    """A limit was reached: as reverted, and all cycles count as used."""
+    FAULT = 3
+    """The program failed with an error of its own, which is a bug in it: as reverted."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The end of a call. Unless the status is OK, `cells` is 0 and `events` is empty."""
+
+    status: Status
+    error: str
+    cycles: int
+    cells: int
+    events: tuple[msgspec.Struct, ...]
+
+
+def call_handler(
+    program: type[Actor] | None, world: World, frame: Frame, meter: Meter, *, handler: str, payload: bytes
+) -> CallResult:
+    """Run one handler of a program; None stands for an actor that does not exist. The caller discards writes."""
+    host = Host(world, frame, meter)
+    try:
+        meter.use(CALL_CYCLES)
+        _find_handler(program, host, handler)(payload)
+    except OutOfGas:
+        return _failed(Status.OUT_OF_GAS, "OutOfGas", meter)
+    except Revert as error:
+        return _failed(Status.REVERTED, str(error), meter)
+    except Rejected as error:
+        return _failed(Status.REVERTED, error.name, meter)
+    except Exception:  # noqa: BLE001 - a program's bug must not stop a validator, and its text may differ by version
+        return _failed(Status.FAULT, "", meter)
+    if meter.exhausted:
+        return _failed(Status.OUT_OF_GAS, "OutOfGas", meter)
+    return CallResult(Status.OK, "", meter.cycles, meter.cells, tuple(host.events))
+
+
+def _find_handler(program: type[Actor] | None, host: Host, handler: str) -> Callable[[bytes], None]:
+    if program is None:
+        raise Revert("UnknownActor")
+    if handler not in program.handlers:
+        raise Revert("UnknownHandler")
+    return cast("Callable[[bytes], None]", getattr(program(host), handler))
+
+
+def _failed(status: Status, error: str, meter: Meter) -> CallResult:
+    if meter.exhausted:
+        status, error = Status.OUT_OF_GAS, "OutOfGas"
+    # Surrogates cannot be encoded; a program's text may hold them.
+    text = error[:MAX_ERROR_CHARS].encode("utf-8", "replace").decode("utf-8")
+    return CallResult(status, text, meter.cycles, 0, ())
+
+
+Programs = Mapping[str, type[Actor]]
+"""Programs by the name under which genesis refers to them."""

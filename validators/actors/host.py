@@ -1,0 +1,253 @@
+"""What a program can do: the metered host API.
+
+A Host exists for the length of one call. Every call charges its meter before it acts, checks the types of what a
+program hands in, and acts on the chain only through World, whose writes the caller discards when the program reverts.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import msgspec
+
+from scheduler import (
+    MAX_U63,
+    InvalidInput,
+    Moment,
+    ScheduleRequest,
+    TimerCancelled,
+    TimerConfig,
+    TimerExtended,
+    TimerScheduled,
+)
+from validators.actors import metering
+from validators.actors.metering import Meter
+
+ADDRESS_BYTES = 20
+"""Length of an address."""
+
+
+class Revert(Exception):  # noqa: N818 - named as receipts name it
+    """A program, or the host in its name, gives up: what the call wrote is discarded, the gas it used is paid."""
+
+
+@final
+class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
+    """An event of a program's own; `topic` and `data` mean what the program says."""
+
+    actor: bytes
+    topic: str
+    data: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call: which actor runs, who called it, from what.
+
+    `sender` is the transaction's sender, or the actor itself when a timer calls; `origin` the transaction's digest, or
+    32 zero bytes; `nonce` the transaction's nonce, or zero.
+    """
+
+    actor: bytes
+    sender: bytes
+    origin: bytes
+    nonce: int
+
+
+class World(Protocol):
+    """The chain as a running program reaches it, through its host."""
+
+    moment: Moment
+    config: TimerConfig
+
+    def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
+        """Return a stored value."""
+
+    def storage_put(self, actor: bytes, key: bytes, value: bytes) -> None:
+        """Store a value."""
+
+    def storage_delete(self, actor: bytes, key: bytes) -> None:
+        """Delete a value; nothing happens when there is none."""
+
+    def balance(self, address: bytes) -> int:
+        """Return a balance in units."""
+
+    def move(self, source: bytes, target: bytes, amount: int) -> None:
+        """Move units; `source` has at least `amount`."""
+
+    def owner(self, actor: bytes) -> bytes:
+        """Return the address that owns an actor."""
+
+    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+        """Admit a timer, or raise the named error."""
+
+    def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
+        """Move a timer's expiry, or raise the named error."""
+
+    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+        """Cancel a timer, or raise the named error."""
+
+
+@final
+class Host:
+    """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
+
+    __slots__ = ("_frame", "_meter", "_world", "events")
+
+    def __init__(self, world: World, frame: Frame, meter: Meter) -> None:
+        self._world = world
+        self._frame = frame
+        self._meter = meter
+        self.events: list[msgspec.Struct] = []
+
+    @property
+    def actor(self) -> bytes:
+        """The address of the actor that runs."""
+        return self._frame.actor
+
+    @property
+    def sender(self) -> bytes:
+        """The transaction's sender; the actor itself when a timer calls."""
+        return self._frame.sender
+
+    @property
+    def owner(self) -> bytes:
+        """The address that owns the actor."""
+        return self._world.owner(self._frame.actor)
+
+    @property
+    def height(self) -> int:
+        """The block's height."""
+        return self._world.moment.height
+
+    @property
+    def now(self) -> int:
+        """The present in the chain's timebase: what due heights and expiries are compared with."""
+        return self._world.moment.now
+
+    def compute(self, cycles: int) -> None:
+        """Account for work that the program does by itself."""
+        self._meter.use(_amount("cycles", cycles))
+
+    def balance(self, address: bytes | None = None) -> int:
+        """Return the balance of an address, the actor's own by default."""
+        self._meter.use(metering.BALANCE_CYCLES)
+        return self._world.balance(self._frame.actor if address is None else _address("address", address))
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a value of the actor's storage."""
+        self._meter.use(metering.STORAGE_GET_CYCLES)
+        return self._world.storage_get(self._frame.actor, _bytes("key", key))
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Store a value in the actor's storage."""
+        stored = len(_bytes("key", key)) + len(_bytes("value", value))
+        self._meter.use(metering.STORAGE_PUT_CYCLES, stored * metering.STORAGE_BYTE_CELLS)
+        self._world.storage_put(self._frame.actor, key, value)
+
+    def delete(self, key: bytes) -> None:
+        """Delete a value of the actor's storage."""
+        self._meter.use(metering.STORAGE_DELETE_CYCLES)
+        self._world.storage_delete(self._frame.actor, _bytes("key", key))
+
+    def transfer(self, to: bytes, amount: int) -> None:
+        """Move units from the actor to an address.
+
+        Raises:
+            Revert: The actor has less.
+        """
+        self._meter.use(metering.TRANSFER_CYCLES)
+        available = self._world.balance(self._frame.actor)
+        if available < _amount("amount", amount):
+            raise Revert(f"transfer of {amount} exceeds balance {available}")
+        self._world.move(self._frame.actor, _address("to", to), amount)
+
+    def emit(self, topic: str, data: bytes = b"") -> None:
+        """Emit an event of the program's own."""
+        size = len(_text("topic", topic)) + len(_bytes("data", data))
+        self._meter.use(metering.EMIT_CYCLES, size * metering.EMIT_BYTE_CELLS)
+        self.events.append(Emitted(self._frame.actor, topic, data))
+
+    def schedule_timer(self, height: int, payload: bytes) -> bytes:
+        """Schedule a call of this actor with the protocol's defaults; return its timer_id."""
+        return self.schedule_timer_ex(height, payload)
+
+    def schedule_timer_ex(
+        self,
+        height: int,
+        payload: bytes,
+        *,
+        fee_payer: bytes | None = None,
+        gas_limit: int | None = None,
+        expires_at: int | None = None,
+    ) -> bytes:
+        """Schedule a call of this actor; None means the protocol's default. Return its timer_id.
+
+        Raises:
+            Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
+        """
+        cells = len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS
+        self._meter.use(self._world.config.schedule_cycles, cells)
+        request = ScheduleRequest(
+            actor=self._frame.actor,
+            sender=self._frame.sender,
+            nonce=self._frame.nonce,
+            due=_amount("height", height),
+            payload=payload,
+            fee_payer=None if fee_payer is None else _address("fee_payer", fee_payer),
+            gas_limit=None if gas_limit is None else _amount("gas_limit", gas_limit),
+            expires_at=None if expires_at is None else _amount("expires_at", expires_at),
+        )
+        event = self._world.schedule_timer(request)
+        self.events.append(event)
+        return event.timer_id
+
+    def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
+        """Move the expiry of one of the actor's timers; return the new one, clamped.
+
+        Raises:
+            Rejected: One of the named errors of the scheduler.
+        """
+        self._meter.use(self._world.config.extend_cycles)
+        expires_at = _amount("expires_at", new_expires_at)
+        event = self._world.extend_timer(self._frame.actor, _bytes("timer_id", timer_id), expires_at)
+        self.events.append(event)
+        return event.expires_at
+
+    def cancel_timer(self, timer_id: bytes) -> None:
+        """Cancel one of the actor's timers.
+
+        Raises:
+            Rejected: One of the named errors of the scheduler.
+        """
+        self._meter.use(self._world.config.cancel_cycles)
+        self.events.append(self._world.cancel_timer(self._frame.actor, _bytes("timer_id", timer_id)))
+
+
+def _bytes(field: str, value: object) -> bytes:
+    if type(value) is not bytes:
+        raise InvalidInput(field, f"{type(value).__name__} where bytes belong")
+    return value
+
+
+def _address(field: str, value: object) -> bytes:
+    address = _bytes(field, value)
+    if len(address) != ADDRESS_BYTES:
+        raise InvalidInput(field, f"{len(address)} bytes where an address has {ADDRESS_BYTES}")
+    return address
+
+
+def _amount(field: str, value: object) -> int:
+    # bool is an int to Python and would be another msgpack type in a record, hence type() and not isinstance().
+    if type(value) is not int or not 0 <= value <= MAX_U63:
+        raise InvalidInput(field, f"{value!r} is not a number within 0..{MAX_U63}")
+    return value
+
+
+def _text(field: str, value: object) -> bytes:
+    if type(value) is not str:
+        raise InvalidInput(field, f"{type(value).__name__} where text belongs")
+    try:
+        return value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput(field, "not encodable as UTF-8") from None

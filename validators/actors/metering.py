@@ -1,0 +1,68 @@
+"""What actions cost, in cycles (work) and cells (bytes kept), and the meter that adds it up.
+
+This is the one table of metering constants; docs/chain.md prints it. Calls about timers are priced by TimerConfig.
+"""
+
+from typing import Final, final
+
+TRANSACTION_CYCLES: Final = 1_000
+"""Any transaction, before it does anything: decoding, signature, nonce, fees."""
+TRANSACTION_BYTE_CELLS: Final = 1
+"""Each byte of an encoded transaction; paid whatever becomes of it."""
+CALL_CYCLES: Final = 200
+"""Calling a handler, from a transaction or a timer."""
+STORAGE_GET_CYCLES: Final = 50
+"""Reading one value of the actor's storage."""
+STORAGE_PUT_CYCLES: Final = 100
+"""Writing one value."""
+STORAGE_DELETE_CYCLES: Final = 50
+"""Deleting one value."""
+STORAGE_BYTE_CELLS: Final = 1
+"""Each byte of key and value written."""
+BALANCE_CYCLES: Final = 50
+"""Reading a balance."""
+TRANSFER_CYCLES: Final = 100
+"""Moving units from the actor to an address."""
+EMIT_CYCLES: Final = 50
+"""Emitting an event."""
+EMIT_BYTE_CELLS: Final = 1
+"""Each byte of an event's topic and data."""
+PAYLOAD_BYTE_CELLS: Final = 1
+"""Each byte of a scheduled timer's payload."""
+
+
+class OutOfGas(Exception):  # noqa: N818 - named as receipts name it
+    """A call used more cycles or cells than its limit; all its cycles count as used."""
+
+
+@final
+class Meter:
+    """Cycles and cells used by one call, against its limits.
+
+    Invariant: `cycles` and `cells` never exceed their limits. Once exhausted it stays so: a program that swallows
+    OutOfGas gains nothing.
+    """
+
+    __slots__ = ("cells", "cells_limit", "cycles", "cycles_limit", "exhausted")
+
+    def __init__(self, cycles_limit: int, cells_limit: int) -> None:
+        self.cycles_limit = cycles_limit
+        self.cells_limit = cells_limit
+        self.cycles = 0
+        self.cells = 0
+        self.exhausted = False
+
+    def use(self, cycles: int, cells: int = 0) -> None:
+        """Count work before it is done.
+
+        Raises:
+            OutOfGas: A limit would be passed, or was before.
+        """
+        wanted_cycles = self.cycles + cycles
+        wanted_cells = self.cells + cells
+        if self.exhausted or wanted_cycles > self.cycles_limit or wanted_cells > self.cells_limit:
+            self.exhausted = True
+            self.cycles = self.cycles_limit
+            raise OutOfGas(f"{wanted_cycles} of {self.cycles_limit} cycles, {wanted_cells} of {self.cells_limit} cells")
+        self.cycles = wanted_cycles
+        self.cells = wanted_cells

@@ -1,0 +1,49 @@
+"""Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
+
+from validators.execution.blocks import Block, ExecuteActor, Header, Transaction, Transfer, address_of
+from validators.execution.engine import Engine, Executed, Finalization, ProposalContext
+from validators.execution.errors import (
+    CorruptStateError,
+    InvalidBlockError,
+    InvalidEncodingError,
+    InvalidGenesisError,
+    InvalidTransactionError,
+    RootMismatchError,
+    UnknownBlockError,
+    UnknownParentError,
+)
+from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor
+from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt, decode_receipt
+from validators.execution.run import BlockSummary
+from validators.execution.schema import Entry, decode_entry
+
+__all__ = [
+    "Block",
+    "BlockSummary",
+    "ChainEvent",
+    "CorruptStateError",
+    "Engine",
+    "Entry",
+    "ExecuteActor",
+    "Executed",
+    "Finalization",
+    "Genesis",
+    "GenesisAccount",
+    "GenesisActor",
+    "Header",
+    "InvalidBlockError",
+    "InvalidEncodingError",
+    "InvalidGenesisError",
+    "InvalidTransactionError",
+    "ProposalContext",
+    "RootMismatchError",
+    "TimerReceipt",
+    "Transaction",
+    "TransactionReceipt",
+    "Transfer",
+    "UnknownBlockError",
+    "UnknownParentError",
+    "address_of",
+    "decode_entry",
+    "decode_receipt",
+]

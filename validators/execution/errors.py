@@ -1,0 +1,60 @@
+"""What can be wrong with blocks, transactions, genesis and logs, as typed errors with the values in the message."""
+
+from typing import final
+
+
+@final
+class InvalidEncodingError(Exception):
+    """Bytes are not the one canonical encoding of what they should be, or exceed their limit."""
+
+
+@final
+class InvalidBlockError(Exception):
+    """A block breaks a rule; `reason` says which."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@final
+class InvalidTransactionError(Exception):
+    """A transaction may not stand in this block; `reason` says why. Nothing was written."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@final
+class UnknownBlockError(Exception):
+    """A block is neither executed here nor the last finalized one."""
+
+    def __init__(self, digest: bytes) -> None:
+        super().__init__(f"block {digest.hex()} is not executed here")
+
+
+@final
+class UnknownParentError(Exception):
+    """A block's parent is neither executed here nor the last finalized one, or its branch has lost."""
+
+    def __init__(self, parent: bytes) -> None:
+        super().__init__(f"parent {parent.hex()} is neither executed nor finalized here")
+
+
+@final
+class RootMismatchError(Exception):
+    """A log read back does not lead to the state root of the last finalized header."""
+
+    def __init__(self, height: int, expected: bytes, actual: bytes) -> None:
+        super().__init__(f"at height {height} the log leads to root {actual.hex()}, the header has {expected.hex()}")
+
+
+@final
+class InvalidGenesisError(Exception):
+    """A genesis that no chain can start from."""
+
+
+@final
+class CorruptStateError(Exception):
+    """A key or value of the state cannot be decoded: the database holds what no block wrote."""

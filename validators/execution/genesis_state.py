@@ -1,0 +1,77 @@
+"""The state and the header that a genesis leads to."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from validators.actors import Programs
+from validators.execution.blocks import VERSION, Header
+from validators.execution.errors import InvalidGenesisError
+from validators.execution.genesis import Genesis, check_genesis, genesis_hash
+from validators.execution.schema import (
+    BURNED,
+    FEE_MARKET,
+    TIMER_CONFIG,
+    Account,
+    ActorRecord,
+    Burned,
+    FeeMarket,
+    account_key,
+    actor_key,
+)
+from validators.execution.view import DecodedCache, View
+from validators.execution.world import put_storage
+from validators.state import Database, mmr_root
+
+
+def build_genesis_state(genesis: Genesis, programs: Programs) -> tuple[Database, Header]:
+    """Return a database that holds genesis, applied as one batch, and the header of block 0.
+
+    Raises:
+        InvalidGenesisError: The genesis contradicts itself or names a program that is not there.
+    """
+    check_genesis(genesis)
+    for actor in genesis.actors:
+        if actor.program not in programs:
+            raise InvalidGenesisError(f"program {actor.program!r} is none of {', '.join(programs)}")
+    database = Database()
+    batch = database.batch()
+    view = View(batch, DecodedCache())
+    for key, record in _records(genesis):
+        view.set(key, record)
+    for actor in genesis.actors:
+        for storage_key, value in actor.storage:
+            put_storage(view, actor.address, storage_key, value)
+    view.flush()
+    batch.merkleize()
+    database.apply(batch)
+    return database, _header(genesis, database.root)
+
+
+def _records(genesis: Genesis) -> Iterator[tuple[bytes, msgspec.Struct]]:
+    balances = [(account.address, account.balance) for account in genesis.accounts]
+    balances += [(actor.address, actor.balance) for actor in genesis.actors]
+    for address, balance in balances:
+        if balance:
+            yield account_key(address), Account(balance, 0)
+    for actor in genesis.actors:
+        yield actor_key(actor.address), ActorRecord(actor.program, actor.owner)
+    yield FEE_MARKET.key(), FeeMarket(genesis.cycle_basefee, genesis.cell_basefee)
+    yield BURNED.key(), Burned(0)
+    yield TIMER_CONFIG.key(), genesis.timer_config
+
+
+def _header(genesis: Genesis, state_root: bytes) -> Header:
+    return Header(
+        version=VERSION,
+        height=0,
+        consensus_epoch=0,
+        view=0,
+        parent=genesis_hash(genesis),
+        proposer=0,
+        slot=genesis.timestamp_ms // genesis.slot_ms,
+        timestamp_ms=genesis.timestamp_ms,
+        state_root=state_root,
+        tx_root=mmr_root(()),
+        receipts_root=mmr_root(()),
+    )

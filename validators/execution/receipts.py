@@ -1,0 +1,63 @@
+"""Receipts: what a block's header commits to about its outcome, one record per transaction and per timer event."""
+
+from collections.abc import Iterable
+from typing import TypeAlias, cast, final
+
+import msgspec
+
+from scheduler import TimerEvent
+from validators.actors import Emitted
+from validators.execution.errors import InvalidEncodingError
+
+ChainEvent: TypeAlias = TimerEvent | Emitted
+"""Every event that a block can hold."""
+
+
+@final
+class TransactionReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=0):
+    """How a transaction ended.
+
+    `status` is a Status, `error` its reason; `cycles` and `cells` were paid for, `burned` and `tip` are in units.
+    """
+
+    transaction: bytes
+    status: int
+    error: str
+    cycles: int
+    cells: int
+    burned: int
+    tip: int
+    events: tuple[ChainEvent, ...]
+
+
+@final
+class TimerReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=1):
+    """One event of the timer phase."""
+
+    event: ChainEvent
+
+
+Receipt: TypeAlias = TransactionReceipt | TimerReceipt
+"""Either kind of receipt."""
+
+
+def as_chain_events(events: Iterable[msgspec.Struct]) -> tuple[ChainEvent, ...]:
+    """Return events under their type here: the scheduler passes a program's events through without knowing it."""
+    return cast("tuple[ChainEvent, ...]", tuple(events))
+
+
+def encode_receipt(receipt: Receipt) -> bytes:
+    """Return the one encoding of a receipt."""
+    return msgspec.msgpack.encode(receipt)
+
+
+def decode_receipt(encoded: bytes) -> Receipt:
+    """Decode a receipt.
+
+    Raises:
+        InvalidEncodingError: It is malformed.
+    """
+    try:
+        return cast("Receipt", msgspec.msgpack.decode(encoded, type=Receipt))
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise InvalidEncodingError(f"receipt of {len(encoded)} bytes: {error}") from None

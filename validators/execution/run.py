@@ -1,0 +1,226 @@
+"""One block in execution: the phases that the policy lists, on a view of the parent's state.
+
+The same code runs for a leader that builds a block and for everyone who checks it; the two differ only in where
+transactions come from and in what happens to an invalid one.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import final
+
+import msgspec
+
+from scheduler import (
+    Basefees,
+    BlockPhase,
+    Fifo,
+    Moment,
+    PhaseResult,
+    TimerCancelled,
+    TimerScheduled,
+    next_basefee,
+)
+from validators.actors import Programs
+from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
+from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
+from validators.execution.genesis import Genesis
+from validators.execution.ledger import StateLedger
+from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_chain_events, encode_receipt
+from validators.execution.schema import BURNED, FEE_MARKET, TIMER_CONFIG, Burned, FeeMarket
+from validators.execution.timers import StateTimers
+from validators.execution.transactions import Room, admit, run_transaction
+from validators.execution.view import View
+from validators.execution.world import ChainWorld
+
+BLOCK_ENVELOPE_BYTES = 1_024
+"""More than a header and the framing of a block's list take; each transaction's own framing takes five bytes."""
+
+
+@final
+class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A block in numbers.
+
+    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers';
+    `fired` includes `reverted`, `transactions` includes `transactions_reverted`; `burned` and `tips` are in units of
+    this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
+    """
+
+    transactions: int
+    transactions_reverted: int
+    cycles_used: int
+    cells_used: int
+    lane_cycles: int
+    lane_cells: int
+    gc_cycles: int
+    scheduled: int
+    cancelled: int
+    fired: int
+    reverted: int
+    expired: int
+    insolvent: int
+    deferred: int
+    waiting_live: int
+    waiting_dead: int
+    burned: int
+    tips: int
+    cycle_basefee: int
+    cell_basefee: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What all blocks of a chain have in common."""
+
+    genesis: Genesis
+    programs: Programs
+    policy: Fifo
+    verify_transaction: Callable[[Transaction], bool]
+
+
+@final
+class BlockRun:
+    """A block while it runs. Used once: `run` with a source of transactions, then the results are read."""
+
+    def __init__(self, rules: Rules, *, view: View, timers: StateTimers, moment: Moment, proposer: bytes) -> None:
+        self._rules = rules
+        self._view = view
+        self._timers = timers
+        self._moment = moment
+        self._proposer = proposer
+        config, market = view.get(TIMER_CONFIG, TIMER_CONFIG.key()), view.get(FEE_MARKET, FEE_MARKET.key())
+        assert config is not None, "genesis writes the timer configuration"
+        assert market is not None, "genesis writes the fee market"
+        self._config = config
+        self._basefees = Basefees(market.cycle_basefee, market.cell_basefee)
+        self._ledger = StateLedger(view)
+        self._world = ChainWorld(
+            view=view, ledger=self._ledger, timers=timers, moment=moment, config=config, programs=rules.programs
+        )
+        self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
+        self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
+        self._reverted = 0
+        self._tips = 0
+        self._timer_result: PhaseResult | None = None
+        self.transactions: list[bytes] = []
+        self.receipts: list[bytes] = []
+        self.events: list[msgspec.Struct] = []
+
+    def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
+        """Run the policy's phases in order and return the block in numbers."""
+        for phase in self._rules.policy.phases():
+            if phase is BlockPhase.TRANSACTIONS:
+                take_transactions(self)
+            elif phase is BlockPhase.TIMERS:
+                self._run_timers()
+            else:
+                self._end_block()
+        return self._summarize()
+
+    def take_valid(self, candidates: Iterable[Transaction]) -> None:
+        """Include each candidate that may stand here and skip the others: the leader's way."""
+        for transaction in candidates:
+            encoded = encode_transaction(transaction)
+            if len(encoded) + 5 > self._room_bytes:
+                continue
+            try:
+                self._include(transaction, encoded)
+            except InvalidTransactionError:
+                continue
+
+    def take_all(self, transactions: Iterable[bytes]) -> None:
+        """Include every transaction: the way of all who check a block.
+
+        Raises:
+            InvalidBlockError: One of them may not stand here.
+        """
+        for index, encoded in enumerate(transactions):
+            try:
+                self._include(decode_transaction(encoded), encoded)
+            except (InvalidEncodingError, InvalidTransactionError) as error:
+                raise InvalidBlockError(f"transaction {index}: {error}") from None
+
+    def _include(self, transaction: Transaction, encoded: bytes) -> None:
+        admitted = admit(transaction, encoded, ledger=self._ledger, basefees=self._basefees, room=self._room)
+        # The signature comes last: it costs more than all the other checks together.
+        if not self._rules.verify_transaction(transaction):
+            raise InvalidTransactionError("signature is not the sender's")
+        receipt = run_transaction(
+            admitted, world=self._world, ledger=self._ledger, basefees=self._basefees, proposer=self._proposer
+        )
+        self._room = Room(self._room.cycles - receipt.cycles, self._room.cells - receipt.cells)
+        self._room_bytes -= len(encoded) + 5
+        self._reverted += receipt.status != 0
+        self._tips += receipt.tip
+        self.transactions.append(encoded)
+        self._record(receipt)
+
+    def _run_timers(self) -> None:
+        self._world.begin_timer_phase()
+        result = self._rules.policy.run_timers(
+            moment=self._moment,
+            config=self._config,
+            basefees=self._basefees,
+            tables=self._timers,
+            ledger=self._ledger,
+            run=self._world.run_timer,
+        )
+        assert result.lane_cycles <= self._config.lane_timer_cycles, "the execution lane's budget is hard"
+        assert result.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
+        self._timer_result = result
+        self.events.extend(result.events)
+        self.receipts.extend(encode_receipt(TimerReceipt(event)) for event in as_chain_events(result.events))
+
+    def _end_block(self) -> None:
+        """Move the basefees and add up what was burned, then write everything into the batch."""
+        cycles, cells = self._used()
+        lane_cycles, lane_cells = self._lane()
+        genesis, minimum = self._rules.genesis, self._rules.genesis.min_basefee
+        market = FeeMarket(
+            next_basefee(self._basefees.cycle, cycles + lane_cycles, genesis.block_cycles, minimum),
+            next_basefee(self._basefees.cell, cells + lane_cells, genesis.block_cells, minimum),
+        )
+        self._view.set(FEE_MARKET.key(), market)
+        burned = self._view.get(BURNED, BURNED.key())
+        assert burned is not None, "genesis writes the burned total"
+        self._view.set(BURNED.key(), Burned(burned.total + self._ledger.burned))
+        self._view.flush()
+
+    def _record(self, receipt: TransactionReceipt) -> None:
+        self.events.extend(receipt.events)
+        self.receipts.append(encode_receipt(receipt))
+
+    def _used(self) -> tuple[int, int]:
+        genesis = self._rules.genesis
+        return genesis.block_cycles - self._room.cycles, genesis.block_cells - self._room.cells
+
+    def _lane(self) -> tuple[int, int]:
+        result = self._timer_result
+        return (0, 0) if result is None else (result.lane_cycles, result.lane_cells)
+
+    def _summarize(self) -> BlockSummary:
+        result = self._timer_result
+        assert result is not None, "every policy has a timer phase"
+        cycles, cells = self._used()
+        return BlockSummary(
+            transactions=len(self.transactions),
+            transactions_reverted=self._reverted,
+            cycles_used=cycles,
+            cells_used=cells,
+            lane_cycles=result.lane_cycles,
+            lane_cells=result.lane_cells,
+            gc_cycles=result.gc_cycles,
+            scheduled=sum(isinstance(event, TimerScheduled) for event in self.events),
+            cancelled=sum(isinstance(event, TimerCancelled) for event in self.events),
+            fired=result.fired,
+            reverted=result.reverted,
+            expired=result.expired,
+            insolvent=result.insolvent,
+            deferred=result.deferred,
+            waiting_live=result.waiting_live,
+            waiting_dead=result.waiting_dead,
+            burned=self._ledger.burned,
+            tips=self._tips,
+            cycle_basefee=self._basefees.cycle,
+            cell_basefee=self._basefees.cell,
+        )

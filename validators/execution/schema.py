@@ -1,0 +1,238 @@
+"""The state's schema: every table, its keys and its records. docs/state.md is its normative text.
+
+A key is 32 bytes: the table's byte, the raw key, zeros. A raw key of more than 31 bytes is replaced by the first 31
+bytes of its Keccak-256, and then the record carries what identifies it; so every entry can be decoded by itself.
+Each table's raw keys have one length, or state their own, so that padding never makes two keys one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, final
+
+import msgspec
+
+from scheduler import Timer, TimerConfig, keccak256
+from validators.execution.errors import CorruptStateError
+
+KEY_BYTES: Final = 32
+"""Length of every key."""
+
+SHORT_STORAGE_KEY_BYTES: Final = KEY_BYTES - 22
+"""An actor's storage key of at most this length stands in the state's key as it is."""
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+@final
+class Account(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Units that an address holds, and how many transactions it has sent. An account of zeros has no entry."""
+
+    balance: int
+    nonce: int
+
+
+@final
+class ActorRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The program that an actor runs, by name, and the address that owns it."""
+
+    program: str
+    owner: bytes
+
+
+@final
+class StoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A value of an actor's storage under a short key."""
+
+    value: bytes
+
+
+@final
+class LongStoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A value of an actor's storage under a key that does not fit, with actor and key."""
+
+    actor: bytes
+    key: bytes
+    value: bytes
+
+
+@final
+class Bucket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live."""
+
+    head: int
+    tail: int
+    count: int
+
+
+@final
+class BucketEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The timer at one place of a bucket."""
+
+    timer_id: bytes
+
+
+@final
+class TimerCounts(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """How many timers of an actor are live, and how many it ever scheduled."""
+
+    live: int
+    scheduled: int
+
+
+@final
+class FeeMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The basefees of the next block, in units per cycle and per cell."""
+
+    cycle_basefee: int
+    cell_basefee: int
+
+
+@final
+class Burned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Units burned since genesis."""
+
+    total: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Table(Generic[Record]):
+    """One kind of entry: the byte its keys begin with, its name in reports, its record."""
+
+    code: int
+    name: str
+    record: type[Record]
+
+    def key(self, raw: bytes = b"") -> bytes:
+        """Return the key of a raw key of at most 31 bytes."""
+        return (bytes((self.code,)) + raw).ljust(KEY_BYTES, b"\0")
+
+    def hashed_key(self, raw: bytes) -> bytes:
+        """Return the key of a raw key of more than 31 bytes."""
+        return bytes((self.code,)) + keccak256(raw)[: KEY_BYTES - 1]
+
+
+ACCOUNTS: Final = Table(0x01, "account", Account)
+ACTORS: Final = Table(0x02, "actor", ActorRecord)
+STORAGE: Final = Table(0x03, "storage", StoredValue)
+LONG_STORAGE: Final = Table(0x04, "long storage", LongStoredValue)
+TIMERS: Final = Table(0x05, "timer", Timer)
+BUCKETS: Final = Table(0x06, "bucket", Bucket)
+BUCKET_ENTRIES: Final = Table(0x07, "bucket entry", BucketEntry)
+TIMER_COUNTS: Final = Table(0x08, "timer counts", TimerCounts)
+FEE_MARKET: Final = Table(0x09, "fee market", FeeMarket)
+BURNED: Final = Table(0x0A, "burned", Burned)
+TIMER_CONFIG: Final = Table(0x0B, "timer configuration", TimerConfig)
+
+TABLES: Final[tuple[Table[Any], ...]] = (
+    ACCOUNTS,
+    ACTORS,
+    STORAGE,
+    LONG_STORAGE,
+    TIMERS,
+    BUCKETS,
+    BUCKET_ENTRIES,
+    TIMER_COUNTS,
+    FEE_MARKET,
+    BURNED,
+    TIMER_CONFIG,
+)
+"""Every table, by code."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A decoded entry: its table's name, the parts of its raw key where the key shows them, its record."""
+
+    table: str
+    identity: tuple[bytes | int, ...]
+    record: msgspec.Struct
+
+
+def account_key(address: bytes) -> bytes:
+    """Return the key of an address' account."""
+    return b"\x01" + address + _PADDING_11
+
+
+def actor_key(address: bytes) -> bytes:
+    """Return the key of an actor's record."""
+    return b"\x02" + address + _PADDING_11
+
+
+def timer_key(timer_id: bytes) -> bytes:
+    """Return the key of a timer: always hashed, an identifier has 32 bytes."""
+    return TIMERS.hashed_key(timer_id)
+
+
+def bucket_key(due: int) -> bytes:
+    """Return the key of a height's bucket."""
+    return b"\x06" + due.to_bytes(8, "big") + _PADDING_23
+
+
+def bucket_entry_key(due: int, sequence: int) -> bytes:
+    """Return the key of a place in a bucket."""
+    return b"\x07" + due.to_bytes(8, "big") + sequence.to_bytes(8, "big") + _PADDING_15
+
+
+def timer_counts_key(actor: bytes) -> bytes:
+    """Return the key of an actor's timer counts."""
+    return b"\x08" + actor + _PADDING_11
+
+
+def storage_key(actor: bytes, key: bytes) -> bytes:
+    """Return the key of a short key in an actor's storage: actor, length, key."""
+    return STORAGE.key(actor + bytes((len(key),)) + key)
+
+
+def long_storage_key(actor: bytes, key: bytes) -> bytes:
+    """Return the key of a long key in an actor's storage."""
+    return LONG_STORAGE.hashed_key(actor + key)
+
+
+def decode_entry(key: bytes, value: bytes) -> Entry:
+    """Decode an entry of the state for a reader.
+
+    Raises:
+        CorruptStateError: No table has such a key, or the value is not its record.
+    """
+    if len(key) != KEY_BYTES or not 1 <= key[0] <= len(TABLES):
+        raise CorruptStateError(f"no table has the key {key.hex()}")
+    table = TABLES[key[0] - 1]
+    try:
+        record = msgspec.msgpack.decode(value, type=table.record)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise CorruptStateError(f"{table.name} {key.hex()}: {error}") from None
+    read_identity = _IDENTITIES.get(table.code)
+    return Entry(table.name, read_identity(key) if read_identity else (), record)
+
+
+def _address_identity(key: bytes) -> tuple[bytes | int, ...]:
+    return (key[1:21],)
+
+
+def _storage_identity(key: bytes) -> tuple[bytes | int, ...]:
+    return (key[1:21], key[22 : 22 + key[21]])
+
+
+def _bucket_identity(key: bytes) -> tuple[bytes | int, ...]:
+    return (int.from_bytes(key[1:9], "big"),)
+
+
+def _bucket_entry_identity(key: bytes) -> tuple[bytes | int, ...]:
+    return (int.from_bytes(key[1:9], "big"), int.from_bytes(key[9:17], "big"))
+
+
+# The keys of hot tables are put together by hand: Table.key takes three times as long.
+_PADDING_11: Final = bytes(11)
+_PADDING_15: Final = bytes(15)
+_PADDING_23: Final = bytes(23)
+
+_IDENTITIES: Final[dict[int, Callable[[bytes], tuple[bytes | int, ...]]]] = {
+    ACCOUNTS.code: _address_identity,
+    ACTORS.code: _address_identity,
+    STORAGE.code: _storage_identity,
+    BUCKETS.code: _bucket_identity,
+    BUCKET_ENTRIES.code: _bucket_entry_identity,
+    TIMER_COUNTS.code: _address_identity,
+}

@@ -1,0 +1,183 @@
+"""The tables of timers over the state, and the waiting set that is carried from block to block.
+
+What waits at the end of a block is a list that its children start from, so that a block reads only the timers that
+become due in it: without it, 20,000 timers waiting for the GC lane would be read and decoded again in each block.
+The list is derived: it equals what the buckets up to the block's present hold, and a restart reads it from there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from scheduler import Timer
+from validators.execution.heights import BranchHeights
+from validators.execution.schema import (
+    BUCKET_ENTRIES,
+    BUCKETS,
+    TIMER_COUNTS,
+    TIMERS,
+    Bucket,
+    BucketEntry,
+    TimerCounts,
+    bucket_entry_key,
+    bucket_key,
+    timer_counts_key,
+    timer_key,
+)
+from validators.execution.view import View
+
+TIMER_KEYS_MAX: Final = 1 << 18
+"""Keys of timers that a validator remembers; then it starts anew."""
+
+_NO_TIMERS: Final = TimerCounts(0, 0)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiting:
+    """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed."""
+
+    timers: Sequence[Timer]
+    through: int
+
+
+NOTHING_READ: Final = Waiting((), -1)
+"""What a branch starts from when nothing is known yet: every timer due is read from the state."""
+
+
+@final
+class TimerKeys:
+    """Remembers the keys of timers: a Keccak-256 costs more than all else that removing a timer does in memory."""
+
+    def __init__(self) -> None:
+        self._keys: dict[bytes, bytes] = {}
+
+    def key_of(self, timer_id: bytes) -> bytes:
+        """Return the state's key of a timer."""
+        key = self._keys.get(timer_id)
+        if key is None:
+            if len(self._keys) >= TIMER_KEYS_MAX:
+                self._keys.clear()
+            key = self._keys[timer_id] = timer_key(timer_id)
+        return key
+
+
+@final
+class StateTimers:
+    """The scheduler's TimerTables for one block (docs/state.md, timers)."""
+
+    __slots__ = ("_carried", "_collected", "_heights", "_keys", "_reach", "_touched", "_view")
+
+    def __init__(self, view: View, heights: BranchHeights, carried: Waiting, keys: TimerKeys) -> None:
+        self._view = view
+        self._heights = heights
+        self._carried = carried
+        self._keys = keys
+        self._reach = carried.through
+        self._collected: Sequence[Timer] = carried.timers
+        # What this block did to timers of the carried list, so that the list need not be searched for each.
+        self._touched: dict[bytes, Timer | None] = {}
+
+    def timer(self, timer_id: bytes) -> Timer | None:
+        """Return the live timer of this identifier."""
+        return self._view.get(TIMERS, self._keys.key_of(timer_id))
+
+    def next_sequence(self, due: int) -> int:
+        """Return the sequence that the next timer inserted at `due` must have."""
+        bucket = self._view.get(BUCKETS, bucket_key(due))
+        return 0 if bucket is None else bucket.tail
+
+    def insert(self, timer: Timer) -> None:
+        """Add a timer at the tail of its height."""
+        key = bucket_key(timer.due)
+        bucket = self._view.get(BUCKETS, key)
+        if bucket is None:
+            bucket = Bucket(0, 0, 0)
+            self._view.change(self._heights.changes, timer.due, value=True)
+        assert timer.sequence == bucket.tail, f"sequence {timer.sequence} where {bucket.tail} comes next"
+        assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
+        self._view.set(self._keys.key_of(timer.timer_id), timer)
+        self._view.set(bucket_entry_key(timer.due, timer.sequence), BucketEntry(timer.timer_id))
+        self._view.set(key, Bucket(bucket.head, bucket.tail + 1, bucket.count + 1))
+        counts = self._counts(timer.actor)
+        self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live + 1, counts.scheduled + 1))
+
+    def replace(self, timer: Timer) -> None:
+        """Put a changed record in the place of the one with the same identifier."""
+        self._view.set(self._keys.key_of(timer.timer_id), timer)
+        if timer.due <= self._reach:
+            self._view.change(self._touched, timer.timer_id, timer)
+
+    def remove(self, timer: Timer) -> None:
+        """Take a live timer out of every table."""
+        self._view.set(self._keys.key_of(timer.timer_id), None)
+        self._view.set(bucket_entry_key(timer.due, timer.sequence), None)
+        self._remove_from_bucket(timer)
+        counts = self._counts(timer.actor)
+        assert counts.live > 0, f"actor {timer.actor.hex()} has no live timer to remove"
+        self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live - 1, counts.scheduled))
+        if timer.due <= self._reach:
+            self._view.change(self._touched, timer.timer_id, None)
+
+    def live_timers(self, actor: bytes) -> int:
+        """Return how many timers of the actor are live."""
+        return self._counts(actor).live
+
+    def scheduled_timers(self, actor: bytes) -> int:
+        """Return how many timers the actor has ever scheduled."""
+        return self._counts(actor).scheduled
+
+    def collect(self, upto: int) -> Sequence[Timer]:
+        """Return every live timer due at or before `upto`, ordered by (due, sequence): carried ones, then new ones."""
+        carried = self._current()
+        fresh = list(self._read_due(upto))
+        self._collected = [*carried, *fresh] if fresh else carried
+        self._reach = max(upto, self._reach)
+        self._touched = {}
+        return self._collected
+
+    def waiting(self) -> Waiting:
+        """Return what still waits, for the children of this block."""
+        return Waiting(self._current(), self._reach)
+
+    def _current(self) -> Sequence[Timer]:
+        """Return the list as it is after what this block did to its timers."""
+        touched = self._touched
+        if not touched:
+            return self._collected
+        kept = [timer for timer in self._collected if touched.get(timer.timer_id, timer) is not None]
+        if not any(touched.values()):
+            return kept
+        return [touched.get(timer.timer_id) or timer for timer in kept]
+
+    def _read_due(self, upto: int) -> Iterator[Timer]:
+        for due in self._heights.due_heights(upto, after=self._reach):
+            bucket = self._view.get(BUCKETS, bucket_key(due))
+            assert bucket is not None, f"height {due} is in the index and has no bucket"
+            for sequence in range(bucket.head, bucket.tail):
+                entry = self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence))
+                if entry is not None:
+                    timer = self.timer(entry.timer_id)
+                    assert timer is not None, f"height {due} names timer {entry.timer_id.hex()}, which is not there"
+                    yield timer
+
+    def _remove_from_bucket(self, timer: Timer) -> None:
+        key = bucket_key(timer.due)
+        bucket = self._view.get(BUCKETS, key)
+        assert bucket is not None, f"timer {timer.timer_id.hex()} lies in no bucket"
+        if bucket.count == 1:
+            self._view.set(key, None)
+            self._view.change(self._heights.changes, timer.due, value=False)
+            return
+        head = self._next_live(timer.due, bucket) if timer.sequence == bucket.head else bucket.head
+        self._view.set(key, Bucket(head, bucket.tail, bucket.count - 1))
+
+    def _next_live(self, due: int, bucket: Bucket) -> int:
+        """Return the lowest live sequence above the head; the head passes each gap once in a bucket's life."""
+        for sequence in range(bucket.head + 1, bucket.tail):
+            if self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence)) is not None:
+                return sequence
+        raise AssertionError(f"the bucket of height {due} counts {bucket.count} live timers and holds one")
+
+    def _counts(self, actor: bytes) -> TimerCounts:
+        return self._view.get(TIMER_COUNTS, timer_counts_key(actor)) or _NO_TIMERS

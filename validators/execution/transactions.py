@@ -1,0 +1,133 @@
+"""One transaction in a block: may it stand there, what does it do, who pays what.
+
+Admission checks everything before it writes anything. Fees are charged at the limits and the maximum fees, and what was
+not used comes back; the basefee part is burned, the tip goes to the proposer (docs/chain.md, fees).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import final
+
+from scheduler import Basefees
+from validators.actors import CallResult, Frame, Meter, OutOfGas, Status
+from validators.actors.metering import TRANSACTION_BYTE_CELLS, TRANSACTION_CYCLES, TRANSFER_CYCLES
+from validators.execution.blocks import TRANSACTION_BYTES_MAX, ExecuteActor, Transaction, Transfer, address_of
+from validators.execution.errors import InvalidTransactionError
+from validators.execution.ledger import StateLedger
+from validators.execution.receipts import TransactionReceipt, as_chain_events
+from validators.execution.world import ChainWorld
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is left of a block's limits."""
+
+    cycles: int
+    cells: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A transaction that may stand in the block: its sender's address and what is charged before it runs."""
+
+    transaction: Transaction
+    encoded: bytes
+    sender: bytes
+    prepaid: int
+
+
+def admit(transaction: Transaction, encoded: bytes, *, ledger: StateLedger, basefees: Basefees, room: Room) -> Admitted:
+    """Check everything but the signature, and write nothing.
+
+    Raises:
+        InvalidTransactionError: Size, limits, fees, nonce or balance are wrong here.
+    """
+    _check_limits(transaction, len(encoded), room)
+    _check_fees(transaction, basefees)
+    sender = address_of(transaction.public_key)
+    account = ledger.account(sender)
+    if transaction.nonce != account.nonce:
+        raise InvalidTransactionError(f"nonce {transaction.nonce} where {account.nonce} comes next")
+    prepaid = (
+        transaction.cycles_limit * transaction.max_fee_per_cycle
+        + transaction.cells_limit * transaction.max_fee_per_cell
+    )
+    if account.balance < prepaid:
+        raise InvalidTransactionError(f"balance {account.balance} does not cover {prepaid}")
+    return Admitted(transaction, encoded, sender, prepaid)
+
+
+def run_transaction(
+    admitted: Admitted, *, world: ChainWorld, ledger: StateLedger, basefees: Basefees, proposer: bytes
+) -> TransactionReceipt:
+    """Charge, run, refund, burn and tip; return the receipt."""
+    transaction = admitted.transaction
+    digest = hashlib.sha256(admitted.encoded).digest()
+    ledger.charge(admitted.sender, admitted.prepaid)
+    ledger.count_transaction(admitted.sender)
+    meter = Meter(transaction.cycles_limit, transaction.cells_limit)
+    intrinsic_cells = len(admitted.encoded) * TRANSACTION_BYTE_CELLS
+    meter.use(TRANSACTION_CYCLES, intrinsic_cells)
+    result = _perform(admitted, digest, world, meter)
+    # A revert gives back the cells of what is not kept; the transaction itself stays in the block.
+    cells = result.cells if result.status is Status.OK else intrinsic_cells
+    burned = result.cycles * basefees.cycle + cells * basefees.cell
+    tip = result.cycles * tip_per_cycle(transaction, basefees)
+    ledger.burn(burned)
+    ledger.credit(proposer, tip)
+    ledger.credit(admitted.sender, admitted.prepaid - burned - tip)
+    return TransactionReceipt(
+        digest, int(result.status), result.error, result.cycles, cells, burned, tip, as_chain_events(result.events)
+    )
+
+
+def tip_per_cycle(transaction: Transaction, basefees: Basefees) -> int:
+    """Return what the proposer gets for each cycle used: the stated priority as far as the maximum fee allows."""
+    return min(transaction.priority_fee_per_cycle, transaction.max_fee_per_cycle - basefees.cycle)
+
+
+def _check_limits(transaction: Transaction, size: int, room: Room) -> None:
+    if size > TRANSACTION_BYTES_MAX:
+        raise InvalidTransactionError(f"{size} bytes exceed {TRANSACTION_BYTES_MAX}")
+    if transaction.cycles_limit < TRANSACTION_CYCLES or transaction.cells_limit < size * TRANSACTION_BYTE_CELLS:
+        raise InvalidTransactionError(
+            f"limits of {transaction.cycles_limit} cycles and {transaction.cells_limit} cells do not cover its own"
+        )
+    if transaction.cycles_limit > room.cycles or transaction.cells_limit > room.cells:
+        raise InvalidTransactionError(
+            f"limits exceed the {room.cycles} cycles and {room.cells} cells left in the block"
+        )
+
+
+def _check_fees(transaction: Transaction, basefees: Basefees) -> None:
+    if transaction.max_fee_per_cycle < basefees.cycle or transaction.max_fee_per_cell < basefees.cell:
+        raise InvalidTransactionError(
+            f"maximum fees {transaction.max_fee_per_cycle} and {transaction.max_fee_per_cell} are below "
+            f"the basefees {basefees.cycle} and {basefees.cell}"
+        )
+    if transaction.priority_fee_per_cycle > transaction.max_fee_per_cycle:
+        raise InvalidTransactionError(
+            f"priority fee {transaction.priority_fee_per_cycle} exceeds the maximum {transaction.max_fee_per_cycle}"
+        )
+
+
+def _perform(admitted: Admitted, digest: bytes, world: ChainWorld, meter: Meter) -> CallResult:
+    call = admitted.transaction.call
+    if isinstance(call, Transfer):
+        return _transfer(admitted.sender, call, world, meter)
+    assert isinstance(call, ExecuteActor), f"no such call: {type(call).__name__}"
+    frame = Frame(call.actor, admitted.sender, digest, admitted.transaction.nonce)
+    return world.call(frame, meter, handler=call.handler, payload=call.payload)
+
+
+def _transfer(sender: bytes, call: Transfer, world: ChainWorld, meter: Meter) -> CallResult:
+    try:
+        meter.use(TRANSFER_CYCLES)
+    except OutOfGas:
+        return CallResult(Status.OUT_OF_GAS, "OutOfGas", meter.cycles, 0, ())
+    if world.balance(sender) < call.amount:
+        return CallResult(Status.REVERTED, "InsufficientBalance", meter.cycles, 0, ())
+    world.move(sender, call.to, call.amount)
+    return CallResult(Status.OK, "", meter.cycles, meter.cells, ())

@@ -1,0 +1,127 @@
+"""The state as one block in execution sees and changes it: decoded records over a speculative batch.
+
+Invariants: a record is immutable, so forks share what they have decoded; what is written reaches the batch once, at
+`flush`, which is the one place where records are encoded; every change made since a savepoint can be taken back.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, cast, final
+
+import msgspec
+
+from validators.execution.errors import CorruptStateError
+from validators.execution.schema import TABLES, Record, Table
+from validators.state import Batch
+
+_ABSENT: Final = msgspec.UNSET
+"""Marks in the journal that a mapping had no such key."""
+
+
+@final
+class DecodedCache:
+    """A validator's decoded records, each with the stored bytes that it stands for.
+
+    The bytes are what decides: a record is used only where the state holds exactly these bytes, so the cache may serve
+    any fork, and nothing in it can go stale. It belongs to one validator and is shared with no other.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[bytes, tuple[bytes, msgspec.Struct]] = {}
+        self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {
+            table.code: msgspec.msgpack.Decoder(table.record) for table in TABLES
+        }
+        self.encode = msgspec.msgpack.Encoder().encode
+
+    def decode(self, table: Table[Record], key: bytes, stored: bytes) -> Record:
+        """Return the record that `stored` encodes, decoded at most once.
+
+        Raises:
+            CorruptStateError: The bytes are not a record of the table.
+        """
+        known = self._records.get(key)
+        if known is not None and known[0] == stored:
+            return cast("Record", known[1])
+        try:
+            record = self._decoders[table.code].decode(stored)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise CorruptStateError(f"{table.name} {key.hex()}: {error}") from None
+        self._records[key] = (stored, record)
+        return cast("Record", record)
+
+    def remember(self, key: bytes, stored: bytes, record: msgspec.Struct) -> None:
+        """Keep a record that was just encoded."""
+        self._records[key] = (stored, record)
+
+    def forget(self, key: bytes) -> None:
+        """Let go of a record whose key was deleted for good."""
+        self._records.pop(key, None)
+
+    def reencode(self, key: bytes, stored: bytes) -> bytes:
+        """Return the bytes of a live record as this validator holds it: encoded anew where it is held decoded."""
+        known = self._records.get(key)
+        if known is None or known[0] != stored:
+            return stored
+        return self.encode(known[1])
+
+
+@final
+class View:
+    """Reads and writes of one block. Used once: after `flush` it is done."""
+
+    __slots__ = ("_batch", "_cache", "_journal", "_read", "_written")
+
+    def __init__(self, batch: Batch, cache: DecodedCache) -> None:
+        self._batch = batch
+        self._cache = cache
+        self._written: dict[bytes, msgspec.Struct | None] = {}
+        self._read: dict[bytes, msgspec.Struct | None] = {}
+        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def get(self, table: Table[Record], key: bytes) -> Record | None:
+        """Return the record under a key of a table, or None."""
+        if key in self._written:
+            return cast("Record | None", self._written[key])
+        if key in self._read:
+            return cast("Record | None", self._read[key])
+        stored = self._batch.get(key)
+        record = None if stored is None else self._cache.decode(table, key, stored)
+        self._read[key] = record
+        return record
+
+    def set(self, key: bytes, record: msgspec.Struct | None) -> None:
+        """Put a record under a key; None deletes."""
+        self.change(self._written, key, record)
+
+    def change(self, mapping: dict[Any, Any], key: object, value: object) -> None:
+        """Put a value into a mapping of derived data that must follow rollbacks like the state itself."""
+        self._journal.append((mapping, key, mapping.get(key, _ABSENT)))
+        mapping[key] = value
+
+    def written_keys(self) -> Iterator[bytes]:
+        """Yield the keys that were written, in the order of their first write."""
+        yield from self._written
+
+    def savepoint(self) -> int:
+        """Return a mark to which `rollback` can go back."""
+        return len(self._journal)
+
+    def rollback(self, savepoint: int) -> None:
+        """Take back every change since the mark, latest first."""
+        journal = self._journal
+        while len(journal) > savepoint:
+            mapping, key, before = journal.pop()
+            if before is _ABSENT:
+                del mapping[key]
+            else:
+                mapping[key] = before
+
+    def flush(self) -> None:
+        """Encode what was written into the batch, which leaves out what did not change."""
+        write, encode, remember = self._batch.write, self._cache.encode, self._cache.remember
+        for key, record in self._written.items():
+            if record is None:
+                write(key, None)
+            else:
+                stored = encode(record)
+                write(key, stored)
+                remember(key, stored, record)

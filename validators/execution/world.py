@@ -1,0 +1,134 @@
+"""The chain as programs reach it, within one block: storage, transfers, timers, and calls with their savepoint."""
+
+from typing import final
+
+from scheduler import (
+    ZERO_ORIGIN,
+    Desk,
+    Moment,
+    RunOutcome,
+    ScheduleRequest,
+    Timer,
+    TimerCancelled,
+    TimerConfig,
+    TimerExtended,
+    TimerScheduled,
+    call_of,
+    cancel,
+    extend,
+    schedule,
+)
+from validators.actors import CallResult, Frame, Meter, Programs, Status, call_handler
+from validators.execution.ledger import StateLedger
+from validators.execution.schema import (
+    ACTORS,
+    LONG_STORAGE,
+    SHORT_STORAGE_KEY_BYTES,
+    STORAGE,
+    LongStoredValue,
+    StoredValue,
+    actor_key,
+    long_storage_key,
+    storage_key,
+)
+from validators.execution.timers import StateTimers
+from validators.execution.view import View
+
+
+@final
+class ChainWorld:
+    """Implements validators.actors.World over a block's view; `collected` is true while the timer phase runs."""
+
+    def __init__(
+        self,
+        *,
+        view: View,
+        ledger: StateLedger,
+        timers: StateTimers,
+        moment: Moment,
+        config: TimerConfig,
+        programs: Programs,
+    ) -> None:
+        self.moment = moment
+        self.config = config
+        self._view = view
+        self._ledger = ledger
+        self._timers = timers
+        self._programs = programs
+        self._desk = Desk(timers, moment, config)
+
+    def begin_timer_phase(self) -> None:
+        """From now on timers that are due are on the phase's list, and too late to change (Q-28)."""
+        self._desk = Desk(self._timers, self.moment, self.config, collected=True)
+
+    def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
+        """Call a handler of the frame's actor; unless the result is OK, nothing that it wrote remains."""
+        savepoint = self._view.savepoint()
+        record = self._view.get(ACTORS, actor_key(frame.actor))
+        program = None if record is None else self._programs.get(record.program)
+        result = call_handler(program, self, frame, meter, handler=handler, payload=payload)
+        if result.status is not Status.OK:
+            self._view.rollback(savepoint)
+        return result
+
+    def run_timer(self, timer: Timer) -> RunOutcome:
+        """Run a timer's handler within its own limits: the scheduler's Runner (C-8)."""
+        handler, payload = call_of(timer)
+        frame = Frame(timer.actor, timer.actor, ZERO_ORIGIN, 0)
+        meter = Meter(timer.gas_limit, self.config.max_cells_per_fire)
+        result = self.call(frame, meter, handler=handler, payload=payload)
+        return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
+
+    def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
+        """Return a value of an actor's storage."""
+        if len(key) <= SHORT_STORAGE_KEY_BYTES:
+            short = self._view.get(STORAGE, storage_key(actor, key))
+            return None if short is None else short.value
+        record = self._view.get(LONG_STORAGE, long_storage_key(actor, key))
+        return None if record is None else record.value
+
+    def storage_put(self, actor: bytes, key: bytes, value: bytes) -> None:
+        """Store a value."""
+        put_storage(self._view, actor, key, value)
+
+    def storage_delete(self, actor: bytes, key: bytes) -> None:
+        """Delete a value."""
+        if len(key) <= SHORT_STORAGE_KEY_BYTES:
+            self._view.set(storage_key(actor, key), None)
+        else:
+            self._view.set(long_storage_key(actor, key), None)
+
+    def balance(self, address: bytes) -> int:
+        """Return a balance in units."""
+        return self._ledger.balance(address)
+
+    def move(self, source: bytes, target: bytes, amount: int) -> None:
+        """Move units; `source` has them."""
+        self._ledger.charge(source, amount)
+        self._ledger.credit(target, amount)
+
+    def owner(self, actor: bytes) -> bytes:
+        """Return the address that owns an actor."""
+        record = self._view.get(ACTORS, actor_key(actor))
+        assert record is not None, f"actor {actor.hex()} runs and has no record"
+        return record.owner
+
+    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+        """Admit a timer."""
+        return schedule(self._desk, request)
+
+    def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
+        """Move a timer's expiry."""
+        return extend(self._desk, caller, timer_id, new_expires_at)
+
+    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+        """Cancel a timer."""
+        return cancel(self._desk, caller, timer_id)
+
+
+def put_storage(view: View, actor: bytes, key: bytes, value: bytes) -> None:
+    """Store a value of an actor's storage under its short or its hashed key."""
+    if len(key) <= SHORT_STORAGE_KEY_BYTES:
+        view.set(storage_key(actor, key), StoredValue(value))
+    else:
+        view.set(long_storage_key(actor, key), LongStoredValue(actor, key, value))
