@@ -1,0 +1,111 @@
+"""Targeted backfill of blocks: ask for what is missing, serve what is here.
+
+A request names one digest and a height; the answer is that block and its ancestors above the
+height. Peers are asked in turn, one request a block at a time, again after each timeout, for as
+long as something here waits for the block.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from network.codec import Codec
+from network.port import Port
+from validators.execution import InvalidEncodingError
+from validators.execution.blocks import block_digest, decode_block, encode_block
+from validators.follower import Follower
+from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message
+from validators.settings import ValidatorSettings
+from validators.state import mmr_root
+from validators.storage import BlockFile
+
+RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
+"""An answer takes on no further ancestor from here on; with the last one it is inside the wire's limit."""
+
+
+class BlockExchange:
+    """One validator's requests for blocks, and its answers to others'."""
+
+    def __init__(
+        self,
+        port: Port,
+        codec: Codec[Message],
+        follower: Follower,
+        block_file: BlockFile,
+        settings: ValidatorSettings,
+    ) -> None:
+        self._port = port
+        self._codec = codec
+        self._follower = follower
+        self._block_file = block_file
+        self._settings = settings
+        self._first_peer: dict[bytes, int] = {}
+        self._attempts: dict[bytes, int] = {}
+
+    def request(self, digest: bytes, first_peer: int | None) -> None:
+        """Ask for a block after a moment of grace, in which the proposer's relay may still arrive."""
+        if digest not in self._attempts:
+            self._attempts[digest] = 0
+            others = self._others()
+            is_peer = first_peer is not None and first_peer != self._settings.node
+            self._first_peer[digest] = others.index(first_peer) if is_peer and first_peer is not None else 0
+            self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_grace_us)
+
+    def retry(self, digest: bytes) -> None:
+        """Ask the next peer, or stop asking when nobody here waits for the block any more."""
+        if digest not in self._follower.missing():
+            self._forget(digest)
+            return
+        others = self._others()
+        peer = others[(self._first_peer[digest] + self._attempts[digest]) % len(others)]
+        self._attempts[digest] += 1
+        request = BlockRequest(digest, self._follower.engine.finalized.height)
+        self._port.send(peer, self._codec.encode(request), "BlockRequest")
+        self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_timeout_us)
+
+    def take(self, encoded_blocks: Sequence[bytes]) -> None:
+        """Keep blocks that arrived, and go on with what waited for them."""
+        for encoded in encoded_blocks[:BLOCKS_PER_RESPONSE]:
+            try:
+                block = decode_block(encoded)
+            except InvalidEncodingError as error:
+                self._port.trace("refused", "block", str(error))
+                return
+            if mmr_root(block.transactions) != block.header.tx_root:
+                # Its digest is that of the header alone: kept, it would stand in the way of the true block.
+                self._port.trace("refused", "block", "tx_root")
+                return
+            digest = block_digest(block)
+            self._follower.add_block(digest, block)
+            self._forget(digest)
+        self._follower.advance()
+
+    def serve(self, peer: int, request: BlockRequest) -> None:
+        """Answer with what is here of the chain below the digest; silence when it is not here."""
+        blocks = tuple(self._chain_below(request))
+        if blocks:
+            self._port.send(peer, self._codec.encode(BlockResponse(blocks)), "BlockResponse")
+
+    def _chain_below(self, request: BlockRequest) -> Iterator[bytes]:
+        digest, room_bytes = request.digest, RESPONSE_BYTES_MAX
+        for _ in range(BLOCKS_PER_RESPONSE):
+            block = self._follower.block(digest)
+            encoded = self._block_file.get(digest) if block is None else encode_block(block)
+            if encoded is None or room_bytes <= 0:
+                return
+            # The block that was asked for goes out whatever its size; only its ancestors must fit beside it.
+            room_bytes -= len(encoded)
+            yield encoded
+            header = (block or decode_block(encoded)).header
+            if header.height <= request.floor_height + 1:
+                return
+            digest = header.parent
+
+    def _others(self) -> list[int]:
+        """Return the peers in the order in which they are asked."""
+        count = self._settings.validators
+        return [(self._settings.node + step) % count for step in range(1, count)]
+
+    def _forget(self, digest: bytes) -> None:
+        if self._attempts.pop(digest, None) is not None:
+            del self._first_peer[digest]
+            self._port.cancel_timer(("fetch", digest))

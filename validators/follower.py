@@ -1,0 +1,195 @@
+"""Brings blocks from "named by a certificate" to "executed here": finds, fetches and executes them.
+
+Vocabulary. A *goal* is a block that somebody needs executed: to verify a proposal, to certify a
+notarized one, to apply a finalized one, or to build on one. A block is *ready* once its execution
+has taken its virtual time. A goal is *reached* when its block is ready, and *failed* when the block
+or one of its ancestors is invalid or lies on a branch that lost.
+
+Invariant: at most one execution is under way, and every ready block's ancestors are ready or
+finalized. Goals are served in a fixed order: finalized first, then by view.
+
+This is a synchronous state machine over the engine; what it wants done in time (work, requests) goes
+out through the two callables of ``Follower``.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from validators.consensus import Proposal
+from validators.execution import Engine, Executed, InvalidBlockError
+from validators.execution.blocks import Block
+
+
+class Purpose(IntEnum):
+    """Why a block is wanted; the order is the order of service."""
+
+    FINALIZE = 0
+    CERTIFY = 1
+    VERIFY = 2
+    PROPOSE = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Goal:
+    """One want. ``digest`` is the block to make ready.
+
+    ``proposal`` is what consensus asked about, ``parent`` the digest of the parent that it expects.
+    """
+
+    purpose: Purpose
+    view: int
+    digest: bytes
+    proposal: Proposal | None = None
+    parent: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """The walk back from a goal ended at a block that is not here."""
+
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """The next block to execute on the way to a goal."""
+
+    block: Block
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The goal's block is ready, or never will be."""
+
+    is_ready: bool
+    reason: str = ""
+
+
+Step = Fetch | Execute | Settled
+
+
+class Follower:
+    """One validator's unfinalized blocks and the goals over them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        execute: Callable[[Block, bytes], None],
+        request: Callable[[bytes, Goal], None],
+        settle: Callable[[Goal, Settled], None],
+    ) -> None:
+        self.engine = engine
+        self._execute = execute
+        self._request = request
+        self._settle = settle
+        self._blocks: dict[bytes, Block] = {}
+        self._invalid: dict[bytes, str] = {}
+        self._goals: dict[tuple[Purpose, int], Goal] = {}
+        self._executing: bytes | None = None
+        self._is_advancing = False
+
+    def block(self, digest: bytes) -> Block | None:
+        """Return an unfinalized block that is here."""
+        return self._blocks.get(digest)
+
+    def add_block(self, digest: bytes, block: Block) -> bool:
+        """Keep a block that somebody sent or built; False where it is known or too old to matter."""
+        if digest in self._blocks or block.header.height <= self.engine.finalized.height:
+            return False
+        self._blocks[digest] = block
+        return True
+
+    def want(self, goal: Goal) -> None:
+        """Take on a goal; of one purpose and view the first stands."""
+        self._goals.setdefault((goal.purpose, goal.view), goal)
+        self.advance()
+
+    def abandon(self, is_moot: Callable[[Goal], bool]) -> None:
+        """Forget the goals for which ``is_moot`` holds."""
+        self._goals = {key: goal for key, goal in self._goals.items() if not is_moot(goal)}
+
+    def is_ready(self, digest: bytes) -> bool:
+        """Whether the block is executed here, its virtual time over, or is the finalized tip."""
+        if digest == self.engine.finalized_digest:
+            return True
+        return digest != self._executing and self.engine.executed(digest) is not None
+
+    def begin(self, digest: bytes) -> None:
+        """An execution of ``digest`` takes its virtual time from now on."""
+        self._executing = digest
+
+    def end(self, digest: bytes) -> None:
+        """The execution's time is over: the block is ready, or known to be invalid."""
+        assert self._executing == digest, "executions end in the order in which they began"
+        self._executing = None
+
+    def mark_invalid(self, digest: bytes, reason: str) -> None:
+        """The block can never be executed."""
+        self._invalid[digest] = reason
+
+    def prune(self) -> None:
+        """Forget what finalization has made history."""
+        height = self.engine.finalized.height
+        self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
+        self._invalid = {digest: reason for digest, reason in self._invalid.items() if digest in self._blocks}
+
+    def missing(self) -> Iterator[bytes]:
+        """Yield each block that a goal waits for and that is not here."""
+        for goal in sorted(self._goals.values()):
+            step = self._next_step(goal.digest)
+            if isinstance(step, Fetch):
+                yield step.digest
+
+    def advance(self) -> None:
+        """Settle what can be settled, start an execution if none is under way, request what is missing."""
+        if self._is_advancing:
+            return
+        self._is_advancing = True
+        try:
+            while self._advance_once():
+                pass
+        finally:
+            self._is_advancing = False
+
+    def _advance_once(self) -> bool:
+        """Serve the goals in order; True when one was settled, which may have changed the others."""
+        for key in sorted(self._goals):
+            goal = self._goals[key]
+            step = self._next_step(goal.digest)
+            if isinstance(step, Settled):
+                del self._goals[key]
+                self._settle(goal, step)
+                return True
+            if isinstance(step, Fetch):
+                self._request(step.digest, goal)
+            elif self._executing is None:
+                self._execute(step.block, step.digest)
+        return False
+
+    def _next_step(self, digest: bytes) -> Step:
+        """Walk back from ``digest`` to the nearest ready ancestor and say what is to be done first."""
+        child: Execute | None = None
+        while not self.is_ready(digest):
+            if digest in self._invalid:
+                return Settled(is_ready=False, reason=self._invalid[digest])
+            block = self._blocks.get(digest)
+            if block is None:
+                return Fetch(digest)
+            if block.header.height <= self.engine.finalized.height + 1 and (
+                block.header.parent != self.engine.finalized_digest
+            ):
+                return Settled(is_ready=False, reason="lies on a branch that lost to a finalized block")
+            child = Execute(block, digest)
+            digest = block.header.parent
+        return child or Settled(is_ready=True)
+
+
+def run_block(engine: Engine, block: Block) -> Executed | str:
+    """Execute ``block`` on its parent; return the reason where it is invalid."""
+    try:
+        return engine.execute(block)
+    except InvalidBlockError as error:
+        return str(error)

@@ -1,0 +1,103 @@
+"""How transactions reach validators: submitted to one, sent on to all, sent again while they wait.
+
+A transaction enters a mempool only with a valid signature. The validator that it was submitted to
+sends it to every other; besides, each validator regularly sends what has waited longest to one peer
+in turn, which heals what loss and partitions took.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from network.codec import Codec
+from network.port import Port
+from validators.execution import InvalidEncodingError
+from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
+from validators.identity import TransactionVerifier
+from validators.mempool import Mempool, Pooled
+from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
+from validators.settings import ValidatorSettings
+
+
+class Verified(NamedTuple):
+    """A transaction whose signature has been verified; ``is_own`` when it was submitted here."""
+
+    pooled: Pooled
+    is_own: bool
+
+
+class Gossip:
+    """One validator's mempool and what it says about it."""
+
+    def __init__(
+        self, port: Port, codec: Codec[Message], verifier: TransactionVerifier, settings: ValidatorSettings
+    ) -> None:
+        self._port = port
+        self._codec = codec
+        self._verifier = verifier
+        self._settings = settings
+        self._mempool = Mempool()
+        self._round = 0
+
+    def start(self) -> None:
+        """Begin to repeat what waits."""
+        self._port.set_timer("regossip", self._port.now_us + self._settings.regossip_us)
+
+    def candidates(self) -> Iterator[Transaction]:
+        """Yield what a leader may put into its block, best first."""
+        return self._mempool.candidates()
+
+    def submit(self, payload: bytes) -> None:
+        """Take a transaction from a client."""
+        self._take_one(payload, is_own=True)
+
+    def take(self, payloads: Sequence[bytes]) -> None:
+        """Take transactions from a peer."""
+        for payload in payloads[:TRANSACTIONS_PER_GOSSIP]:
+            self._take_one(payload, is_own=False)
+
+    def pool(self, verified: Verified) -> None:
+        """The signature check's virtual time is over: keep the transaction, and send on a client's."""
+        if self._mempool.add(verified.pooled) and verified.is_own:
+            gossip = TransactionGossip((verified.pooled.encoded,))
+            self._port.broadcast(self._codec.encode(gossip), "TransactionGossip")
+
+    def remove_included(self, block: Block) -> None:
+        """Forget the transactions of a finalized block."""
+        self._mempool.remove_included(decode_transaction(encoded) for encoded in block.transactions)
+
+    def regossip(self) -> None:
+        """Send what has waited longest to the next peer in turn."""
+        self.start()
+        waiting = self._mempool.oldest(TRANSACTIONS_PER_GOSSIP)
+        if waiting and self._settings.validators > 1:
+            step = 1 + self._round % (self._settings.validators - 1)
+            peer = (self._settings.node + step) % self._settings.validators
+            self._round += 1
+            gossip = TransactionGossip(tuple(_within_limit(waiting)))
+            self._port.send(peer, self._codec.encode(gossip), "TransactionGossip")
+
+    def _take_one(self, payload: bytes, *, is_own: bool) -> None:
+        try:
+            transaction = decode_transaction(payload)
+        except InvalidEncodingError as error:
+            self._port.trace("refused", "transaction", str(error))
+            return
+        digest = transaction_digest(transaction)
+        if digest in self._mempool:
+            return
+        before = self._verifier.verified
+        if not self._verifier(transaction):
+            self._port.trace("refused", "transaction", "signature")
+            return
+        cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
+        self._port.work(cost_us, Verified(Pooled(transaction, payload, digest), is_own))
+
+
+def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:
+    """Yield encodings until the message would come near the wire's limit."""
+    room_bytes = TRANSACTION_BYTES_MAX // 2
+    for pooled in waiting:
+        room_bytes -= len(pooled.encoded)
+        if room_bytes < 0:
+            return
+        yield pooled.encoded

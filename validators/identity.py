@@ -1,0 +1,46 @@
+"""Keys of validators and accounts, and the check of a transaction's signature."""
+
+import hashlib
+from collections import OrderedDict
+from typing import Final
+
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+from validators.execution.blocks import Transaction, transaction_digest, transaction_signing_bytes
+
+VERIFIED_MAX: Final = 65_536
+"""How many verified transactions a validator remembers."""
+
+
+def secret_seed(chain_id: str, role: str, index: int) -> bytes:
+    """Return the 32-byte Ed25519 seed of a test identity: a function of the three, secret to nobody."""
+    return hashlib.sha256(f"stampede/{chain_id}/{role}/{index}".encode()).digest()
+
+
+def public_key_of(seed: bytes) -> bytes:
+    """Return the 32-byte Ed25519 public key of ``seed``."""
+    return bytes(SigningKey(seed).verify_key)
+
+
+class TransactionVerifier:
+    """Checks each distinct transaction's signature once; ``verified`` counts the real checks."""
+
+    def __init__(self) -> None:
+        self.verified = 0
+        self._valid: OrderedDict[bytes, None] = OrderedDict()
+
+    def __call__(self, transaction: Transaction) -> bool:
+        """Whether the signature is the sender's over this transaction."""
+        digest = transaction_digest(transaction)
+        if digest in self._valid:
+            return True
+        self.verified += 1
+        try:
+            VerifyKey(transaction.public_key).verify(transaction_signing_bytes(transaction), transaction.signature)
+        except (BadSignatureError, ValueError, TypeError):
+            return False
+        self._valid[digest] = None
+        if len(self._valid) > VERIFIED_MAX:
+            self._valid.popitem(last=False)
+        return True

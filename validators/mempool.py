@@ -1,0 +1,82 @@
+"""Transactions that wait for a block, by sender and nonce.
+
+Invariant: at most ``bytes_max`` bytes are held, and one transaction per (sender, nonce): the first
+one that came. The order in which a leader is offered them depends on the content alone: senders'
+next transactions by priority fee, highest first, ties by transaction hash.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from validators.execution.blocks import Transaction
+
+BYTES_MAX: Final = 64 * 1024 * 1024
+"""Beyond this a mempool takes nothing more; the sender may try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A transaction with its encoding and hash, so that neither is computed twice."""
+
+    transaction: Transaction
+    encoded: bytes
+    digest: bytes
+
+
+class Mempool:
+    """One validator's mempool. It lives in memory: a crash empties it."""
+
+    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+        self._by_sender: dict[bytes, dict[int, Pooled]] = {}
+        self._known: dict[bytes, Pooled] = {}
+        self._bytes = 0
+        self._bytes_max = bytes_max
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._known
+
+    def add(self, pooled: Pooled) -> bool:
+        """Take a transaction; False where it is known, its nonce is taken, or the pool is full."""
+        nonces = self._by_sender.setdefault(pooled.transaction.public_key, {})
+        is_full = self._bytes + len(pooled.encoded) > self._bytes_max
+        if is_full or pooled.digest in self._known or pooled.transaction.nonce in nonces:
+            return False
+        nonces[pooled.transaction.nonce] = pooled
+        self._known[pooled.digest] = pooled
+        self._bytes += len(pooled.encoded)
+        return True
+
+    def remove_included(self, included: Iterable[Transaction]) -> None:
+        """Forget what a finalized block holds, and all that its senders' nonces made void."""
+        for transaction in included:
+            nonces = self._by_sender.get(transaction.public_key, {})
+            for nonce in sorted(nonce for nonce in nonces if nonce <= transaction.nonce):
+                gone = nonces.pop(nonce)
+                del self._known[gone.digest]
+                self._bytes -= len(gone.encoded)
+            if not nonces:
+                self._by_sender.pop(transaction.public_key, None)
+
+    def candidates(self) -> Iterator[Transaction]:
+        """Yield everything in the order in which a leader tries it; nonces of one sender ascend."""
+        queues = {sender: [nonces[nonce] for nonce in sorted(nonces)] for sender, nonces in self._by_sender.items()}
+        heads = [self._rank(queue[0], 0) for queue in queues.values() if queue]
+        heapq.heapify(heads)
+        while heads:
+            _, _, index, pooled = heapq.heappop(heads)
+            yield pooled.transaction
+            queue = queues[pooled.transaction.public_key]
+            if index + 1 < len(queue):
+                heapq.heappush(heads, self._rank(queue[index + 1], index + 1))
+
+    def oldest(self, count: int) -> list[Pooled]:
+        """Return up to ``count`` transactions that have waited longest here."""
+        return [pooled for pooled, _ in zip(self._known.values(), range(count), strict=False)]
+
+    def _rank(self, pooled: Pooled, index: int) -> tuple[int, bytes, int, Pooled]:
+        return -pooled.transaction.priority_fee_per_cycle, pooled.digest, index, pooled

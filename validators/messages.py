@@ -1,0 +1,95 @@
+"""What validators say to each other besides consensus: blocks, requests for blocks, transactions.
+
+Consensus carries digests only; the bytes of a block travel over the same bus as the votes, under the
+same faults (specification of Simplex, section 1.1: the application's relay disseminates bytes).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from network.codec import Codec
+from validators.consensus.messages import (
+    CertificateRequest,
+    CertificateResponse,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+)
+
+BLOCK_BYTES_MAX: Final = 16 * 1024 * 1024
+"""A message that carries blocks may not be larger."""
+
+TRANSACTION_BYTES_MAX: Final = 2 * 1024 * 1024
+"""A message that carries transactions may not be larger."""
+
+VOTE_BYTES_MAX: Final = 64 * 1024
+"""Votes, certificates and requests; 64 signatures of 64 bytes leave room to spare."""
+
+BLOCKS_PER_RESPONSE: Final = 64
+"""A peer that is far behind asks again; one answer may not hold the link for long."""
+
+TRANSACTIONS_PER_GOSSIP: Final = 64
+"""A message of the mempool carries at most as many transactions."""
+
+
+class BlockRelay(msgspec.Struct, tag=16, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A proposed block, from the proposer to everybody."""
+
+    block: bytes
+
+
+class BlockRequest(msgspec.Struct, tag=17, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Asks for the block ``digest`` and its ancestors above ``floor_height``."""
+
+    digest: bytes
+    floor_height: int
+
+
+class BlockResponse(msgspec.Struct, tag=18, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Blocks that were asked for, the newest first, each the parent of the one before it."""
+
+    blocks: tuple[bytes, ...]
+
+
+class TransactionGossip(msgspec.Struct, tag=19, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Transactions of the sender's mempool."""
+
+    transactions: tuple[bytes, ...]
+
+
+ConsensusMessage = (
+    Notarize
+    | Nullify
+    | Finalize
+    | Notarization
+    | Nullification
+    | Finalization
+    | CertificateRequest
+    | CertificateResponse
+)
+Message = ConsensusMessage | BlockRelay | BlockRequest | BlockResponse | TransactionGossip
+
+_SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
+    Notarize: VOTE_BYTES_MAX,
+    Nullify: VOTE_BYTES_MAX,
+    Finalize: VOTE_BYTES_MAX,
+    Notarization: VOTE_BYTES_MAX,
+    Nullification: VOTE_BYTES_MAX,
+    Finalization: VOTE_BYTES_MAX,
+    CertificateRequest: VOTE_BYTES_MAX,
+    CertificateResponse: VOTE_BYTES_MAX,
+    BlockRelay: BLOCK_BYTES_MAX,
+    BlockRequest: VOTE_BYTES_MAX,
+    BlockResponse: BLOCK_BYTES_MAX,
+    TransactionGossip: TRANSACTION_BYTES_MAX,
+}
+
+
+def message_codec() -> Codec[Message]:
+    """Return a codec of its own for one validator; it counts what it refuses."""
+    return Codec(tuple(_SIZE_LIMITS), size_limit=_SIZE_LIMITS)

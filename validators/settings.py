@@ -1,0 +1,87 @@
+"""What a validator is told at its start: its place, its rules, what work costs, and its parts.
+
+Every part comes from a factory of the validator's own, so that one validator of a cluster can be
+given another part, a planted bug or another road to the same state, without touching the rest
+(DESIGN section 3, rule 6).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from validators.actors import PROGRAMS, Actor
+from validators.consensus import Ed25519Scheme, Scheme, SimplexConfig
+from validators.execution import Engine, Genesis
+from validators.execution.blocks import Header, Transaction
+from validators.storage import Barrier, Disk, SyncPoint
+
+CYCLES_PER_COST: Final = 1_000
+"""``Costs.execute_us`` is charged for each thousand cycles begun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Virtual time that work takes, in whole microseconds (DESIGN section 3, rule 7)."""
+
+    verify_signature_us: int = 60
+    execute_us: int = 20
+    block_us: int = 500
+    hash_write_us: int = 5
+    sync_us: int = 2_000
+
+    def of_execution(self, cycles: int, writes: int, signatures: int) -> int:
+        """Return the virtual microseconds that executing a block takes."""
+        begun = -(-cycles // CYCLES_PER_COST)
+        return (
+            self.block_us
+            + begun * self.execute_us
+            + writes * self.hash_write_us
+            + signatures * self.verify_signature_us
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatorSettings:
+    """Local policy of one validator. Times are virtual microseconds, ``max_skew_ms`` is header time."""
+
+    node: int
+    validators: int
+    consensus: SimplexConfig
+    costs: Costs
+    block_interval_us: int
+    max_skew_ms: int
+    fetch_grace_us: int
+    fetch_timeout_us: int
+    regossip_us: int
+
+
+EngineMaker = Callable[[Genesis, Callable[[Transaction], bool], Sequence[bytes] | None, Header | None], Engine]
+SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
+BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
+
+
+def make_engine(
+    genesis: Genesis,
+    verify_transaction: Callable[[Transaction], bool],
+    operations: Sequence[bytes] | None,
+    header: Header | None,
+    programs: Mapping[str, type[Actor]] = PROGRAMS,
+) -> Engine:
+    """Return an engine of its own: from genesis, or from a log read back and its last finalized header."""
+    return Engine(
+        genesis, programs=programs, verify_transaction=verify_transaction, operations=operations, header=header
+    )
+
+
+def make_scheme(seed: bytes, public_keys: Sequence[bytes]) -> Scheme:
+    """Return an Ed25519 scheme of its own."""
+    return Ed25519Scheme(seed, public_keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatorFactory:
+    """The makers of a validator's parts."""
+
+    engine: EngineMaker = field(default=make_engine)
+    scheme: SchemeMaker = field(default=make_scheme)
+    barrier: BarrierMaker = field(default=Barrier)
