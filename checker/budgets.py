@@ -1,0 +1,98 @@
+"""Budgets: what a block spent, added up from its receipts, within what it may spend."""
+
+from typing import NamedTuple, final
+
+from checker.mirror import SettledBlock
+from checker.observations import ChainRules
+from checker.results import CheckResult, Tally
+from scheduler.events import TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+from validators.execution.receipts import TimerReceipt, TransactionReceipt
+
+
+class Spent(NamedTuple):
+    """What a block's receipts add up to: cycles and cells of transactions, lane cycles of fires, removals."""
+
+    cycles: int
+    cells: int
+    lane_cycles: int
+    fired: int
+    expired: int
+    insolvent: int
+
+
+@final
+class Budgets:
+    """Both timer lanes and the block's own limits hold in every block, and the summary says what the receipts say."""
+
+    def __init__(self, rules: ChainRules) -> None:
+        self._tally = Tally("budgets", "safety")
+        self._rules = rules
+        self._busiest = 0
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block."""
+        spent = add_up(block)
+        config, rules = block.config, self._rules
+        lane = 0 if config.execution_lane_paused else config.lane_timer_cycles
+        removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
+        self._busiest = max(self._busiest, spent.lane_cycles * 100 // config.lane_timer_cycles)
+        self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)
+        self._limit(block, "timers fired with a paused lane", spent.fired if not lane else 0, 0)
+        self._limit(block, "removals in the GC lane", spent.expired + spent.insolvent, removals)
+        self._limit(block, "cycles of transactions", spent.cycles, rules.block_cycles)
+        self._limit(block, "cells of transactions", spent.cells, rules.block_cells)
+        self._match(block, spent)
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._tally.compared:,} limits held; the fullest execution lane was used to {self._busiest} %",
+            fullest_lane_percent=self._busiest,
+        )
+
+    def _limit(self, block: SettledBlock, what: str, used: int, limit: int) -> None:
+        self._tally.compared += 1
+        if used > limit:
+            self._tally.fail(
+                f"height {block.height}: {used:,} {what}, at most {limit:,} are allowed",
+                height=block.height,
+                used=used,
+                limit=limit,
+            )
+
+    def _match(self, block: SettledBlock, spent: Spent) -> None:
+        summary = block.summary
+        gc_cycles = (spent.expired + spent.insolvent) * block.config.gc_cost_per_timer
+        pairs = (
+            ("cycles_used", summary.cycles_used, spent.cycles),
+            ("cells_used", summary.cells_used, spent.cells),
+            ("lane_cycles", summary.lane_cycles, spent.lane_cycles),
+            ("gc_cycles", summary.gc_cycles, gc_cycles),
+            ("fired", summary.fired, spent.fired),
+            ("expired", summary.expired, spent.expired),
+            ("insolvent", summary.insolvent, spent.insolvent),
+        )
+        for name, claimed, found in pairs:
+            self._tally.compared += 1
+            if claimed != found:
+                self._tally.fail(
+                    f"height {block.height}: the summary's {name} is {claimed:,}, the receipts add up to {found:,}",
+                    height=block.height,
+                    claimed=claimed,
+                    found=found,
+                )
+
+
+def add_up(block: SettledBlock) -> Spent:
+    """Return what a block's receipts add up to."""
+    calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
+    events = [receipt.event for receipt in block.receipts if isinstance(receipt, TimerReceipt)]
+    fires = [event for event in events if isinstance(event, TimerFired)]
+    return Spent(
+        cycles=sum(call.cycles for call in calls),
+        cells=sum(call.cells for call in calls),
+        lane_cycles=sum(fire.used_cycles for fire in fires),
+        fired=len(fires),
+        expired=sum(isinstance(event, TimerExpired) for event in events),
+        insolvent=sum(isinstance(event, TimerCancelledInsufficientFunds) for event in events),
+    )

@@ -1,0 +1,156 @@
+"""Progress: finality comes back after healing, and what the scenario promised did happen."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from checker.observations import (
+    Boot,
+    Entered,
+    FaultOutcome,
+    FinalizedBlock,
+    Halted,
+    PowerEdge,
+    name_validators,
+    quorum_of,
+    read_event,
+)
+from checker.results import CheckResult, Tally
+from network.trace import Event
+
+STOPPED: Final = "stopped"
+"""The outcome of a run that ended as it should, by its own goal; every other one ended it from outside."""
+
+
+@dataclass(slots=True)
+class _Healing:
+    """When the judged phase began: virtual time, the greatest view that anybody had entered, the greatest height."""
+
+    at_us: int
+    view: int
+    height: int
+
+
+@final
+class FinalityRegained:
+    """After the last fault each live honest validator finalizes a new block within a stated number of views.
+
+    Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
+    fault was over, to the greatest one entered when this validator finalizes a block that nobody had before. Without a
+    fault the run is judged from its start.
+    """
+
+    def __init__(self, *, validators: int, honest: Collection[int], views_max: int) -> None:
+        self._tally = Tally("finality-regained", "liveness")
+        self._quorum = quorum_of(validators)
+        self._views_max = views_max
+        self._is_up = dict.fromkeys(sorted(honest), True)
+        self._halted: dict[int, str] = {}
+        self._healing = _Healing(0, 0, 0)
+        self._view = 0
+        self._height = 0
+        self._regained: dict[int, tuple[int, int]] = {}
+
+    def entered(self, event: Event) -> None:
+        """Follow the greatest view."""
+        self._view = max(self._view, read_event(event, Entered).view)
+
+    def boot(self, event: Event) -> None:
+        """A restarted validator may hold a block that it had no time to announce."""
+        self._height = max(self._height, read_event(event, Boot).finalized_height)
+
+    def finalized(self, event: Event) -> None:
+        """Note the first new block of each validator."""
+        block = read_event(event, FinalizedBlock)
+        if block.height > self._healing.height:
+            views = max(self._view, block.view) - self._healing.view
+            self._regained.setdefault(event.node, (views, event.at_us - self._healing.at_us))
+        self._height = max(self._height, block.height)
+
+    def halted(self, event: Event) -> None:
+        """A validator stopped for good."""
+        self._halted[event.node] = read_event(event, Halted).reason
+
+    def crash(self, event: Event) -> None:
+        """The supervisor cut a validator's power."""
+        self._set_up(event, is_up=False)
+
+    def restart(self, event: Event) -> None:
+        """The supervisor gave it back."""
+        self._set_up(event, is_up=True)
+
+    def healed(self, event: Event) -> None:
+        """The last fault is over: judge anew from here."""
+        self._healing = _Healing(event.at_us, self._view, self._height)
+        self._regained.clear()
+
+    def finish(self, run_reason: str) -> CheckResult:
+        """Judge; `run_reason` says what ended the run: `stopped` is its own goal, all else came from outside."""
+        live = [node for node, is_up in self._is_up.items() if is_up and node not in self._halted]
+        for node, reason in sorted(self._halted.items()):
+            self._tally.compared += 1
+            self._tally.fail(f"validator {node} halted: {reason}", validator=node)
+        if len(live) < self._quorum:
+            return self._tally.inconclusive(f"{len(live)} honest validators were live, a quorum is {self._quorum}")
+        waiting = [node for node in live if node not in self._regained]
+        elapsed = self._view - self._healing.view
+        if waiting and elapsed <= self._views_max and run_reason == STOPPED:
+            return self._tally.inconclusive(
+                f"the run was over {elapsed} views after healing, before {name_validators(waiting)} had a new block"
+            )
+        for node in live:
+            self._judge(node, elapsed, run_reason)
+        return self._result()
+
+    def _judge(self, node: int, elapsed: int, run_reason: str) -> None:
+        self._tally.compared += 1
+        views, _ = self._regained.get(node, (elapsed, 0))
+        place = f"after healing at {self._healing.at_us / 1_000_000:.3f} s"
+        if node not in self._regained:
+            self._tally.fail(
+                f"validator {node} finalized nothing new in {elapsed} views {place} (the run ended: {run_reason})",
+                validator=node,
+                views=elapsed,
+            )
+        elif views > self._views_max:
+            self._tally.fail(
+                f"validator {node} finalized a new block {views} views {place}, at most {self._views_max} are allowed",
+                validator=node,
+                views=views,
+            )
+
+    def _result(self) -> CheckResult:
+        views = max((views for views, _ in self._regained.values()), default=0)
+        time_us = max((time_us for _, time_us in self._regained.values()), default=0)
+        start = "healing" if self._healing.at_us else "the start"
+        return self._tally.result(
+            f"each validator finalized a new block within {views} views and {time_us // 1_000:,} ms of {start}",
+            views=views,
+            time_us=time_us,
+        )
+
+    def _set_up(self, event: Event, *, is_up: bool) -> None:
+        node = read_event(event, PowerEdge).node
+        if node in self._is_up:
+            self._is_up[node] = is_up
+
+
+def judge_faults(requires: Sequence[str], faults: Sequence[FaultOutcome]) -> CheckResult:
+    """Say whether each required fault was enabled and touched the run; not judging is not passing."""
+    tally = Tally("faults-effective", "inconclusive")
+    by_name = {fault.name: fault for fault in faults}
+    lacking: list[str] = []
+    for name in requires:
+        fault = by_name.get(name)
+        tally.compared += 1
+        if fault is None:
+            lacking.append(f"{name} is not in the plan")
+        elif not fault.is_enabled:
+            lacking.append(f"{name} is switched off")
+        elif not fault.count:
+            lacking.append(f"{name} had no effect")
+    if lacking:
+        return tally.inconclusive(f"required: {'; '.join(lacking)}")
+    counts = {name: by_name[name].count for name in requires}
+    effects = ", ".join(f"{name} {count:,} times" for name, count in counts.items())
+    return tally.result(f"every required fault took effect: {effects}", **counts)

@@ -1,0 +1,74 @@
+"""The checker's own copy of the state, fed by what the first validator applied at each height.
+
+Every block-wise check sees a height once, as a SettledBlock, before the mirror takes the block's changes over; whether
+the other validators applied the same is the write-sets check's question.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, final
+
+import msgspec
+
+from checker.observations import BlockSummary
+from checker.tables import TIMER_CONFIG_KEY
+from scheduler import InvalidInput, TimerConfig
+from validators.execution.receipts import TimerReceipt, TransactionReceipt
+
+
+@final
+class SettledBlock(NamedTuple):
+    """A block at the height after the mirror's, with the state before it.
+
+    `now` and `parent_now` are slots or heights, as the chain's timebase says; `before` is the state that the block
+    started from, `config` the timer configuration in it.
+    """
+
+    height: int
+    view: int
+    parent_view: int
+    now: int
+    parent_now: int
+    receipts: tuple[TransactionReceipt | TimerReceipt, ...]
+    changes: Mapping[bytes, bytes | None]
+    before: Mapping[bytes, bytes]
+    config: TimerConfig
+    summary: BlockSummary
+
+
+class BlockCheck(Protocol):
+    """A check that sees each height once."""
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block; heights ascend by one."""
+
+
+@final
+class Mirror:
+    """The state after `height`: state key to encoded value."""
+
+    def __init__(self, genesis_values: Mapping[bytes, bytes]) -> None:
+        self.height = 0
+        self.values = dict(genesis_values)
+        self._config = (b"", TimerConfig())
+
+    def config(self) -> TimerConfig:
+        """Return the timer configuration that holds for the next block.
+
+        Where the state has none, or what is there cannot be read, the last one that could be holds on.
+        """
+        encoded = self.values.get(TIMER_CONFIG_KEY, b"")
+        if encoded != self._config[0]:
+            try:
+                self._config = (encoded, msgspec.msgpack.decode(encoded, type=TimerConfig))
+            except (msgspec.MsgspecError, InvalidInput):
+                self._config = (encoded, self._config[1])
+        return self._config[1]
+
+    def take(self, changes: Mapping[bytes, bytes | None]) -> None:
+        """Move on to the next height."""
+        self.height += 1
+        for key, value in changes.items():
+            if value is None:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = value

@@ -1,0 +1,223 @@
+"""What the checks see of a run: events read with their types, applied blocks, and what is read back at the end.
+
+Events are positional lists in the run's log. Here each kind that a check judges has a record with named fields; a
+field too many is ignored, so that a writer may say more than the checks need.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar, final
+
+import msgspec
+
+from network.trace import Event
+from scheduler import Timebase
+from validators.execution.genesis import Genesis
+
+Observation = TypeVar("Observation", bound=msgspec.Struct)
+
+
+@final
+class Boot(msgspec.Struct, frozen=True, array_like=True):
+    """A validator read its disk and starts to serve. `root` is the state's at `finalized_height`."""
+
+    incarnation: int
+    view: int
+    finalized_height: int
+    root: bytes
+
+
+@final
+class Vote(msgspec.Struct, frozen=True, array_like=True):
+    """A validator sent a vote: `notarize`, `nullify` (empty payload) or `finalize`."""
+
+    kind: str
+    view: int
+    payload: bytes
+
+
+@final
+class Certificate(msgspec.Struct, frozen=True, array_like=True):
+    """A validator holds a `notarization`, `nullification` (empty payload) or `finalization`."""
+
+    kind: str
+    view: int
+    payload: bytes
+    signers: tuple[int, ...]
+
+
+@final
+class Entered(msgspec.Struct, frozen=True, array_like=True):
+    """A validator entered a view."""
+
+    view: int
+    leader: int
+
+
+@final
+class ExecutedBlock(msgspec.Struct, frozen=True, array_like=True):
+    """A validator executed a block, speculatively or again after a restart."""
+
+    height: int
+    view: int
+    digest: bytes
+    root: bytes
+    mode: str
+
+
+@final
+class FinalizedBlock(msgspec.Struct, frozen=True, array_like=True):
+    """A validator applied a finalized block."""
+
+    height: int
+    view: int
+    digest: bytes
+    root: bytes
+
+
+@final
+class Halted(msgspec.Struct, frozen=True, array_like=True):
+    """A validator stopped for good, with its reason."""
+
+    reason: str
+
+
+@final
+class PowerEdge(msgspec.Struct, frozen=True, array_like=True):
+    """The supervisor crashed or restarted a validator."""
+
+    node: int
+
+
+def read_event(event: Event, kind: type[Observation]) -> Observation:
+    """Return an event's values as a record; raises msgspec.ValidationError when the writer broke its promise."""
+    return msgspec.convert(event.values, kind)
+
+
+class BlockSummary(Protocol):
+    """What a validator says of a block that it executed, in counts of timers, and cycles or cells used."""
+
+    @property
+    def cycles_used(self) -> int:
+        """Cycles used by the transactions."""
+
+    @property
+    def cells_used(self) -> int:
+        """Cells used by the transactions."""
+
+    @property
+    def lane_cycles(self) -> int:
+        """Cycles used by fired handlers."""
+
+    @property
+    def gc_cycles(self) -> int:
+        """Cycles charged for removals."""
+
+    @property
+    def fired(self) -> int:
+        """Timers fired, reverted ones included."""
+
+    @property
+    def expired(self) -> int:
+        """Timers removed past their time to live."""
+
+    @property
+    def insolvent(self) -> int:
+        """Timers removed because their payer could not pay."""
+
+    @property
+    def waiting_live(self) -> int:
+        """Due timers that wait for the execution lane."""
+
+    @property
+    def waiting_dead(self) -> int:
+        """Due timers that wait for the GC lane."""
+
+
+@final
+class AppliedBlock(NamedTuple):
+    """A block that one validator finalized and applied.
+
+    `block` is encoded; `changes` maps a state key to its encoded value, None for a deleted one; `receipts` are encoded
+    records in the order of the block.
+    """
+
+    node: int
+    height: int
+    view: int
+    digest: bytes
+    root: bytes
+    block: bytes
+    changes: Mapping[bytes, bytes | None]
+    receipts: tuple[bytes, ...]
+    summary: BlockSummary
+
+
+@final
+class ReadBack(NamedTuple):
+    """What one validator holds at the end of a run, in memory and on its disk.
+
+    `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
+    with or without those of genesis; `error` says why they could not be read, or is empty.
+    """
+
+    node: int
+    height: int
+    live: Mapping[bytes, bytes]
+    operations: Sequence[bytes]
+    error: str = ""
+
+
+class FaultOutcome(Protocol):
+    """What one fault of the plan came to; `faults.FaultEffect` is one."""
+
+    @property
+    def name(self) -> str:
+        """The fault's name in the plan."""
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the plan lets it happen."""
+
+    @property
+    def count(self) -> int:
+        """How often it touched the run: messages, or validators stopped and restarted."""
+
+
+@final
+class ChainRules(NamedTuple):
+    """What the checks must know of the chain before its first block. Limits are per block."""
+
+    genesis_digest: bytes
+    genesis_root: bytes
+    timebase: Timebase
+    policy: str
+    block_cycles: int
+    block_cells: int
+
+
+def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
+    """Return the rules of a chain; `digest` and `root` are those of its block 0."""
+    return ChainRules(
+        genesis_digest=digest,
+        genesis_root=root,
+        timebase=genesis.timebase,
+        policy=genesis.policy,
+        block_cycles=genesis.block_cycles,
+        block_cells=genesis.block_cells,
+    )
+
+
+def quorum_of(validators: int) -> int:
+    """Return how many votes make a certificate: n - f with f = (n - 1) // 3."""
+    return validators - (validators - 1) // 3
+
+
+def short(digest: bytes) -> str:
+    """Return the first six bytes of a digest or root in hexadecimal, for a line that a person reads."""
+    return digest[:6].hex()
+
+
+def name_validators(nodes: Iterable[int]) -> str:
+    """Return `validator 2` or `validators 0, 2`, in ascending order."""
+    listed = sorted(nodes)
+    return f"validator{'s' if len(listed) != 1 else ''} {', '.join(map(str, listed))}"

@@ -1,0 +1,128 @@
+"""What validators hold at the end: memory, disk and a cold replay must give the same values, byte for byte.
+
+The online checks see what validators said. These see what they have: live values encoded again from the objects in
+memory, and values folded from the operation log as it is on the disk. A byte that changed in one validator without a
+block to change it shows here, however long nobody touched its key.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+from checker.cold_replay import ColdReplay
+from checker.observations import ReadBack, short
+from checker.results import CheckResult, Tally
+from checker.tables import describe_key, describe_value
+from validators.execution import Engine
+from validators.state import CorruptLog
+from validators.state.operations import DELETE, UPDATE, choose_codec
+from validators.storage import CorruptLogError, CorruptRecordError, Disk, FinalizedLog
+
+
+def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
+    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized."""
+    height = engine.finalized.height
+    operations: list[bytes] = []
+    error = ""
+    try:
+        for entry in FinalizedLog(disk).replay():
+            # What was synced but not applied when the run ended lies above the values in memory.
+            if entry.height <= height:
+                operations += entry.operations
+    except (CorruptLogError, CorruptRecordError) as damage:
+        error = str(damage)
+    return ReadBack(node=node, height=height, live=dict(engine.live_values()), operations=operations, error=error)
+
+
+@final
+class LiveValues:
+    """Each validator's live values are those of its own operation log and those of the cold replay."""
+
+    def __init__(self, genesis_values: Mapping[bytes, bytes]) -> None:
+        self._tally = Tally("live-values", "safety")
+        self._genesis_values = genesis_values
+        self._validators = 0
+        # Validators that agree have one and the same log; it is folded once.
+        self._folded: tuple[Sequence[bytes], Mapping[bytes, bytes]] | None = None
+
+    def compare(self, readback: ReadBack, cold: Mapping[bytes, bytes] | None) -> None:
+        """Compare one validator; `cold` are the values of the cold replay at its height, if there are any."""
+        self._validators += 1
+        if readback.error:
+            self._tally.compared += 1
+            self._tally.fail(
+                f"validator {readback.node}: its operation log cannot be read back: {readback.error}",
+                validator=readback.node,
+            )
+            return
+        try:
+            logged = self._fold(readback.operations)
+        except CorruptLog as error:
+            self._tally.compared += 1
+            self._tally.fail(
+                f"validator {readback.node}: its operation log cannot be decoded: {error}", validator=readback.node
+            )
+            return
+        self._compare(readback, logged, "its operation log")
+        if cold is not None:
+            self._compare(readback, cold, "the cold replay")
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._tally.compared:,} values of {self._validators} validators are those of log and cold replay"
+        )
+
+    def _fold(self, operations: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        if self._folded is None or self._folded[0] != operations:
+            self._folded = (operations, fold_operations(self._genesis_values, operations))
+        return self._folded[1]
+
+    def _compare(self, readback: ReadBack, expected: Mapping[bytes, bytes], source: str) -> None:
+        live = readback.live
+        self._tally.compared += max(len(live), len(expected))
+        if live == expected:
+            return
+        for key in sorted(live.keys() | expected.keys()):
+            if live.get(key) != expected.get(key):
+                self._tally.fail(
+                    f"validator {readback.node}, height {readback.height}: {describe_key(key)} is "
+                    f"{describe_value(live.get(key))} in memory and {describe_value(expected.get(key))} in {source}",
+                    validator=readback.node,
+                    height=readback.height,
+                    key=key.hex(),
+                    source=source,
+                )
+
+
+def fold_operations(genesis_values: Mapping[bytes, bytes], operations: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the values that an operation log leads to; raises CorruptLog.
+
+    The log may begin with genesis' own operations or after them: they only say again what genesis says.
+    """
+    decode = choose_codec("variable", bare_values=False).decode
+    values = dict(genesis_values)
+    for encoded in operations:
+        operation = decode(encoded)
+        if operation.kind == UPDATE:
+            values[operation.key] = operation.value or b""
+        elif operation.kind == DELETE:
+            values.pop(operation.key, None)
+    return values
+
+
+def judge_cold_replay(cold: ColdReplay | None, roots: Mapping[int, bytes]) -> CheckResult:
+    """Compare the roots of the cold replay with those of the run, height by height; height 0 is genesis."""
+    tally = Tally("cold-replay", "safety")
+    if cold is None:
+        return tally.inconclusive("no cold replay was made")
+    replayed = dict(enumerate(cold.roots))
+    if cold.error:
+        tally.compared += 1
+        tally.fail(f"the chain cannot be replayed from genesis: {cold.error}", height=len(cold.roots))
+    for height in sorted(roots.keys() | replayed.keys()):
+        expected, found = roots.get(height), replayed.get(height)
+        tally.compared += 1
+        if expected != found:
+            names = [("none" if root is None else short(root)) for root in (expected, found)]
+            tally.fail(f"height {height}: root {names[0]} in the run, {names[1]} in the cold replay", height=height)
+    return tally.result(f"a fresh process came from genesis to the same root at each of {len(replayed)} heights")

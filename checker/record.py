@@ -1,0 +1,354 @@
+"""The run directory: its one writer and its one reader.
+
+Invariants: a directory under its final name is complete, because it is written beside it and renamed at the end; its
+manifest holds size and SHA-256 of every other file, and the reader has checked them before it hands anything out. What
+is read is data of bounded size and depth; whatever is wrong with it comes out as one DamagedRecordError with the place.
+
+Streams are msgpack arrays one after the other, so that a log that does not fit in memory can be written and read.
+events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. Pickle was rejected because reading it
+runs code, one JSON file because it has to fit in memory.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Annotated, Final, Self, TypeVar, final
+
+import msgpack  # type: ignore[import-untyped]  # it ships no type information
+import msgspec
+
+from checker.streams import (
+    BLOCK_RECORD_BYTES_MAX,
+    EVENT_BYTES_MAX,
+    BlockRecord,
+    DamagedRecordError,
+    Difference,
+    RootRecord,
+    describe_event,
+    first_difference,
+    iterate_events,
+    open_file,
+    read_event_record,
+    stream_records,
+)
+from network.trace import Event
+
+__all__ = [
+    "BlockRecord",
+    "DamagedRecordError",
+    "Difference",
+    "Manifest",
+    "RecordExistsError",
+    "RecordReader",
+    "RecordWriter",
+    "RootRecord",
+    "describe_event",
+    "first_difference",
+    "iterate_events",
+    "read_blocks",
+    "read_genesis",
+    "read_manifest",
+]
+
+FORMAT: Final = 1
+"""Version of the layout; a reader refuses every other."""
+
+KIND: Final = "stampede-run"
+"""Marks a directory as one of ours."""
+
+MANIFEST: Final = "manifest.json"
+SCENARIO: Final = "scenario.json"
+GENESIS: Final = "genesis.msgpack"
+BLOCKS: Final = "blocks.msgpack"
+EVENTS: Final = "events.msgpack"
+ROOTS: Final = "roots.msgpack"
+VERDICT: Final = "verdict.json"
+
+REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
+"""Every run has these besides its manifest; others, such as a report, may stand beside them."""
+
+DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
+"""The longest file that is read in one piece: scenario, genesis, verdict."""
+
+MANIFEST_BYTES_MAX: Final = 1024 * 1024
+"""The longest manifest."""
+
+_CHUNK_BYTES: Final = 1 << 20
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
+Hexadecimal = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+@final
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Size in bytes and SHA-256 of one file."""
+
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    sha256: Hexadecimal
+
+
+@final
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run directory is and holds. `digest` is the run's; `python` the version that wrote it."""
+
+    kind: str
+    format: int
+    scenario: str
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+    digest: Hexadecimal
+    verdict: str
+    python: str
+    files: dict[FileName, FileEntry]
+
+
+@final
+class RecordExistsError(DamagedRecordError):
+    """The place of a run directory is taken by something that is not a run directory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "run directory", "exists and is none of ours; give another path or remove it")
+
+
+@final
+class RecordWriter:
+    """Writes one run directory beside its final place, and moves it there at `finish`.
+
+    Leaving a `with` block without `finish` removes what was written.
+
+    Raises:
+        RecordExistsError: The final place is taken by something else than a run directory.
+        OSError: The disk refuses.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        _refuse_foreign(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.directory = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", suffix=".partial", dir=self.path.parent))
+        self._open_files: dict[str, IO[bytes]] = {}
+        self._packer = msgpack.Packer()
+        for name in (BLOCKS, EVENTS, ROOTS):
+            self._open_files[name] = (self.directory / name).open("wb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abandon()
+
+    def write_scenario(self, encoded: bytes) -> None:
+        """Write the resolved scenario."""
+        self.write_file(SCENARIO, encoded)
+
+    def write_genesis(self, encoded: bytes) -> None:
+        """Write the encoded genesis."""
+        self.write_file(GENESIS, encoded)
+
+    def write_verdict(self, document: Mapping[str, object]) -> None:
+        """Write the verdict as indented JSON."""
+        self.write_file(VERDICT, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a file in one piece; other names than the required ones are allowed, such as a report."""
+        assert name != MANIFEST, "the manifest is written by finish"
+        (self.directory / name).write_bytes(content)
+
+    def add_block(self, *, height: int, digest: bytes, root: bytes, block: bytes) -> None:
+        """Append a finalized block; heights ascend from 1."""
+        self._add(BLOCKS, (height, digest, root, block))
+
+    def add_root(self, *, node: int, height: int, digest: bytes, root: bytes) -> None:
+        """Append what one validator finalized at a height."""
+        self._add(ROOTS, (node, height, digest, root))
+
+    def add_events(self, records: bytes | bytearray | memoryview) -> None:
+        """Append encoded events: the run's log, or the next piece of it."""
+        self._open_files[EVENTS].write(records)
+
+    def flush(self) -> None:
+        """Make what was written so far readable in `directory`, for the cold replay."""
+        for opened in self._open_files.values():
+            opened.flush()
+
+    def finish(self, *, scenario: str, seed: int, digest: bytes, verdict: str) -> Path:
+        """Write the manifest, move the directory to its place, and return that; an older run there is replaced.
+
+        Raises:
+            RecordExistsError: Something else than a run directory has come to stand there.
+        """
+        self._close()
+        files = {path.name: _describe(path) for path in sorted(self.directory.iterdir())}
+        manifest = Manifest(KIND, FORMAT, scenario, seed, digest.hex(), verdict, platform.python_version(), files)
+        content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+        (self.directory / MANIFEST).write_bytes(content)
+        self.directory.chmod(0o755)  # mkdtemp lets only the owner in; a run directory is like any other
+        _refuse_foreign(self.path)
+        _move_into_place(self.directory, self.path)
+        return self.path
+
+    def abandon(self) -> None:
+        """Remove what was written; nothing happens after `finish`."""
+        self._close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _add(self, name: str, record: tuple[int | bytes, ...]) -> None:
+        self._open_files[name].write(self._packer.pack(record))
+
+    def _close(self) -> None:
+        for opened in self._open_files.values():
+            opened.close()
+
+
+@final
+class RecordReader:
+    """Reads a run directory; everything in it has been checked against the manifest when the constructor returns.
+
+    Raises:
+        DamagedRecordError: Something is missing, is not ours, or is not what the manifest says.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = read_manifest(path)
+        for name in REQUIRED_FILES:
+            if name not in self.manifest.files:
+                raise DamagedRecordError(path, MANIFEST, f"does not list {name}")
+        for name, entry in sorted(self.manifest.files.items()):
+            self._check_file(name, entry)
+        if self.manifest.files[EVENTS].sha256 != self.manifest.digest:
+            raise DamagedRecordError(path, MANIFEST, f"the run's digest is not the SHA-256 of {EVENTS}")
+
+    def scenario(self) -> bytes:
+        """Return the resolved scenario as it was written."""
+        return _read_document(self.path, SCENARIO)
+
+    def genesis(self) -> bytes:
+        """Return the encoded genesis."""
+        return _read_document(self.path, GENESIS)
+
+    def verdict(self) -> dict[str, object]:
+        """Return the verdict's JSON object."""
+        try:
+            return msgspec.json.decode(_read_document(self.path, VERDICT), type=dict[str, object])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise DamagedRecordError(self.path, VERDICT, str(error)) from None
+
+    def blocks(self) -> Iterator[BlockRecord]:
+        """Yield the finalized blocks, lowest height first."""
+        return read_blocks(self.path)
+
+    def roots(self) -> Iterator[RootRecord]:
+        """Yield what each validator finalized, in the order in which it did."""
+        for offset, record in stream_records(self.path, ROOTS, EVENT_BYTES_MAX):
+            yield _convert(self.path, ROOTS, offset, record, RootRecord)
+
+    def events(self) -> Iterator[Event]:
+        """Yield the run's events in the order of the log."""
+        for offset, record in stream_records(self.path, EVENTS, EVENT_BYTES_MAX):
+            try:
+                yield read_event_record(record)
+            except ValueError as error:
+                raise DamagedRecordError(self.path, f"{EVENTS} at byte {offset}", str(error)) from None
+
+    def _check_file(self, name: str, entry: FileEntry) -> None:
+        actual = _describe_or_refuse(self.path, name)
+        if actual.size != entry.size:
+            raise DamagedRecordError(self.path, name, f"{actual.size:,} bytes instead of {entry.size:,}")
+        if actual.sha256 != entry.sha256:
+            raise DamagedRecordError(self.path, name, f"SHA-256 is {actual.sha256}, the manifest says {entry.sha256}")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest of a run directory without looking at the other files; raises DamagedRecordError."""
+    if not path.is_dir():
+        raise DamagedRecordError(path, MANIFEST, "no such run directory")
+    try:
+        manifest = msgspec.json.decode(_read_document(path, MANIFEST, MANIFEST_BYTES_MAX), type=Manifest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DamagedRecordError(path, MANIFEST, str(error)) from None
+    if manifest.kind != KIND or manifest.format != FORMAT:
+        found = f"{manifest.kind} {manifest.format}"
+        raise DamagedRecordError(path, MANIFEST, f"is a {found}, this program reads {KIND} {FORMAT}")
+    return manifest
+
+
+def read_genesis(path: Path) -> bytes:
+    """Return the encoded genesis of a run directory, which may still lack its manifest; raises DamagedRecordError."""
+    return _read_document(path, GENESIS)
+
+
+def read_blocks(path: Path) -> Iterator[BlockRecord]:
+    """Yield the finalized blocks of a run directory, which may still lack its manifest, lowest height first.
+
+    Raises:
+        DamagedRecordError: While iterating, at the first record that is not a block of the next height.
+    """
+    stream = stream_records(path, BLOCKS, BLOCK_RECORD_BYTES_MAX)
+    for height, (offset, record) in enumerate(stream, start=1):
+        block = _convert(path, BLOCKS, offset, record, BlockRecord)
+        if block.height != height:
+            raise DamagedRecordError(path, f"{BLOCKS} at byte {offset}", f"height {block.height} instead of {height}")
+        yield block
+
+
+def _convert(path: Path, name: str, offset: int, record: object, kind: type[_Record]) -> _Record:
+    try:
+        return msgspec.convert(record, kind)
+    except msgspec.ValidationError as error:
+        raise DamagedRecordError(path, f"{name} at byte {offset}", str(error)) from None
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Raise RecordExistsError where the path is taken by anything but a directory with a manifest of ours."""
+    if not os.path.lexists(path):
+        return
+    try:
+        read_manifest(path)
+    except DamagedRecordError:
+        raise RecordExistsError(path) from None
+
+
+def _move_into_place(source: Path, target: Path) -> None:
+    """Rename a directory onto its place; the older run there is gone only after the new one has arrived."""
+    if not target.exists():
+        source.rename(target)
+        return
+    retired = source.with_suffix(".retired")
+    target.rename(retired)
+    source.rename(target)
+    shutil.rmtree(retired)
+
+
+def _describe(path: Path) -> FileEntry:
+    hasher, size = hashlib.sha256(), 0
+    with path.open("rb") as opened:
+        while chunk := opened.read(_CHUNK_BYTES):
+            hasher.update(chunk)
+            size += len(chunk)
+    return FileEntry(size, hasher.hexdigest())
+
+
+def _describe_or_refuse(directory: Path, name: str) -> FileEntry:
+    with open_file(directory, name):
+        pass
+    try:
+        return _describe(directory / name)
+    except OSError as error:
+        raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None
+
+
+def _read_document(directory: Path, name: str, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
+    with open_file(directory, name) as opened:
+        content = opened.read(limit + 1)
+    if len(content) > limit:
+        raise DamagedRecordError(directory, name, f"longer than {limit:,} bytes")
+    return content

@@ -1,0 +1,130 @@
+"""What a check says: data, never an exception.
+
+A check compares and counts. It passes only if it compared something, so that a run in which nothing
+happened can never look like a proof; it fails with the place and the values; anything else is
+inconclusive. The verdict of a run is the worst of its checks by the precedence of the exit codes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, final
+
+Status: TypeAlias = Literal["passed", "failed", "inconclusive"]
+"""What a check came to."""
+
+ExitClass: TypeAlias = Literal["safety", "usage", "inconclusive", "liveness", "determinism", "environment"]
+"""What a failure means for the caller; each class has one exit code."""
+
+Evidence: TypeAlias = "str | int"
+"""A value that supports a result: a number, or text with bytes written in hexadecimal."""
+
+EXIT_CODES: Final[dict[str, int]] = {
+    "passed": 0,
+    "safety": 1,
+    "usage": 2,
+    "inconclusive": 3,
+    "liveness": 4,
+    "determinism": 5,
+    "environment": 6,
+}
+"""Exit code by name of the verdict."""
+
+PRECEDENCE: Final = ("environment", "usage", "determinism", "safety", "liveness", "inconclusive")
+"""When several hold, the first of these is the verdict."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one check came to.
+
+    Attributes:
+        name: The check, as docs/invariants.md names it.
+        status: Passed, failed or inconclusive.
+        exit_class: What a failure of this check means, whatever the status is.
+        summary: One line for a person: heights, validators, keys.
+        evidence: Named values of the first failure, or figures of a pass.
+        compared: How many comparisons were made.
+    """
+
+    name: str
+    status: Status
+    exit_class: ExitClass
+    summary: str
+    evidence: tuple[tuple[str, Evidence], ...] = ()
+    compared: int = 0
+
+    def __post_init__(self) -> None:
+        assert self.status != "passed" or self.compared > 0, f"{self.name} passed without having compared anything"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of a run: its name, `passed` or an exit class, and the process's exit code."""
+
+    name: str
+    exit_code: int
+
+
+@final
+class Tally:
+    """The running count of one check: comparisons made, failures found.
+
+    Only the first failure keeps its text and evidence: what comes after it is mostly its consequence.
+    """
+
+    __slots__ = ("_evidence", "_failures", "_first", "compared", "exit_class", "name")
+
+    def __init__(self, name: str, exit_class: ExitClass) -> None:
+        self.name = name
+        self.exit_class: ExitClass = exit_class
+        self.compared = 0
+        self._failures = 0
+        self._first = ""
+        self._evidence: tuple[tuple[str, Evidence], ...] = ()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether anything was wrong so far."""
+        return self._failures > 0
+
+    def fail(self, summary: str, /, **evidence: Evidence) -> None:
+        """Note a failure; `summary` names the place in one line."""
+        self._failures += 1
+        if self._failures == 1:
+            self._first = summary
+            self._evidence = tuple(evidence.items())
+
+    def require(self, holds: object, summary: str, /, **evidence: Evidence) -> None:
+        """Compare once and note a failure unless it holds. For rare comparisons: the text is made in any case."""
+        self.compared += 1
+        if not holds:
+            self.fail(summary, **evidence)
+
+    def result(self, summary: str, /, **figures: Evidence) -> CheckResult:
+        """Return the result; `summary` is the line of a pass."""
+        if self._failures:
+            more = f" (and {self._failures - 1:,} more)" if self._failures > 1 else ""
+            text = self._first + more
+            return CheckResult(self.name, "failed", self.exit_class, text, self._evidence, self.compared)
+        if not self.compared:
+            return self.inconclusive("nothing to compare")
+        return CheckResult(self.name, "passed", self.exit_class, summary, tuple(figures.items()), self.compared)
+
+    def inconclusive(self, reason: str) -> CheckResult:
+        """Return that this run cannot answer; a failure found before stands nevertheless."""
+        if self._failures:
+            return self.result("")
+        return CheckResult(self.name, "inconclusive", self.exit_class, reason, (), self.compared)
+
+
+def verdict_of(results: Iterable[CheckResult]) -> Verdict:
+    """Return the verdict of a run by the precedence 6, 2, 5, 1, 4, 3, 0; no results at all are inconclusive."""
+    found = [_outcome_of(result) for result in results] or ["inconclusive"]
+    name = next((name for name in PRECEDENCE if name in found), "passed")
+    return Verdict(name, EXIT_CODES[name])
+
+
+def _outcome_of(result: CheckResult) -> str:
+    return result.exit_class if result.status == "failed" else result.status

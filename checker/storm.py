@@ -1,0 +1,88 @@
+"""The storm after an outage: was there one, how long did it take to drain, did live timers go on firing?
+
+Judged from the blocks of the canonical chain alone, as the first validator to apply each one did. The
+storm begins with the block in which the most dead timers were at hand (removed in it or left waiting),
+and the drain lasts until no dead timer waits. A run that promised a storm and had less of one is
+inconclusive, never passed.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+from checker.observations import AppliedBlock
+from checker.results import CheckResult, Tally
+
+NAME = "storm"
+
+
+@dataclass(frozen=True, slots=True)
+class StormFigures:
+    """A storm in numbers: dead timers at its peak, the drain's first height and length, fires during it."""
+
+    dead_timers: int
+    first_height: int
+    drain_blocks: int
+    fired_in_drain: int
+    blocks_without_fire: int
+    is_drained: bool
+
+
+@final
+class StormWatch:
+    """Follows the canonical chain and remembers the greatest storm on it."""
+
+    def __init__(self, *, dead_timers_min: int, actors_min: int, drain_blocks_min: int) -> None:
+        self._dead_timers_min = dead_timers_min
+        self._actors_min = actors_min
+        self._drain_blocks_min = drain_blocks_min
+        self._height = 0
+        self._dead: list[int] = []
+        self._waiting_dead: list[int] = []
+        self._fired: list[int] = []
+
+    def applied(self, block: AppliedBlock) -> None:
+        """See a block that a validator applied; each height counts once."""
+        if block.height != self._height + 1:
+            return
+        self._height = block.height
+        summary = block.summary
+        self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead)
+        self._waiting_dead.append(summary.waiting_dead)
+        self._fired.append(summary.fired)
+
+    def figures(self) -> StormFigures:
+        """Return the greatest storm of the chain."""
+        peak = max(self._dead, default=0)
+        first = self._dead.index(peak) if peak else 0
+        drain = [index for index in range(first, self._height) if self._dead[index] > 0]
+        end = next((index for index in range(first, self._height) if self._waiting_dead[index] == 0), None)
+        last = drain[-1] if end is None and drain else end
+        blocks = range(first, first if last is None or not peak else last + 1)
+        fired = [self._fired[index] for index in blocks]
+        return StormFigures(peak, first + 1, len(blocks), sum(fired), fired.count(0), end is not None)
+
+    def result(self) -> CheckResult:
+        """Judge the storm."""
+        figures = self.figures()
+        tally = Tally(NAME, "safety")
+        if figures.dead_timers < self._dead_timers_min or figures.drain_blocks < self._drain_blocks_min:
+            return tally.inconclusive(
+                f"the promised storm did not come: {figures.dead_timers:,} dead timers at once (at least "
+                f"{self._dead_timers_min:,}), drained in {figures.drain_blocks} blocks "
+                f"(at least {self._drain_blocks_min})"
+            )
+        if not figures.is_drained:
+            return tally.inconclusive(f"{self._waiting_dead[-1]:,} dead timers were left when the run ended")
+        tally.require(
+            figures.blocks_without_fire == 0,
+            f"no live timer fired in {figures.blocks_without_fire} of {figures.drain_blocks} drain blocks",
+        )
+        tally.compared = figures.drain_blocks
+        return tally.result(
+            f"{figures.dead_timers:,} dead timers from height {figures.first_height} on, drained in "
+            f"{figures.drain_blocks} blocks; {figures.fired_in_drain:,} live timers fired in them, some in each",
+            dead_timers=figures.dead_timers,
+            first_height=figures.first_height,
+            drain_blocks=figures.drain_blocks,
+            fired_in_drain=figures.fired_in_drain,
+        )

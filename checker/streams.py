@@ -1,0 +1,212 @@
+"""Streams of msgpack records in a file: read one by one, with bounded size and depth, and compared.
+
+Invariant: nothing that a file holds can make a reader use more memory than one record may, recurse, or run code;
+every other thing than a stream of the expected records raises DamagedRecordError with the byte where it begins.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Annotated, Final, final
+
+import msgpack  # type: ignore[import-untyped]  # it ships no type information
+import msgspec
+
+from network.trace import Event, Value
+
+BLOCK_RECORD_BYTES_MAX: Final = 16 * 1024 * 1024 + 4_096
+"""A block at its limit, with height, digest and root beside it."""
+
+EVENT_BYTES_MAX: Final = 1024 * 1024
+"""The longest event or root record."""
+
+EVENT_DEPTH_MAX: Final = 4
+"""Lists in lists that an event's values may form."""
+
+ENDED: Final = "(no more events)"
+"""Stands for the event of a log that is over."""
+
+_READ_BYTES: Final = 1 << 16
+_SHOWN_BYTES: Final = 32
+
+Digest32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+Height = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class DamagedRecordError(Exception):
+    """A run directory that cannot be used: `place` is the file and byte in it, `reason` says what is wrong."""
+
+    def __init__(self, path: Path, place: str, reason: str) -> None:
+        # One line whatever the reason holds: parts of it may come from the damaged file.
+        super().__init__(" ".join(f"{path}: {place}: {reason}".split()))
+        self.path = path
+        self.place = place
+        self.reason = reason
+
+
+@final
+class BlockRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A finalized block: height, digest, state root after it, and its encoding."""
+
+    height: Height
+    digest: Digest32
+    root: Digest32
+    block: bytes
+
+
+@final
+class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What one validator finalized at a height."""
+
+    node: Annotated[int, msgspec.Meta(ge=0)]
+    height: Height
+    digest: Digest32
+    root: Digest32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place at which two logs differ: its index from 0 and both events as lines for a person."""
+
+    index: int
+    first: str
+    second: str
+
+
+def open_file(directory: Path, name: str) -> IO[bytes]:
+    """Open a file of a run directory; raises DamagedRecordError where there is none."""
+    path = directory / name
+    if not path.is_file():
+        raise DamagedRecordError(directory, name, "missing")
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None
+
+
+def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple[int, object]]:
+    """Yield the records of a stream, each with the offset of its first byte.
+
+    Args:
+        directory: The run directory.
+        name: The file in it.
+        bytes_max: No record may be longer.
+
+    Raises:
+        DamagedRecordError: The file is missing, or what stands at some byte is not a whole record within the limits.
+    """
+    with open_file(directory, name) as opened:
+        unpacker = _bounded_unpacker(opened, bytes_max)
+        offset = 0
+        while True:
+            try:
+                record = unpacker.unpack()
+            except msgpack.OutOfData:
+                break
+            except (ValueError, msgpack.UnpackException) as error:
+                reason = str(error) or type(error).__name__
+                raise DamagedRecordError(directory, f"{name} at byte {offset}", reason) from None
+            yield offset, record
+            offset = unpacker.tell()
+        if offset != (size := opened.seek(0, 2)):
+            reason = f"the last {size - offset:,} bytes are no whole record"
+            raise DamagedRecordError(directory, f"{name} at byte {offset}", reason)
+
+
+def iterate_events(log: bytes | bytearray | memoryview) -> Iterator[Event]:
+    """Yield the events of a log in memory, in order; raises ValueError at what is no event."""
+    unpacker = _bounded_unpacker(io.BytesIO(log), EVENT_BYTES_MAX)
+    offset = 0
+    for record in unpacker:
+        yield read_event_record(record)
+        offset = unpacker.tell()
+    if offset != len(log):
+        raise ValueError(f"the last {len(log) - offset:,} bytes of the log are no whole event")
+
+
+def read_event_record(record: object) -> Event:
+    """Return a decoded record as an event; raises ValueError saying what it has instead."""
+    if type(record) is not list or len(record) < 3:
+        raise ValueError("an event is an array of time, node, kind and values")
+    at_us, node, kind, *values = record
+    if type(at_us) is not int or type(node) is not int or type(kind) is not str or at_us < 0 or node < -1:
+        raise ValueError(f"an event begins with time, node and kind, not {at_us!r:.40}, {node!r:.40}, {kind!r:.40}")
+    _check_values(values)
+    return Event(at_us, node, kind, tuple(values))
+
+
+def first_difference(first: Iterable[Event | bytes], second: Iterable[Event | bytes]) -> Difference | None:
+    """Return the first place at which two logs differ, or None; events may be given encoded."""
+    for index, (left, right) in enumerate(zip_longest(first, second)):
+        if left == right and type(left) is type(right):
+            continue
+        left_event, right_event = _as_event(left), _as_event(right)
+        if left_event != right_event:
+            return Difference(index, _describe_or_end(left_event), _describe_or_end(right_event))
+    return None
+
+
+def describe_event(event: Event) -> str:
+    """Return an event as one line: virtual seconds, who, what."""
+    who = f"validator {event.node}" if event.node >= 0 else "supervisor"
+    seconds, rest_us = divmod(event.at_us, 1_000_000)
+    return " ".join([f"{seconds}.{rest_us:06d} s", who, event.kind, *map(_describe_value, event.values)])
+
+
+def _bounded_unpacker(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
+    return msgpack.Unpacker(
+        opened,
+        read_size=min(_READ_BYTES, bytes_max),
+        max_buffer_size=bytes_max + _READ_BYTES,
+        max_str_len=bytes_max,
+        max_bin_len=bytes_max,
+        max_array_len=bytes_max,
+        max_map_len=0,
+        max_ext_len=0,
+        raw=False,
+        strict_map_key=True,
+    )
+
+
+def _check_values(values: list[object]) -> None:
+    """Raise ValueError unless these are what an event may carry, in lists of bounded depth."""
+    pending = [(value, 1) for value in values]
+    while pending:
+        value, depth = pending.pop()
+        if type(value) is list:
+            if depth > EVENT_DEPTH_MAX:
+                raise ValueError(f"values are nested deeper than {EVENT_DEPTH_MAX}")
+            pending.extend((item, depth + 1) for item in value)
+        elif value is not None and type(value) not in (int, str, bytes, bool):
+            raise ValueError(f"a value is a {type(value).__name__}")
+
+
+def _as_event(record: Event | bytes | None) -> Event | None:
+    if isinstance(record, bytes):
+        return read_event_record(msgpack.unpackb(record, raw=False))
+    return record and record._replace(values=_with_lists(record.values))
+
+
+def _with_lists(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Write inner tuples as lists, which is what they are once they have been read back."""
+    return tuple(_listed(value) for value in values)
+
+
+def _listed(value: Value) -> Value:
+    return [_listed(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _describe_or_end(event: Event | None) -> str:
+    return ENDED if event is None else describe_event(event)
+
+
+def _describe_value(value: Value) -> str:
+    if isinstance(value, bytes):
+        # All of a digest: the difference may stand in its last byte.
+        return value.hex() if len(value) <= _SHOWN_BYTES else f"{value[:_SHOWN_BYTES].hex()}...({len(value)} bytes)"
+    if isinstance(value, tuple | list):
+        return "[" + " ".join(map(_describe_value, value)) + "]"
+    return str(value)

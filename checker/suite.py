@@ -1,0 +1,256 @@
+"""All checks over one run: the catalogue, and the object that the run feeds.
+
+The suite sorts what it is fed. Events go to the checks that asked for their kind, and nothing is decoded for others:
+most of a run's events are sends and deliveries, which no check reads. Blocks go to every check that compares
+validators; the first application of a height goes, with the state before it, to the checks that need each height once.
+Only honest validators are judged.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+from checker.agreement import Agreement, EqualRoots, WriteSets
+from checker.budgets import Budgets
+from checker.cold_replay import ColdReplay
+from checker.liveness import FinalityRegained, judge_faults
+from checker.mirror import BlockCheck, Mirror, SettledBlock
+from checker.observations import AppliedBlock, ChainRules, FaultOutcome, ReadBack
+from checker.readback import LiveValues, judge_cold_replay
+from checker.results import CheckResult, ExitClass
+from checker.supply import Supply
+from checker.timers import TimerDelivery, TimerFigures
+from checker.votes import Certificates, NoDoubleVote
+from network.trace import Event
+from network.types import SUPERVISOR
+from validators.execution.blocks import Header, decode_block
+from validators.execution.errors import InvalidEncodingError
+from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
+
+
+class CatalogueEntry(NamedTuple):
+    """A check: its name, what its failure means, and what it demands in one sentence."""
+
+    name: str
+    exit_class: ExitClass
+    description: str
+
+
+CATALOGUE: Final = (
+    CatalogueEntry(
+        "agreement",
+        "safety",
+        "At most one block is final at each height, each linked to the one below, and no validator goes back.",
+    ),
+    CatalogueEntry(
+        "equal-roots", "safety", "Equal blocks lead to equal state roots on every validator and every road."
+    ),
+    CatalogueEntry(
+        "write-sets", "safety", "All validators apply the same writes and receipts at a height, to the byte."
+    ),
+    CatalogueEntry("no-double-vote", "safety", "No honest validator ever sends two votes that contradict each other."),
+    CatalogueEntry(
+        "certificates",
+        "safety",
+        "Certificates have a quorum of real signers, contradict no other, and cover every skipped view.",
+    ),
+    CatalogueEntry("budgets", "safety", "No block spends more than its limits and the budgets of the two timer lanes."),
+    CatalogueEntry(
+        "timer-delivery", "safety", "Each timer is scheduled once, never fires early, and leaves by exactly one exit."
+    ),
+    CatalogueEntry("supply", "safety", "After every block balances and burned units add up to the supply of genesis."),
+    CatalogueEntry(
+        "live-values",
+        "safety",
+        "At the end each validator's values in memory are those of its log on disk and of the cold replay.",
+    ),
+    CatalogueEntry(
+        "cold-replay",
+        "safety",
+        "A fresh process comes from genesis and the final blocks alone to the same root at every height.",
+    ),
+    CatalogueEntry(
+        "finality-regained",
+        "liveness",
+        "After the last fault every live validator finalizes a new block within a stated number of views.",
+    ),
+    CatalogueEntry(
+        "faults-effective", "inconclusive", "Every fault that the scenario requires was enabled and touched the run."
+    ),
+)
+"""Every check of this suite, in the order of its results."""
+
+KEPT_BLOCKS: Final = 64
+"""Heights whose block is kept, so that a validator that applies the same bytes needs no second decoding."""
+
+_Receipts = tuple[TransactionReceipt | TimerReceipt, ...]
+_Handler = Callable[[Event], None]
+
+
+@final
+class Suite:
+    """The checks of one run.
+
+    Args:
+        genesis_values: The state before the first block, state key to encoded value.
+        rules: What else is known before it.
+        validators: How many validators there are.
+        honest: Those that are judged.
+        requires: Names of faults that must take effect; without any the check on them has no result.
+        finality_views_max: Views within which finality must come back.
+    """
+
+    def __init__(
+        self,
+        *,
+        genesis_values: Mapping[bytes, bytes],
+        rules: ChainRules,
+        validators: int,
+        honest: Collection[int],
+        requires: Sequence[str] = (),
+        finality_views_max: int = 20,
+    ) -> None:
+        self._rules = rules
+        self._honest = dict.fromkeys(sorted(honest))
+        self._requires = tuple(requires)
+        self._mirror = Mirror(genesis_values)
+        self._roots = {0: rules.genesis_root}
+        # Slot or height, and view, of the last block that was settled.
+        self._last_now = 0
+        self._last_view = 0
+        self._first: dict[int, tuple[bytes, Header]] = {}
+        self._agreement = Agreement(rules)
+        self._equal_roots = EqualRoots(rules)
+        self._write_sets = WriteSets(honest)
+        self._votes = NoDoubleVote()
+        self._certificates = Certificates(validators=validators, honest=honest)
+        self._budgets = Budgets(rules)
+        self._timers = TimerDelivery(rules, genesis_values)
+        self._supply = Supply(genesis_values)
+        self._live_values = LiveValues(genesis_values)
+        self._finality = FinalityRegained(validators=validators, honest=honest, views_max=finality_views_max)
+        self._block_checks: tuple[BlockCheck, ...] = (self._certificates, self._budgets, self._timers, self._supply)
+        self._handlers = self._subscribe()
+
+    @property
+    def height(self) -> int:
+        """The greatest height whose block has been judged."""
+        return self._mirror.height
+
+    @property
+    def figures(self) -> TimerFigures:
+        """All timers of the chain so far, in counts."""
+        return self._timers.figures()
+
+    def observe(self, event: Event) -> None:
+        """See one event of the run, in the order of the log."""
+        handlers = self._handlers.get(event.kind)
+        if handlers is not None and (event.node in self._honest or event.node == SUPERVISOR):
+            for handle in handlers:
+                handle(event)
+
+    def applied(self, block: AppliedBlock) -> None:
+        """See a block that a validator finalized and applied, in the order of the log."""
+        if block.node not in self._honest:
+            return
+        try:
+            header = self._header_of(block)
+        except InvalidEncodingError as error:
+            self._agreement.refuse(block, str(error))
+            return
+        self._agreement.applied(block, header)
+        self._equal_roots.applied(block, header)
+        self._write_sets.applied(block, header)
+        if block.height == self._mirror.height + 1:
+            self._settle(block, header)
+
+    def finish(
+        self,
+        *,
+        run_reason: str,
+        readbacks: Sequence[ReadBack],
+        cold: ColdReplay | None,
+        faults: Sequence[FaultOutcome] = (),
+    ) -> list[CheckResult]:
+        """Make the checks of the end and return all results in the order of the catalogue.
+
+        Args:
+            run_reason: What ended the run: `stopped` is its own goal.
+            readbacks: What each validator that still runs holds.
+            cold: The cold replay, or None where none was made.
+            faults: What each fault of the plan came to.
+        """
+        self._timers.finish(self._mirror.values)
+        for readback in readbacks:
+            if readback.node in self._honest:
+                self._live_values.compare(readback, None if cold is None else cold.values.get(readback.height))
+        results = [
+            self._agreement.result(),
+            self._equal_roots.result(),
+            self._write_sets.result(),
+            self._votes.result(),
+            self._certificates.result(),
+            self._budgets.result(),
+            self._timers.result(),
+            self._supply.result(),
+            self._live_values.result(),
+            judge_cold_replay(cold, self._roots),
+            self._finality.finish(run_reason),
+        ]
+        return results + ([judge_faults(self._requires, faults)] if self._requires else [])
+
+    def _subscribe(self) -> dict[str, tuple[_Handler, ...]]:
+        finality = self._finality
+        return {
+            "boot": (self._agreement.boot, self._equal_roots.boot, finality.boot),
+            "vote": (self._votes.vote, self._certificates.vote),
+            "certificate": (self._certificates.certificate,),
+            "enter": (finality.entered,),
+            "executed": (self._equal_roots.executed,),
+            "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
+            "halted": (finality.halted,),
+            "crash": (finality.crash,),
+            "restart": (finality.restart,),
+            "healed": (finality.healed,),
+        }
+
+    def _header_of(self, block: AppliedBlock) -> Header:
+        """Decode a block, or take the header from the first validator's where the bytes are the same."""
+        first = self._first.get(block.height)
+        if first is not None and first[0] == block.block:
+            return first[1]
+        decoded = decode_block(block.block)
+        if first is None:
+            self._first[block.height] = (block.block, decoded.header)
+            self._first.pop(block.height - KEPT_BLOCKS, None)
+        return decoded.header
+
+    def _settle(self, block: AppliedBlock, header: Header) -> None:
+        now = header.slot if self._rules.timebase == "slot" else header.height
+        settled = SettledBlock(
+            height=block.height,
+            view=header.view,
+            parent_view=self._last_view,
+            now=now,
+            parent_now=self._last_now,
+            receipts=_decode_receipts(block.receipts),
+            changes=block.changes,
+            before=self._mirror.values,
+            config=self._mirror.config(),
+            summary=block.summary,
+        )
+        for check in self._block_checks:
+            check.settle(settled)
+        self._mirror.take(block.changes)
+        self._roots[block.height] = block.root
+        self._last_now, self._last_view = now, header.view
+
+
+def _decode_receipts(encoded_receipts: Sequence[bytes]) -> _Receipts:
+    """Decode receipts; one that is none is left out, and the counts of the other checks will miss it."""
+    receipts: list[TransactionReceipt | TimerReceipt] = []
+    for encoded in encoded_receipts:
+        try:
+            receipts.append(decode_receipt(encoded))
+        except InvalidEncodingError:
+            continue
+    return tuple(receipts)

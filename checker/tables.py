@@ -1,0 +1,90 @@
+"""State keys and values as docs/state.md lays them out, read by a small decoder of the checker's own.
+
+It shares no code with the engine's schema: a mistake in one of the two shows as a difference. Values are read as plain
+lists; what is no such list is described in hexadecimal, because a check has to name damaged values too.
+"""
+
+from typing import Final
+
+import msgspec
+
+ACCOUNT: Final = 0x01
+STORAGE: Final = 0x03
+TIMER: Final = 0x05
+BUCKET: Final = 0x06
+BUCKET_ENTRY: Final = 0x07
+BURNED: Final = 0x0A
+TIMER_CONFIG: Final = 0x0B
+
+TABLE_NAMES: Final[dict[int, str]] = {
+    ACCOUNT: "account",
+    0x02: "actor",
+    STORAGE: "storage",
+    0x04: "long storage",
+    TIMER: "timer",
+    BUCKET: "bucket",
+    BUCKET_ENTRY: "bucket entry",
+    0x08: "timer counts",
+    0x09: "fee market",
+    BURNED: "burned",
+    TIMER_CONFIG: "timer configuration",
+}
+"""Name of each table by the first byte of its keys."""
+
+BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
+TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
+
+_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08)
+_WITHOUT_IDENTITY: Final = (0x09, BURNED, TIMER_CONFIG)
+_SHOWN_BYTES: Final = 48
+
+
+def describe_key(key: bytes) -> str:
+    """Return table and identity of a state key, such as `bucket entry due 12 sequence 3`."""
+    code = key[0] if key else -1
+    name = TABLE_NAMES.get(code, "unknown table")
+    if code in _WITHOUT_IDENTITY:
+        return name
+    if code in _KEYED_BY_ADDRESS:
+        return f"{name} {key[1:21].hex()}"
+    if code == STORAGE:
+        return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
+    if code == BUCKET:
+        return f"{name} due {int.from_bytes(key[1:9], 'big')}"
+    if code == BUCKET_ENTRY:
+        return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
+    return f"{name} {key[1:].hex()}"
+
+
+def describe_value(value: bytes | None) -> str:
+    """Return a value as its list of fields, bytes in hexadecimal; `absent` for None."""
+    if value is None:
+        return "absent"
+    fields = read_fields(value)
+    if fields is None:
+        return f"undecodable {_shorten(value)}"
+    return "[" + " ".join(_shorten(field) if isinstance(field, bytes) else str(field) for field in fields) + "]"
+
+
+def read_fields(value: bytes) -> list[object] | None:
+    """Return the fields of a record, or None where the value is no msgpack array."""
+    try:
+        return msgspec.msgpack.decode(value, type=list[object])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+def read_amount(value: bytes | None) -> int | None:
+    """Return the first field of a record as an amount: an account's balance, the burned total. 0 for no record.
+
+    None where the value holds no such number.
+    """
+    if value is None:
+        return 0
+    fields = read_fields(value)
+    amount = fields[0] if fields else None
+    return amount if type(amount) is int and amount >= 0 else None
+
+
+def _shorten(value: bytes) -> str:
+    return value.hex() if len(value) <= _SHOWN_BYTES else f"{value[:_SHOWN_BYTES].hex()}...({len(value)} bytes)"
