@@ -1,0 +1,149 @@
+"""The commands behind ``run_cluster.py``: parse, do, print, exit.
+
+Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconclusive; 4 liveness;
+5 the test bed itself was not deterministic; 6 environment.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+import msgspec
+
+from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.judge import Judged, judge, replay_record
+from cluster.repeat import compare_with_repeat
+from cluster.scenario import Scenario, ScenarioError, load_scenario, scenario_paths
+from network.kernel import RunFailedError
+from report.console import LiveProgress, check_table, print_tables, validator_table
+
+DEFAULT_SCENARIO: Final = "outage-storm"
+EXIT_USAGE: Final = 2
+EXIT_DETERMINISM: Final = 5
+EXIT_ENVIRONMENT: Final = 6
+
+_EPILOG: Final = """examples:
+  run_cluster.py                                     run the default scenario, outage-storm
+  run_cluster.py run lossy --seed 7                  run another one with another seed
+  run_cluster.py run outage-storm --set faults.split.enabled=false
+  run_cluster.py run calm --check-determinism        run it twice and compare event by event
+  run_cluster.py replay runs/calm-0                  run a recorded run again
+  run_cluster.py scenarios                           list what can be run
+
+exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and leave with the exit code for bad input."""
+        self.exit(EXIT_USAGE, f"{self.prog}: {message} (try --help)\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    options = _parser().parse_args(arguments or ["run", DEFAULT_SCENARIO])
+    try:
+        return int(options.command(options))
+    except (ScenarioError, DamagedRecordError, RecordExistsError) as error:
+        return _complain(str(error), EXIT_USAGE)
+    except RunFailedError as error:
+        return _complain(f"the test bed broke: {error}", EXIT_ENVIRONMENT)
+    except OSError as error:
+        return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
+    except KeyboardInterrupt:
+        return _complain("interrupted; nothing was written", EXIT_ENVIRONMENT)
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"run_cluster.py: {message}\n")
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="run_cluster.py",
+        description="Run validators under faults and prove that timers leave them with one state root.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version="stampede 0.1.0")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    run = commands.add_parser("run", help="run a scenario", epilog="example: run_cluster.py run lossy --seed 7")
+    run.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
+    run.add_argument("--seed", type=_seed, default=0, help="which run of the scenario (default 0)")
+    run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
+    run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
+    run.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories go (default runs)")
+    run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    run.set_defaults(command=_run)
+    replay = commands.add_parser(
+        "replay", help="run a recorded run again", epilog="example: run_cluster.py replay runs/calm-0"
+    )
+    replay.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
+    replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    replay.set_defaults(command=_replay)
+    listing = commands.add_parser("scenarios", help="list the scenarios", epilog="example: run_cluster.py scenarios")
+    listing.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    listing.set_defaults(command=_scenarios)
+    return parser
+
+
+def _seed(text: str) -> int:
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = -1
+    if not 0 <= seed < 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^64 - 1")
+    return seed
+
+
+def _run(options: argparse.Namespace) -> int:
+    scenario = load_scenario(options.scenario, options.settings)
+    with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
+        judged = judge(scenario, options.seed, runs=options.runs, progress=progress)
+        if options.check_determinism:
+            progress.note("repeating the run in another process")
+            judged = judged.with_check(compare_with_repeat(judged))
+    _print_judged(judged, _repeat_command(options), as_json=options.json)
+    return judged.exit_code
+
+
+def _repeat_command(options: argparse.Namespace) -> str:
+    settings = "".join(f" --set '{setting}'" for setting in options.settings)
+    return f"run_cluster.py run {options.scenario} --seed {options.seed}{settings}"
+
+
+def _replay(options: argparse.Namespace) -> int:
+    reader = RecordReader(options.directory)
+    with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
+        judged = replay_record(reader, progress=progress)
+    _print_judged(judged, f"run_cluster.py replay {options.directory}", as_json=options.json)
+    return judged.exit_code
+
+
+def _print_judged(judged: Judged, command: str, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(judged.as_json(command)).decode() + "\n")
+        return
+    print_tables([validator_table(judged.validators), check_table(judged.checks)])
+    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}"]
+    lines += [f"run directory {judged.directory}"] if judged.directory else []
+    lines += [f"repeat with: {command}"] if judged.exit_code else []
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _scenarios(options: argparse.Namespace) -> int:
+    found: list[Scenario] = [load_scenario(str(path)) for path in scenario_paths()]
+    if options.json:
+        plain = [{"name": each.name, "title": each.title, "faults": list(each.faults)} for each in found]
+        sys.stdout.write(msgspec.json.encode({"scenarios": plain}).decode() + "\n")
+        return 0
+    for each in found:
+        default = " (default)" if each.name == DEFAULT_SCENARIO else ""
+        sys.stdout.write(f"{each.name:18} {each.title}{default}\n")
+    return 0

@@ -1,0 +1,41 @@
+"""Keys and genesis of a scenario's chain: functions of the scenario alone."""
+
+from dataclasses import dataclass
+
+from cluster.scenario import Scenario
+from cluster.workload import genesis_shares
+from validators.execution import Genesis
+from validators.execution.blocks import address_of
+from validators.identity import public_key_of, secret_seed
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterKeys:
+    """Ed25519 seeds and public keys of the validators, by index."""
+
+    validator_seeds: tuple[bytes, ...]
+    validator_keys: tuple[bytes, ...]
+
+
+def keys_of(scenario: Scenario) -> ClusterKeys:
+    """Return the validators' keys."""
+    seeds = tuple(secret_seed(scenario.name, "validator", index) for index in range(scenario.cluster.validators))
+    return ClusterKeys(seeds, tuple(public_key_of(seed) for seed in seeds))
+
+
+def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
+    """Return the genesis of the scenario's chain."""
+    chain = scenario.chain
+    shares = list(genesis_shares(scenario))
+    return Genesis(
+        chain_id=scenario.name,
+        policy=chain.policy,
+        timebase=chain.timebase,
+        slot_ms=chain.slot_ms,
+        block_cycles=chain.block_cycles,
+        block_cells=chain.block_cells,
+        timer_config=chain.timers.config(),
+        validators=tuple(address_of(key) for key in keys.validator_keys),
+        accounts=tuple(account for share in shares for account in share.accounts),
+        actors=tuple(actor for share in shares for actor in share.actors),
+    )

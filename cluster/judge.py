@@ -1,0 +1,277 @@
+"""Runs a scenario, lets the checks see it, and writes the run directory.
+
+The order matters: the run; then genesis and finalized blocks go to disk; then the cold replay reads
+them there in a process of its own; then the checks of the end; then the verdict. The directory gets
+its name only when all of that is written.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checker.cold_replay import run_cold_replay
+from checker.observations import AppliedBlock, ReadBack, rules_of
+from checker.record import RecordReader, RecordWriter
+from checker.results import CheckResult, verdict_of
+from checker.storm import StormWatch
+from checker.streams import first_difference, iterate_events
+from checker.suite import Suite
+from cluster.power import Place
+from cluster.run import Cluster, ClusterRun, RunHooks
+from cluster.scenario import Scenario, decode_scenario, encode_scenario
+from report.console import LiveProgress, ValidatorRow
+from validators.execution import Engine, Executed
+from validators.execution.blocks import encode_block
+from validators.settings import ValidatorFactory, make_engine
+from validators.storage import FinalizedLog
+
+COLD_HASH_SEED: Final = 90_125
+"""The cold replay's PYTHONHASHSEED: any but the run's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A run with its verdict."""
+
+    scenario: Scenario
+    seed: int
+    digest: bytes
+    checks: tuple[CheckResult, ...]
+    validators: tuple[ValidatorRow, ...]
+    figures: Mapping[str, int | str]
+    log: bytearray = field(repr=False)
+    directory: Path | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one word."""
+        return verdict_of(self.checks).name
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that belongs to the verdict."""
+        return verdict_of(self.checks).exit_code
+
+    @property
+    def headline(self) -> str:
+        """The first thing to know: what failed first, or what was shown."""
+        for check in self.checks:
+            if check.status == "failed":
+                return f"{check.name}: {check.summary}"
+        for check in self.checks:
+            if check.status == "inconclusive":
+                return f"{check.name}: {check.summary}"
+        height = max((row.finalized_height for row in self.validators), default=0)
+        return f"{len(self.validators)} validators hold one state root at every height up to {height}"
+
+    def with_check(self, check: CheckResult) -> "Judged":
+        """Return the same run with one more check."""
+        return replace(self, checks=(*self.checks, check))
+
+    def as_json(self, command: str) -> dict[str, object]:
+        """Return the whole verdict as plain data."""
+        return {
+            "scenario": self.scenario.name,
+            "seed": self.seed,
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            "headline": self.headline,
+            "digest": self.digest.hex(),
+            "checks": [msgspec.to_builtins(check) for check in self.checks],
+            "validators": [msgspec.to_builtins(row) for row in self.validators],
+            "figures": dict(self.figures),
+            "directory": None if self.directory is None else str(self.directory),
+            "repeat": command,
+        }
+
+
+@dataclass(slots=True)
+class Jury:
+    """Everything that watches one run: the checks, and the canonical chain for the record."""
+
+    suite: Suite
+    storm: StormWatch | None
+    chain: list[Executed] = field(default_factory=list)
+    last: dict[int, Executed] = field(default_factory=dict)
+    exits: dict[int, list[int]] = field(default_factory=dict)
+
+    def applied(self, node: int, executed: Executed) -> None:
+        """See a block that a validator applied."""
+        header, summary = executed.header, executed.summary
+        block = AppliedBlock(
+            node=node,
+            height=header.height,
+            view=header.view,
+            digest=executed.digest,
+            root=header.state_root,
+            block=encode_block(executed.block),
+            changes=executed.changes,
+            receipts=executed.receipts,
+            summary=summary,
+        )
+        self.suite.applied(block)
+        if self.storm is not None:
+            self.storm.applied(block)
+        if header.height == len(self.chain) + 1:
+            self.chain.append(executed)
+        self.last[node] = executed
+        tally = self.exits.setdefault(node, [0, 0, 0])
+        for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
+            tally[index] += count
+
+
+def judge(
+    scenario: Scenario,
+    seed: int,
+    *,
+    runs: Path | None,
+    progress: LiveProgress,
+    factories: Mapping[int, ValidatorFactory] | None = None,
+) -> Judged:
+    """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
+
+    Raises:
+        network.kernel.RunFailedError: The test bed itself broke.
+        checker.record.RecordExistsError: Something else stands where the run directory would go.
+    """
+    cluster = Cluster(scenario, seed, factories=factories or {})
+    jury = make_jury(cluster)
+    cluster.hooks = RunHooks(on_event=jury.suite.observe, on_applied=jury.applied, on_progress=progress.show)
+    path = (runs or Path()) / f"{scenario.name}-{seed}"
+    with RecordWriter(path) as writer:
+        run = cluster.run()
+        progress.note("replaying the chain in a fresh process, comparing what every validator holds")
+        checks = _finish(run, jury, writer)
+        judged = _judged(run, jury, checks)
+        if runs is None:
+            return judged
+        writer.write_verdict(judged.as_json(""))
+        directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
+    return replace(judged, directory=directory)
+
+
+def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
+    """Run a recorded scenario again and compare it event by event with the record."""
+    scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
+    is_same = judged.digest.hex() == reader.manifest.digest
+    difference = None if is_same else first_difference(reader.events(), iterate_events(bytes(judged.log)))
+    summary = (
+        f"the same digest {judged.digest.hex()[:16]} as recorded"
+        if difference is None
+        else f"event {difference.index} was {difference.first}, is {difference.second}"
+    )
+    return judged.with_check(CheckResult("replay", "passed" if is_same else "failed", "determinism", summary, (), 1))
+
+
+def make_jury(cluster: Cluster) -> Jury:
+    """Return the checks for a cluster that has not run yet."""
+    scenario = cluster.scenario
+    blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    suite = Suite(
+        genesis_values=dict(blank.database.items()),
+        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.root),
+        validators=scenario.cluster.validators,
+        honest=range(scenario.cluster.validators),
+        requires=scenario.requires,
+        finality_views_max=scenario.expect.finality_views_max,
+    )
+    storm = scenario.expect.storm
+    watch = None
+    if storm is not None:
+        watch = StormWatch(
+            dead_timers_min=storm.dead_timers_min,
+            actors_min=storm.actors_min,
+            drain_blocks_min=storm.drain_blocks_min,
+        )
+    return Jury(suite, watch)
+
+
+def read_back(place: Place) -> ReadBack | None:
+    """Return what a running validator holds in memory and on its disk; None where it is down or halted."""
+    if place.validator is None or not place.is_serving:
+        return None
+    engine: Engine = place.validator.engine
+    height = engine.finalized.height
+    # Entries above the applied height are written, and synced or not, but not applied yet.
+    entries = [entry for entry in FinalizedLog(place.disk).replay() if entry.height <= height]
+    operations = [operation for entry in entries for operation in entry.operations]
+    return ReadBack(place.node, height, dict(engine.live_values()), operations)
+
+
+def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
+    _write_chain(run, jury, writer)
+    readbacks = [found for place in run.places if (found := read_back(place)) is not None]
+    cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
+    results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
+    if jury.storm is not None:
+        results.append(jury.storm.result())
+    return tuple(results)
+
+
+def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
+    writer.write_scenario(encode_scenario(run.scenario))
+    writer.write_genesis(msgspec.msgpack.encode(run.genesis))
+    writer.add_events(run.trace.log)
+    for executed in jury.chain:
+        header = executed.header
+        writer.add_block(
+            height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
+        )
+    for node in sorted(jury.last):
+        for executed in jury.chain[: jury.last[node].header.height]:
+            header = executed.header
+            writer.add_root(node=node, height=header.height, digest=executed.digest, root=header.state_root)
+    writer.flush()
+
+
+def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Judged:
+    return Judged(
+        scenario=run.scenario,
+        seed=run.seed,
+        digest=run.trace.digest,
+        checks=checks,
+        validators=tuple(_row(place, jury) for place in run.places),
+        figures=_figures(run, jury),
+        log=run.trace.log,
+    )
+
+
+def _row(place: Place, jury: Jury) -> ValidatorRow:
+    fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
+    last = jury.last.get(place.node)
+    note = place.counts.halted or ("" if place.is_running else "down")
+    return ValidatorRow(
+        node=place.node,
+        height=place.counts.height,
+        finalized_height=last.header.height if last else 0,
+        state_root=last.header.state_root.hex() if last else "",
+        executed=place.counts.executed,
+        rolled_back=place.counts.rolled_back,
+        fired=fired,
+        expired=expired,
+        insolvent=insolvent,
+        waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
+        note=note,
+    )
+
+
+def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
+    figures: dict[str, int | str] = {
+        "end": run.outcome.reason,
+        "end_detail": run.outcome.detail,
+        "virtual_us": run.outcome.now_us,
+        "turns": run.outcome.turns,
+        "events": run.trace.count,
+        "blocks": len(jury.chain),
+        "messages_sent": run.bus.sent,
+        "messages_delivered": run.bus.delivered,
+        "transactions_submitted": run.clients.submitted,
+        "transactions_refused": run.clients.refused,
+    }
+    figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
+    figures.update({f"timers_{name}": count for name, count in asdict(jury.suite.figures).items()})
+    return figures

@@ -1,0 +1,236 @@
+"""Builds a cluster from a scenario and a seed, runs it to its end, and says what came of it.
+
+This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
+is at work any more and every validator has finalized the height that the scenario asks for (with
+``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
+it: step limit, time limit, deadlock.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import networkx as nx
+
+from cluster.clients import Clients, ClientStatistics
+from cluster.genesis import ClusterKeys, genesis_of, keys_of
+from cluster.power import Place, PowerGrid
+from cluster.scenario import Scenario
+from cluster.workload import transactions_of
+from faults import FaultEffect, Injector
+from network.bus import Bus, BusStatistics
+from network.chance import Chance
+from network.kernel import Kernel, Outcome
+from network.latency import Latency
+from network.port import Port
+from network.topology import LinkSpec, build_topology
+from network.trace import Event, Trace
+from network.types import SUPERVISOR
+from validators.consensus import SimplexConfig
+from validators.execution import Executed, Genesis
+from validators.messages import BLOCK_BYTES_MAX
+from validators.node import Validator
+from validators.settings import Costs, ValidatorFactory, ValidatorSettings
+from validators.storage import DiskHandle
+
+MILLISECOND_US = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHooks:
+    """What the caller wants to see while the run goes on; every hook is called in the order of the log."""
+
+    on_event: Callable[[Event], None] = lambda _event: None
+    on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
+    on_progress: Callable[["Progress"], None] = lambda _progress: None
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far each validator is; live figures for a person, and the condition that ends the run."""
+
+    finalized_heights: list[int]
+    now_us: int = 0
+    healed_us: int | None = None
+    drained_height: int | None = None
+    waiting_dead: int = 0
+    waiting_live: int = 0
+    target_height: int = 0
+    events: int = 0
+    phase: str = "starting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRun:
+    """A run that is over."""
+
+    scenario: Scenario
+    seed: int
+    genesis: Genesis
+    outcome: Outcome
+    trace: Trace
+    places: list[Place]
+    effects: tuple[FaultEffect, ...]
+    clients: ClientStatistics
+    bus: BusStatistics
+    progress: Progress
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One run: ``Cluster(scenario, seed).run()``. ``factories`` gives chosen validators other parts."""
+
+    scenario: Scenario
+    seed: int
+    factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
+    hooks: RunHooks = field(default_factory=RunHooks)
+    _applied: list[deque[Executed]] = field(init=False)
+    _progress: Progress = field(init=False)
+    _keys: ClusterKeys = field(init=False)
+    _genesis: Genesis = field(init=False)
+    _kernel: Kernel = field(init=False)
+    _injector: Injector = field(init=False)
+
+    def __post_init__(self) -> None:
+        validators = self.scenario.cluster.validators
+        self._applied = [deque() for _ in range(validators)]
+        self._progress = Progress([0] * validators, target_height=self.scenario.run.until_height)
+        self._keys = keys_of(self.scenario)
+        self._genesis = genesis_of(self.scenario, self._keys)
+
+    @property
+    def genesis(self) -> Genesis:
+        """The chain's genesis, a function of the scenario."""
+        return self._genesis
+
+    def run(self) -> ClusterRun:
+        """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
+        scenario = self.scenario
+        validators = scenario.cluster.validators
+        trace = Trace(range(validators), sinks=(self._observe,))
+        run = scenario.run
+        self._kernel = kernel = Kernel(
+            trace, step_limit=run.step_limit, time_limit_us=run.time_limit_ms * MILLISECOND_US
+        )
+        bus = Bus(kernel, _topology(scenario), Chance(self.seed), trace, size_limit=2 * BLOCK_BYTES_MAX)
+        grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, validators=validators, build=self._build)
+        self._injector = Injector(
+            scenario.faults,
+            kernel=kernel,
+            bus=bus,
+            power=grid,
+            chain=trace.chain(SUPERVISOR),
+            validators=validators,
+        )
+        clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places)
+        self._injector.schedule()
+        clients.schedule(transactions_of(scenario))
+        outcome = kernel.run(grid.host_all)
+        return ClusterRun(
+            scenario=scenario,
+            seed=self.seed,
+            genesis=self._genesis,
+            outcome=outcome,
+            trace=trace,
+            places=grid.places,
+            effects=tuple(self._injector.effects()),
+            clients=clients.statistics(),
+            bus=bus.statistics(),
+            progress=self._progress,
+        )
+
+    def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
+        node = place.node
+        return Validator(
+            port=port,
+            disk=handle,
+            genesis=self._genesis,
+            seed=self._keys.validator_seeds[node],
+            public_keys=self._keys.validator_keys,
+            settings=_settings(self.scenario, node),
+            factory=self.factories.get(node, ValidatorFactory()),
+            counts=place.counts,
+            incarnation=place.incarnation,
+            on_applied=partial(_append, self._applied[node]),
+        )
+
+    def _observe(self, event: Event) -> None:
+        """See one event in the order of the log; what a validator applied stands in its queue until then."""
+        progress = self._progress
+        progress.now_us = event.at_us
+        progress.events += 1
+        if event.kind == "finalized":
+            executed = self._applied[event.node].popleft()
+            progress.finalized_heights[event.node] = executed.header.height
+            self._note_drain(executed)
+            self.hooks.on_applied(event.node, executed)
+        elif event.kind == "healed":
+            progress.healed_us = event.at_us
+        elif event.kind == "fault":
+            progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
+        self.hooks.on_event(event)
+        if event.kind == "finalized":
+            self.hooks.on_progress(progress)
+            if self._is_over():
+                self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
+
+    def _note_drain(self, executed: Executed) -> None:
+        progress, summary = self._progress, executed.summary
+        progress.waiting_dead, progress.waiting_live = summary.waiting_dead, summary.waiting_live
+        is_after_faults = executed.header.timestamp_ms * MILLISECOND_US >= self._injector.last_edge_us
+        if progress.drained_height is None and is_after_faults and summary.waiting_dead == 0:
+            progress.drained_height = executed.header.height
+            if self.scenario.run.until_drained:
+                after_drain = executed.header.height + self.scenario.run.blocks_after_drain
+                progress.target_height = max(progress.target_height, after_drain)
+
+    def _is_over(self) -> bool:
+        progress = self._progress
+        is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
+        return (
+            is_drained and progress.healed_us is not None and min(progress.finalized_heights) >= progress.target_height
+        )
+
+
+def _append(applied: deque[Executed], executed: Executed) -> None:
+    applied.append(executed)
+
+
+def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
+    network = scenario.network
+    latency = Latency(
+        kind=network.distribution,
+        mean_us=network.latency_ms * MILLISECOND_US,
+        jitter_us=network.jitter_ms * MILLISECOND_US,
+    )
+    link = LinkSpec(latency, network.loss_ppm, network.reorder_ppm, network.reorder_extra_ms * MILLISECOND_US)
+    return build_topology(scenario.cluster.validators, link)
+
+
+def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
+    consensus, costs = scenario.consensus, scenario.costs
+    return ValidatorSettings(
+        node=node,
+        validators=scenario.cluster.validators,
+        consensus=SimplexConfig(
+            leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
+            certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
+            timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,
+            fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+            skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
+            view_retention=consensus.view_retention,
+        ),
+        costs=Costs(
+            verify_signature_us=costs.verify_signature_us,
+            execute_us=costs.execute_us,
+            block_us=costs.block_us,
+            hash_write_us=costs.hash_write_us,
+            sync_us=costs.sync_us,
+        ),
+        block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
+        max_skew_ms=scenario.chain.max_skew_ms,
+        fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
+        fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
+    )

@@ -1,0 +1,284 @@
+"""A scenario: cluster, chain, network, workload, faults and expectations, read from TOML.
+
+A scenario file is data. Everything in it has a type and a range; what does not fit is refused with
+the key and what is allowed, before anything runs. Times are whole virtual milliseconds in files
+(``_ms``) and microseconds inside a run (``_us``).
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from cluster.workload import Workload
+from faults import Fault, PlanError, check_plan
+from scheduler import TimerConfig
+
+SCENARIO_DIRECTORY = Path(__file__).resolve().parent.parent / "scenarios"
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+Seed = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64)]
+
+
+class ScenarioError(Exception):
+    """Bad input: ``place`` says where (file and key), ``reason`` what is wrong and what is allowed."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+
+
+class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class ClusterSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How many validators, and how they sign."""
+
+    validators: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
+    signatures: Literal["ed25519"] = "ed25519"
+
+
+_TIMERS = TimerConfig()
+
+
+class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own."""
+
+    max_ttl_blocks: NotNegative = _TIMERS.max_ttl_blocks
+    max_cycles_per_fire: NotNegative = _TIMERS.max_cycles_per_fire
+    max_cells_per_fire: NotNegative = _TIMERS.max_cells_per_fire
+    max_timers_per_actor: NotNegative = _TIMERS.max_timers_per_actor
+    gc_cycles_per_block: NotNegative = _TIMERS.gc_cycles_per_block
+    gc_cost_per_timer: Positive = _TIMERS.gc_cost_per_timer
+    lane_timer_cycles: Positive = _TIMERS.lane_timer_cycles
+    schedule_cycles: NotNegative = _TIMERS.schedule_cycles
+    extend_cycles: NotNegative = _TIMERS.extend_cycles
+    cancel_cycles: NotNegative = _TIMERS.cancel_cycles
+    execution_lane_paused: bool = _TIMERS.execution_lane_paused
+    gc_lane_paused: bool = _TIMERS.gc_lane_paused
+
+    def config(self) -> TimerConfig:
+        """Return the record that genesis holds."""
+        return TimerConfig(**msgspec.structs.asdict(self))
+
+
+class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rules of the chain; what is not named has the default of docs/chain.md."""
+
+    policy: Literal["fifo"] = "fifo"
+    timebase: Literal["slot"] = "slot"
+    slot_ms: Positive = 1_000
+    block_interval_ms: Positive = 1_000
+    block_cycles: Positive = 10_000_000
+    block_cells: Positive = 10_000_000
+    max_skew_ms: NotNegative = 500
+    timers: TimersSection = TimersSection()
+
+
+class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Timeouts of Simplex (specification of Simplex, section 1.2)."""
+
+    leader_timeout_ms: Positive = 2_000
+    certification_timeout_ms: Positive = 3_000
+    timeout_retry_ms: Positive = 4_000
+    fetch_timeout_ms: Positive = 1_000
+    fetch_grace_ms: NotNegative = 200
+    skip_timeout_ms: Positive = 12_000
+    view_retention: Positive = 20
+
+
+class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Every link without a fault: latency, loss and reordering."""
+
+    distribution: Literal["fixed", "uniform", "normal", "exponential"] = "normal"
+    latency_ms: NotNegative = 40
+    jitter_ms: NotNegative = 10
+    loss_ppm: PartsPerMillion = 0
+    reorder_ppm: PartsPerMillion = 0
+    reorder_extra_ms: NotNegative = 0
+    regossip_ms: Positive = 2_000
+
+
+class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Virtual time of work, in microseconds; see validators.settings.Costs."""
+
+    verify_signature_us: NotNegative = 60
+    execute_us: NotNegative = 20
+    block_us: NotNegative = 500
+    hash_write_us: NotNegative = 5
+    sync_us: NotNegative = 2_000
+
+
+class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a storm must have been for the run to count; less is inconclusive."""
+
+    dead_timers_min: Positive
+    actors_min: Positive
+    drain_blocks_min: Positive
+
+
+class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the run promises to show besides its required faults."""
+
+    storm: StormExpectation | None = None
+    finality_views_max: Positive = 20
+
+
+class RunSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When a run is over, and what ends one that does not get there."""
+
+    until_height: Positive = 10
+    until_drained: bool = False
+    blocks_after_drain: NotNegative = 3
+    time_limit_ms: Positive = 600_000
+    step_limit: Positive = 50_000_000
+
+
+class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
+
+    name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=64)]
+    title: str
+    requires: tuple[str, ...] = ()
+    cluster: ClusterSection = ClusterSection()
+    chain: ChainSection = ChainSection()
+    consensus: ConsensusSection = ConsensusSection()
+    network: NetworkSection = NetworkSection()
+    costs: CostsSection = CostsSection()
+    workload: dict[str, Workload] = {}
+    faults: dict[str, Fault] = {}
+    expect: ExpectSection = ExpectSection()
+    run: RunSection = RunSection()
+
+
+def scenario_paths() -> list[Path]:
+    """Return the scenario files that come with the project, by name."""
+    return sorted(SCENARIO_DIRECTORY.glob("*.toml"))
+
+
+def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
+    """Read a scenario by its name or path and apply ``key=value`` settings; raises ScenarioError."""
+    path = _find(reference)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ScenarioError(str(path), f"not a TOML file: {error}") from error
+    except OSError as error:
+        raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
+    for setting in settings:
+        _apply_setting(raw, setting)
+    return convert_scenario(raw, str(path))
+
+
+def convert_scenario(raw: object, place: str) -> Scenario:
+    """Turn plain data into a checked scenario; raises ScenarioError."""
+    try:
+        scenario = msgspec.convert(raw, Scenario)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ScenarioError(place, _explain(str(error))) from error
+    _check(scenario, place)
+    return scenario
+
+
+def encode_scenario(scenario: Scenario) -> bytes:
+    """Return the resolved scenario as indented JSON with every default written out."""
+    return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
+
+
+def decode_scenario(encoded: bytes, place: str) -> Scenario:
+    """Read back ``encode_scenario``; raises ScenarioError."""
+    try:
+        raw = msgspec.json.decode(encoded)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ScenarioError(place, f"not JSON: {error}") from error
+    return convert_scenario(raw, place)
+
+
+def _find(reference: str) -> Path:
+    path = Path(reference)
+    if path.suffix == ".toml" or "/" in reference:
+        if not path.is_file():
+            raise ScenarioError(reference, "no such scenario file")
+        return path
+    path = SCENARIO_DIRECTORY / f"{reference}.toml"
+    if not path.is_file():
+        known = ", ".join(known.stem for known in scenario_paths())
+        raise ScenarioError(reference, f"no such scenario; there are {known}, or give a path to a .toml file")
+    return path
+
+
+def _apply_setting(raw: dict[str, Any], setting: str) -> None:
+    key, separator, text = setting.partition("=")
+    place = f"--set {setting}"
+    if not separator or not key.strip():
+        raise ScenarioError(place, "must read key=value, such as run.until_height=20")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    section: Any = raw
+    *parents, last = key.strip().split(".")
+    for parent in parents:
+        section = section.setdefault(parent, {})
+        if not isinstance(section, dict):
+            raise ScenarioError(place, f"{parent} is a value, not a section")
+    section[last] = value
+
+
+def _explain(message: str) -> str:
+    """Turn msgspec's message into ``key: what is wrong``."""
+    reason, separator, path = message.partition(" - at `")
+    if not separator:
+        return reason
+    key = path.rstrip("`").removeprefix("$").lstrip(".")
+    return f"{key}: {reason}" if key else reason
+
+
+def _check(scenario: Scenario, place: str) -> None:
+    """Refuse what types cannot: unknown names, impossible plans, times that contradict each other."""
+    try:
+        check_plan(scenario.faults, scenario.cluster.validators)
+    except PlanError as error:
+        raise ScenarioError(place, str(error)) from error
+    for name in scenario.requires:
+        if name not in scenario.faults:
+            known = ", ".join(scenario.faults) or "none"
+            raise ScenarioError(place, f"requires: no fault is named {name!r}; the plan has {known}")
+    for key, is_sound, reason in _rules(scenario):
+        if not is_sound:
+            raise ScenarioError(place, f"{key}: {reason}")
+
+
+def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
+    consensus, chain = scenario.consensus, scenario.chain
+    rules: list[tuple[str, bool, str]] = [
+        (
+            "chain.block_interval_ms",
+            chain.block_interval_ms < consensus.leader_timeout_ms,
+            f"must be below consensus.leader_timeout_ms, which is {consensus.leader_timeout_ms}",
+        ),
+        (
+            "consensus.certification_timeout_ms",
+            consensus.certification_timeout_ms > consensus.leader_timeout_ms,
+            f"must be above consensus.leader_timeout_ms, which is {consensus.leader_timeout_ms}",
+        ),
+        (
+            "consensus.skip_timeout_ms",
+            consensus.skip_timeout_ms > max(consensus.certification_timeout_ms, consensus.timeout_retry_ms),
+            "must be above certification_timeout_ms and timeout_retry_ms",
+        ),
+    ]
+    rules += [
+        (f"workload.{name}", workload.is_possible(), workload.rule) for name, workload in scenario.workload.items()
+    ]
+    return rules
+
+
+def sections(scenario: Scenario) -> Mapping[str, object]:
+    """Return the resolved scenario as plain data, for listings."""
+    plain: dict[str, object] = msgspec.to_builtins(scenario)
+    return plain

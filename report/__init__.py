@@ -1,0 +1,1 @@
+"""What a person looks at: the live console and the verdict."""

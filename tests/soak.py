@@ -1,0 +1,76 @@
+"""The long campaign of ``make soak``: every scenario for many seeds, one line each, two processes at a time.
+
+``python -m tests.soak [--seeds A..B] [--jobs N]`` exits 0 only if every run passed.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import msgspec
+
+from cluster.scenario import scenario_paths
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Finished(NamedTuple):
+    """One run: what it was, how it ended, and how long it took in real seconds."""
+
+    scenario: str
+    seed: int
+    exit_code: int
+    verdict: str
+    digest: str
+    seconds: float
+
+
+def run_one(scenario: str, seed: int) -> Finished:
+    """Run a scenario in a process of its own."""
+    started = time.perf_counter()
+    with TemporaryDirectory() as runs:
+        command = [sys.executable, "run_cluster.py", "run", scenario, "--seed", str(seed), "--json", "--runs", runs]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - started
+    if not done.stdout:
+        return Finished(scenario, seed, done.returncode, done.stderr.strip()[-200:], "", seconds)
+    answer = msgspec.json.decode(done.stdout)
+    return Finished(scenario, seed, done.returncode, answer["verdict"], answer["digest"], seconds)
+
+
+def run_all(seeds: Sequence[int], jobs: int) -> Iterator[Finished]:
+    """Run every scenario for every seed and yield the results in order."""
+    names = [path.stem for path in scenario_paths()]
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(lambda pair: run_one(*pair), [(name, seed) for name in names for seed in seeds])
+
+
+def parse_seeds(text: str) -> range:
+    """Return the seeds that ``A..B`` names, both ends included."""
+    first, _, last = text.partition("..")
+    return range(int(first), int(last or first) + 1)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the campaign and print a line for each run."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--seeds", type=parse_seeds, default=range(5))
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args(arguments)
+    failed = 0
+    for done in run_all(options.seeds, options.jobs):
+        failed += done.exit_code != 0
+        line = f"{done.scenario:18} seed {done.seed:<4} {done.verdict:13} {done.digest[:16]} {done.seconds:6.1f} s"
+        print(line, flush=True)
+    print(f"{failed} runs did not pass" if failed else "all runs passed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
