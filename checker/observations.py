@@ -5,13 +5,16 @@ field too many is ignored, so that a writer may say more than the checks need.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar, final
+from typing import Final, NamedTuple, Protocol, TypeVar, final
 
 import msgspec
 
 from network.trace import Event
 from scheduler import Timebase
 from validators.execution.genesis import Genesis
+
+NATIVE_TYPES: Final = (bytes,)
+"""Bytes are bytes in a log; without this msgspec would take text for base64."""
 
 Observation = TypeVar("Observation", bound=msgspec.Struct)
 
@@ -90,7 +93,7 @@ class PowerEdge(msgspec.Struct, frozen=True, array_like=True):
 
 def read_event(event: Event, kind: type[Observation]) -> Observation:
     """Return an event's values as a record; raises msgspec.ValidationError when the writer broke its promise."""
-    return msgspec.convert(event.values, kind)
+    return msgspec.convert(event.values, kind, builtin_types=NATIVE_TYPES)
 
 
 class BlockSummary(Protocol):

@@ -22,6 +22,7 @@ from typing import IO, Annotated, Final, Self, TypeVar, final
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
+from checker.observations import NATIVE_TYPES
 from checker.streams import (
     BLOCK_RECORD_BYTES_MAX,
     EVENT_BYTES_MAX,
@@ -302,7 +303,7 @@ def read_blocks(path: Path) -> Iterator[BlockRecord]:
 
 def _convert(path: Path, name: str, offset: int, record: object, kind: type[_Record]) -> _Record:
     try:
-        return msgspec.convert(record, kind)
+        return msgspec.convert(record, kind, builtin_types=NATIVE_TYPES)
     except msgspec.ValidationError as error:
         raise DamagedRecordError(path, f"{name} at byte {offset}", str(error)) from None
 

@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import run_cold_replay
-from checker.observations import AppliedBlock, ReadBack, rules_of
+from checker.observations import AppliedBlock, rules_of
+from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
@@ -23,10 +24,9 @@ from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from report.console import LiveProgress, ValidatorRow
-from validators.execution import Engine, Executed
+from validators.execution import Executed
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory, make_engine
-from validators.storage import FinalizedLog
 
 COLD_HASH_SEED: Final = 90_125
 """The cold replay's PYTHONHASHSEED: any but the run's own."""
@@ -190,21 +190,14 @@ def make_jury(cluster: Cluster) -> Jury:
     return Jury(suite, watch)
 
 
-def read_back(place: Place) -> ReadBack | None:
-    """Return what a running validator holds in memory and on its disk; None where it is down or halted."""
-    if place.validator is None or not place.is_serving:
-        return None
-    engine: Engine = place.validator.engine
-    height = engine.finalized.height
-    # Entries above the applied height are written, and synced or not, but not applied yet.
-    entries = [entry for entry in FinalizedLog(place.disk).replay() if entry.height <= height]
-    operations = [operation for entry in entries for operation in entry.operations]
-    return ReadBack(place.node, height, dict(engine.live_values()), operations)
-
-
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
-    readbacks = [found for place in run.places if (found := read_back(place)) is not None]
+    readbacks = [
+        read_back(place.node, engine, place.disk)
+        for place in run.places
+        # A halted validator is read back like any other: what it holds may be why it halted.
+        if place.validator is not None and (engine := place.validator.engine) is not None
+    ]
     cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
     if jury.storm is not None:

@@ -60,6 +60,7 @@ class Injector:
         self._ordinal = 0
         self._stopped_by: dict[str, list[int]] = {}
         self._power_cycles: dict[str, int] = {}
+        self._begun: list[str] = []
         self._last_edge_us = 0
 
     @property
@@ -80,10 +81,14 @@ class Injector:
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each fault of the plan came to, in the plan's order."""
         for name, fault in self._plan.items():
-            is_power = isinstance(fault, Crash | Blackout)
-            count = self._power_cycles.get(name, 0) if is_power else self._bus.touched(name)
             kind = str(type(fault).__struct_config__.tag)
-            yield FaultEffect(name, kind, fault.enabled, count)
+            yield FaultEffect(name, kind, fault.enabled, self._count(name, fault))
+
+    def _count(self, name: str, fault: Fault) -> int:
+        if isinstance(fault, Crash | Blackout):
+            return self._power_cycles.get(name, 0)
+        # A fault that never began, because it is disabled or the run ended before it, touched nothing.
+        return self._bus.touched(name) if name in self._begun else 0
 
     def _post(self, at_us: int, action: Callable[[], None]) -> None:
         self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, self._ordinal, action)
@@ -97,6 +102,7 @@ class Injector:
         return fire
 
     def _start(self, name: str, fault: Fault) -> None:
+        self._begun.append(name)
         if isinstance(fault, Partition):
             self._bus.cut(name, crossing_links(fault.groups, self._validators))
         elif isinstance(fault, Links):

@@ -159,9 +159,9 @@ class Validator:
         self._exchange: BlockExchange
 
     @property
-    def engine(self) -> Engine:
-        """The validator's own engine, for the checks at the end of a run."""
-        return self._engine
+    def engine(self) -> Engine | None:
+        """The validator's own engine, for the checks at the end of a run; None where its disk gave none."""
+        return getattr(self, "_engine", None)
 
     @property
     def is_serving(self) -> bool:

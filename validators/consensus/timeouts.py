@@ -62,7 +62,7 @@ def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> lis
     """Latch the reason, stop waiting, and be ready to say again what our nullify will say."""
     current.timeout_reason = reason
     return [
-        Report(TIMED_OUT, current.leader, current.view, reason),
+        Report(TIMED_OUT, current.leader, current.view, reason.value),
         *cancel_waits(current.view),
         SetTimer(RETRY_TIMER, current.view, config.timeout_retry_us),
     ]

@@ -1,0 +1,68 @@
+"""Every scenario of the project passes for seed 0, and is inconclusive without what it promises."""
+
+import pytest
+
+from cluster.scenario import load_scenario, scenario_paths
+from tests.cluster_runs import check_named, judged
+
+NAMES = [path.stem for path in scenario_paths()]
+REQUIRED = [(name, fault) for name in NAMES for fault in load_scenario(name).requires]
+
+SMALL_STORM = (
+    "workload.storm.timers_per_actor=60",
+    "chain.timers.gc_cycles_per_block=9_000",
+    "expect.storm.dead_timers_min=1_000",
+)
+
+
+def settings_of(name):
+    return SMALL_STORM if name == "outage-storm" else ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_passes(name):
+    """Seed 0, at small size; the default scenario at full size is the next test."""
+    result = judged(name, *settings_of(name))
+
+    assert (result.verdict, [check.summary for check in result.checks if check.status != "passed"]) == ("passed", [])
+
+
+def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
+    """At least 20,000 dead timers of at least 20 actors, 30 blocks of drain, live fires in each of them."""
+    result = judged("outage-storm")
+    storm = dict(check_named(result, "storm").evidence)
+
+    assert result.verdict == "passed", result.headline
+    assert storm["dead_timers"] >= 20_000
+    assert storm["actors"] >= 20
+    assert storm["drain_blocks"] >= 30
+    assert storm["fired_in_drain"] >= storm["drain_blocks"]
+
+
+@pytest.mark.parametrize(("name", "fault"), REQUIRED)
+def test_a_scenario_without_a_required_fault_is_inconclusive(name, fault):
+    """A run that promised a fault which never happened proves nothing."""
+    result = judged(name, *settings_of(name), f"faults.{fault}.enabled=false")
+
+    assert result.exit_code == 3, result.headline
+    assert check_named(result, "faults-effective").status == "inconclusive"
+
+
+def test_a_fault_that_touches_nothing_is_inconclusive():
+    """Enabled is not enough: no message crosses a cut that lasts a millisecond before the start of the chain's first block."""
+    result = judged("partition-heal", "faults.split.start_ms=0", "faults.split.stop_ms=1")
+
+    assert check_named(result, "faults-effective").status == "inconclusive"
+
+
+def test_a_storm_that_drains_too_soon_is_inconclusive():
+    """Fewer than ten drain blocks are no storm."""
+    result = judged("outage-storm", *SMALL_STORM, "chain.timers.gc_cycles_per_block=1_000_000")
+
+    assert check_named(result, "storm").status == "inconclusive"
+    assert result.exit_code == 3
+
+
+def test_every_scenario_but_calm_requires_a_fault():
+    """What a scenario is about stands in its `requires`."""
+    assert [name for name in NAMES if not load_scenario(name).requires] == ["calm"]
