@@ -23,6 +23,7 @@ from checker.suite import Suite
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
+from cluster.watchdog import Watchdog
 from report.console import LiveProgress, ValidatorRow
 from validators.execution import Executed
 from validators.execution.blocks import encode_block
@@ -142,7 +143,8 @@ def judge(
     cluster.hooks = RunHooks(on_event=jury.suite.observe, on_applied=jury.applied, on_progress=progress.show)
     path = (runs or Path()) / f"{scenario.name}-{seed}"
     with RecordWriter(path) as writer:
-        run = cluster.run()
+        with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
+            run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer)
         judged = _judged(run, jury, checks)
