@@ -6,6 +6,7 @@ picture says so. Everything in it comes from finalized blocks and fault edges; t
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 WIDTH: Final = 960
@@ -93,11 +94,12 @@ def _draw_columns(points: Sequence[BlockPoint], end_ms: int) -> Iterable[str]:
     floor, room = HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM
     waiting_max = max([point.waiting for point in points] + [1])
     fired_max = max([point.fired for point in points] + [1])
-    width = max(1.0, min(8.0, 0.7 * (WIDTH - LEFT - RIGHT) / max(1, len(points))))
+    gaps_ms = [after.timestamp_ms - before.timestamp_ms for before, after in pairwise(points)]
+    width = max(1.0, min(8.0, 0.85 * (WIDTH - LEFT - RIGHT) * min(gaps_ms, default=end_ms) / end_ms))
     for point in points:
         left = _x(point.timestamp_ms, end_ms)
         dead = room * point.waiting / waiting_max
-        fired = room * point.fired / fired_max / 5
+        fired = room * point.fired / fired_max / 12
         label = f"{point.waiting:,} waiting, {point.fired:,} fired, {point.removed:,} removed dead"
         yield (
             f"<g><title>{point.timestamp_ms / 1000:g} s: {label}</title>"
