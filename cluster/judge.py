@@ -14,6 +14,7 @@ import msgspec
 
 from checker.cold_replay import run_cold_replay
 from checker.observations import AppliedBlock, rules_of
+from checker.oracle import OracleBlock, judge_oracle
 from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
 from checker.results import CheckResult, verdict_of
@@ -200,9 +201,19 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     ]
     cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
+    results.append(judge_oracle(msgspec.msgpack.encode(run.genesis), map(_for_oracle, jury.chain)))
     if jury.storm is not None:
         results.append(jury.storm.result())
     return tuple(results)
+
+
+def _for_oracle(executed: Executed) -> OracleBlock:
+    return OracleBlock(
+        block=encode_block(executed.block),
+        receipts=executed.receipts,
+        changes=executed.changes,
+        counts=msgspec.structs.asdict(executed.summary),
+    )
 
 
 def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
