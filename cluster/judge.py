@@ -5,7 +5,7 @@ them there in a process of its own; then the checks of the end; then the verdict
 its name only when all of that is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from report.console import LiveProgress, ValidatorRow
-from validators.execution import Executed
+from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory, make_engine
 
@@ -191,6 +191,20 @@ def make_jury(cluster: Cluster) -> Jury:
     return Jury(suite, watch)
 
 
+def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
+    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types."""
+    blocks = (
+        OracleBlock(
+            block=encode_block(executed.block),
+            receipts=executed.receipts,
+            changes=executed.changes,
+            counts=msgspec.structs.asdict(executed.summary),
+        )
+        for executed in chain
+    )
+    return judge_oracle(msgspec.msgpack.encode(genesis), blocks)
+
+
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks = [
@@ -201,19 +215,12 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     ]
     cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
-    results.append(judge_oracle(msgspec.msgpack.encode(run.genesis), map(_for_oracle, jury.chain)))
+    results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
     return tuple(results)
 
 
-def _for_oracle(executed: Executed) -> OracleBlock:
-    return OracleBlock(
-        block=encode_block(executed.block),
-        receipts=executed.receipts,
-        changes=executed.changes,
-        counts=msgspec.structs.asdict(executed.summary),
-    )
 
 
 def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:

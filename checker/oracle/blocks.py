@@ -230,8 +230,8 @@ def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
         ("view", header.view > parent.view),
         ("parent", header.parent == sha256(write(parent))),
         ("proposer", header.proposer < len(genesis.validators)),
-        ("slot", header.slot == header.timestamp_ms // genesis.slot_ms),
         ("timestamp_ms", header.timestamp_ms > parent.timestamp_ms),
+        ("slot", header.slot == header.timestamp_ms // genesis.slot_ms),
     )
     for name, holds in rules:
         if not holds:

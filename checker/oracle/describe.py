@@ -1,7 +1,8 @@
 """Receipts, state keys and values in words, for the line that names a difference."""
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -82,6 +83,26 @@ def show_receipt(receipt: object) -> str:
         return EVENTS.get(event[0], "unknown event")
     is_receipt = isinstance(receipt, list) and len(receipt) > 1
     return f"transaction {show(receipt[1])}" if isinstance(receipt, list) and is_receipt else "no receipt"
+
+
+def narrow_down(receipts: tuple[object, object]) -> tuple[str, tuple[object, object]]:
+    """Return the place in two transactions' receipts where they part, and both values there; else the receipts."""
+    pair: tuple[object, object] = receipts
+    one, other = receipts
+    if not (_is_of_transaction(one) and _is_of_transaction(other) and one[1] == other[1]):
+        return "", pair
+    names = ("status", "error", "cycles", "cells", "burned", "tip")
+    for index, name in enumerate(names, 2):
+        if one[index] != other[index]:
+            return f", {name}", (one[index], other[index])
+    for index, events in enumerate(zip_longest(one[-1], other[-1])):
+        if events[0] != events[1]:
+            return f", event {index}", events
+    return "", pair
+
+
+def _is_of_transaction(receipt: object) -> TypeGuard[list[Any]]:
+    return isinstance(receipt, list) and len(receipt) == 9 and receipt[0] == 0 and isinstance(receipt[-1], list)
 
 
 def event_of(receipt: object) -> list[Any] | None:

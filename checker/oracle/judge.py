@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
 from checker.oracle.describe import (
     decode,
+    narrow_down,
     show,
     show_key,
     show_receipt,
@@ -131,7 +132,8 @@ def _compare_receipts(result: Result, block: OracleBlock, tally: Tally) -> Diffe
             decoded = decode(one), decode(other)
             timer = timer_of_receipts(decoded)
             about = show_receipt(decoded[1] if one is None else decoded[0])
-            return Difference("receipts", _line(f"receipt {index}, {about}", timer, decoded), timer=timer)
+            place, values = narrow_down(decoded)
+            return Difference("receipts", _line(f"receipt {index}, {about}{place}", timer, values), timer=timer)
     return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present, remove_timer
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
+from checker.oracle.records import MAX_INTEGER
 
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
@@ -80,7 +81,8 @@ class TimerPhase:
         else:
             self.insolvent += 1
             available = self.contents.balance(timer.fee_payer)
-            self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, self._max_cost(timer), available])
+            required = min(self._max_cost(timer), MAX_INTEGER)
+            self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
 
     def _fire_in_order(self, candidates: list[Timer]) -> list[Timer]:
         """Take candidates into the lane until one does not fit; return that one and all after it."""
@@ -149,8 +151,8 @@ def _read_json_object(text: str) -> dict[str, str]:
     """Return the two members that count; raises ValueError where the text is no JSON object or they are no strings."""
     if not text.lstrip(" \t\r\n").startswith("{"):
         raise ValueError(text)
-    # Numbers are not looked at, so they stay text: Python refuses very long ones. An object is a list of pairs.
-    pairs = json.loads(text, object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+    # Python refuses very long numbers, and none is looked at, so any number will do. An object is a list of pairs.
+    pairs = json.loads(text, object_pairs_hook=list, parse_int=len, parse_float=len, parse_constant=_refuse_constant)
     # Half a surrogate pair can be read but not written.
     json.dumps(pairs, ensure_ascii=False).encode()
     named = [(name, value) for name, value in pairs if name in ("_handler", "_payload")]
