@@ -221,8 +221,6 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     return tuple(results)
 
 
-
-
 def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
     writer.write_scenario(encode_scenario(run.scenario))
     writer.write_genesis(msgspec.msgpack.encode(run.genesis))
