@@ -6,16 +6,19 @@ in turn, which heals what loss and partitions took.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from network.codec import Codec
 from network.port import Port
+from network.types import Label
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
 from validators.mempool import Mempool, Pooled
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
+
+_LABEL: Final = Label(TransactionGossip.__name__)
 
 
 class Verified(NamedTuple):
@@ -59,7 +62,7 @@ class Gossip:
         """The signature check's virtual time is over: keep the transaction, and send on a client's."""
         if self._mempool.add(verified.pooled) and verified.is_own:
             gossip = TransactionGossip((verified.pooled.encoded,))
-            self._port.broadcast(self._codec.encode(gossip), "TransactionGossip")
+            self._port.broadcast(self._codec.encode(gossip), _LABEL)
 
     def remove_included(self, block: Block) -> None:
         """Forget the transactions of a finalized block."""
@@ -74,7 +77,7 @@ class Gossip:
             peer = (self._settings.node + step) % self._settings.validators
             self._round += 1
             gossip = TransactionGossip(tuple(_within_limit(waiting)))
-            self._port.send(peer, self._codec.encode(gossip), "TransactionGossip")
+            self._port.send(peer, self._codec.encode(gossip), _LABEL)
 
     def _take_one(self, payload: bytes, *, is_own: bool) -> None:
         try:
