@@ -88,6 +88,7 @@ class Mailbox(Generic[T]):
     def pause(self) -> None:
         """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
         self._is_paused = True
+        self.held = 0
 
     def resume(self) -> None:
         """Give out again, the oldest item first."""
@@ -255,7 +256,7 @@ class Port:
         self._mailbox.pause()
 
     def resume(self) -> int:
-        """Let the events go on, the oldest first, and return how many have been held back in this life."""
+        """Let the events go on, the oldest first, and return how many have been held back."""
         self._mailbox.resume()
         return self._mailbox.held
 
