@@ -5,7 +5,7 @@ height. Peers are asked in turn, one request a block at a time, again after each
 long as something here waits for the block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from network.codec import Codec
@@ -35,8 +35,10 @@ class BlockExchange:
         follower: Follower,
         block_file: BlockFile,
         settings: ValidatorSettings,
+        refuse: Callable[[str, str], None],
     ) -> None:
         self._port = port
+        self._refuse = refuse
         self._codec = codec
         self._follower = follower
         self._block_file = block_file
@@ -71,11 +73,11 @@ class BlockExchange:
             try:
                 block = decode_block(encoded)
             except InvalidEncodingError as error:
-                self._port.trace("refused", "block", str(error))
+                self._refuse("block", str(error))
                 return
             if mmr_root(block.transactions) != block.header.tx_root:
                 # Its digest is that of the header alone: kept, it would stand in the way of the true block.
-                self._port.trace("refused", "block", "tx_root")
+                self._refuse("block", "tx_root")
                 return
             digest = block_digest(block)
             self._follower.add_block(digest, block)

@@ -5,7 +5,7 @@ sends it to every other; besides, each validator regularly sends what has waited
 in turn, which heals what loss and partitions took.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from network.codec import Codec
@@ -32,9 +32,15 @@ class Gossip:
     """One validator's mempool and what it says about it."""
 
     def __init__(
-        self, port: Port, codec: Codec[Message], verifier: TransactionVerifier, settings: ValidatorSettings
+        self,
+        port: Port,
+        codec: Codec[Message],
+        verifier: TransactionVerifier,
+        settings: ValidatorSettings,
+        refuse: Callable[[str, str], None],
     ) -> None:
         self._port = port
+        self._refuse = refuse
         self._codec = codec
         self._verifier = verifier
         self._settings = settings
@@ -83,14 +89,14 @@ class Gossip:
         try:
             transaction = decode_transaction(payload)
         except InvalidEncodingError as error:
-            self._port.trace("refused", "transaction", str(error))
+            self._refuse("transaction", str(error))
             return
         digest = transaction_digest(transaction)
         if digest in self._mempool:
             return
         before = self._verifier.verified
         if not self._verifier(transaction):
-            self._port.trace("refused", "transaction", "signature")
+            self._refuse("transaction", "signature")
             return
         cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
         self._port.work(cost_us, Verified(Pooled(transaction, payload, digest), is_own))

@@ -158,7 +158,7 @@ class Validator:
         self._finalizing: bytes | None = None
         self._signatures_charged = 0
         self._paced: dict[int, Propose] = {}
-        self._gossip = Gossip(port, self._codec, self._verifier, settings)
+        self._gossip = Gossip(port, self._codec, self._verifier, settings, self._refuse)
         self._exchange: BlockExchange
 
     @property
@@ -189,7 +189,9 @@ class Validator:
         entries = list(self._log.replay())
         self._engine = self._reopen_engine(entries)
         self._follower = Follower(self._engine, execute=self._execute, request=self._request, settle=self._settle)
-        self._exchange = BlockExchange(self._port, self._codec, self._follower, self._block_file, self._settings)
+        self._exchange = BlockExchange(
+            self._port, self._codec, self._follower, self._block_file, self._settings, self._refuse
+        )
         self._simplex = Simplex(
             me=self._settings.node,
             validators=self._settings.validators,
