@@ -19,15 +19,14 @@ from validators.execution.receipts import TimerReceipt, TransactionReceipt
 class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
-    `now` and `parent_now` are slots or heights, as the chain's timebase says; `before` is the state that the block
-    started from, `config` the timer configuration in it.
+    `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
+    `config` the timer configuration in it.
     """
 
     height: int
     view: int
     parent_view: int
     now: int
-    parent_now: int
     receipts: tuple[TransactionReceipt | TimerReceipt, ...]
     changes: Mapping[bytes, bytes | None]
     before: Mapping[bytes, bytes]
