@@ -49,7 +49,9 @@ class Clients:
 
     def _post(self, at_us: int, timed: TimedTransaction, node: int) -> None:
         action = partial(self._submit, timed, node)
-        self._kernel.post(at_us, node, EventKind.SUBMISSION, SUPERVISOR, self._ordinal, action)
+        # An event of the supervisor, not of the validator: it counts and traces for all clients, and what two
+        # validators do in one turn has no order.
+        self._kernel.post(at_us, SUPERVISOR, EventKind.WORKLOAD, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 
     def _submit(self, timed: TimedTransaction, node: int) -> None:
