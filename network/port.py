@@ -107,7 +107,7 @@ class Mailbox(Generic[T]):
         Raises:
             MailboxError: another task waits here already.
         """
-        if not self._items and self._refill is not None and not self._is_paused:
+        if not self._items and self._refill is not None:
             self._refill()
         # Not "if": who was woken may find that the mailbox was closed meanwhile, and then waits for its cancellation.
         while not self._items or self._is_paused:

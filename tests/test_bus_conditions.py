@@ -42,12 +42,15 @@ class TestCopies:
         rig = build_rig()
         heard = run_bus(rig, (0, degrade(rig, "double", duplicate_ppm=1_000_000)), (1, rig.bus.send, 0, 1, b"x"))
         assert [at_us for at_us, _ in heard[1]] == [1_001, 1_001]
+        assert len({event.values[1] for event in rig.kinds("deliver")}) == 2
 
     def test_two_conditions_make_two_copies(self):
         """They are drawn independently."""
         rig = build_rig()
-        steps = [(0, degrade(rig, name, duplicate_ppm=1_000_000)) for name in "ab"]
-        assert len(run_bus(rig, *steps, (1, rig.bus.send, 0, 1, b"x"))[1]) == 3
+        steps = [(0, degrade(rig, name, duplicate_ppm=500_000)) for name in "ab"]
+        heard = run_bus(rig, *steps, *[(1 + i, rig.bus.send, 0, 1, bytes([i])) for i in range(60)])
+        payloads = [message.payload for _, message in heard[1]]
+        assert {payloads.count(bytes([i])) for i in range(60)} == {1, 2, 3}
 
 
 class TestDamage:

@@ -1,12 +1,17 @@
 """Fault kinds at work on a whole cluster: each touches what it is about, nothing else, and says how much."""
 
+from functools import partial
+
 import pytest
 
 from cluster.repeat import repeat_in_fresh_process
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import encode_scenario, load_scenario, scenario_paths
-from faults import Fault, kind_of
+from faults import Fault, Injector, IsolateLeader, kind_of
+from network.trace import Event
+from network.types import SUPERVISOR, EventKind
 from tests.cluster_runs import check_named, judged
+from tests.network_harness import build_rig, record_inbound
 
 
 def run_with(fault, *settings, seed=0):
@@ -37,6 +42,26 @@ def test_isolate_leader_cuts_the_links_of_whoever_leads_and_moves_on():
             isolated.append(leader)
     assert len(dict.fromkeys(isolated)) == 4
     assert count_of(run) == len(isolated)
+
+
+def test_a_validator_that_enters_an_older_view_does_not_move_the_isolation():
+    """A restarted or lagging one names a leader of the past; before any view nobody is cut off."""
+    rig = build_rig(3)
+    plan = {"it": IsolateLeader(start_ms=1, stop_ms=9)}
+    chain = rig.trace.chain(SUPERVISOR)
+    injector = Injector(plan, kernel=rig.kernel, bus=rig.bus, power=None, chain=chain, validators=3)
+    injector.schedule()
+    enter = [(3_000, 5, 2), (5_000, 4, 1)]
+    steps = [(at_us, injector.observe, Event(at_us, 0, "enter", (view, leader))) for at_us, view, leader in enter]
+    steps += [(at_us, rig.bus.broadcast, 0, str(at_us).encode()) for at_us in (2_000, 4_000, 6_000, 9_500)]
+    for ordinal, (at_us, call, *arguments) in enumerate(steps):
+        rig.kernel.post(at_us, SUPERVISOR, EventKind.WORKLOAD, SUPERVISOR, ordinal, call, *arguments)
+
+    heard = {1: [], 2: []}
+    rig.run(*[partial(record_inbound, rig, rig.port(node), heard[node]) for node in heard])
+
+    assert [message.payload for _, message in heard[1]] == [b"2000", b"4000", b"6000", b"9500"]
+    assert [message.payload for _, message in heard[2]] == [b"2000", b"9500"]
 
 
 def test_flapping_cuts_again_and_again():

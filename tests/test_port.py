@@ -205,6 +205,21 @@ class TestPause:
 
         assert record == [(4_000, WorkDone(token)) for token in "abc"]
 
+    def test_a_task_that_comes_back_while_paused_waits(self):
+        """What lies in the mailbox stays there until the resume."""
+        rig = build_rig()
+        port, record = rig.port(1), []
+        rig.kernel.post(4_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 1, port.resume)
+
+        async def main() -> None:
+            port.pause()
+            port.submit(b"early")
+            await record_inbound(rig, port, record)
+
+        rig.run(main)
+
+        assert record == [(4_000, Submission(b"early"))]
+
 
 class TestPace:
     def test_work_on_a_slow_machine_takes_a_multiple(self):

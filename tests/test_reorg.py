@@ -28,7 +28,7 @@ class TestReorgWatch:
             (0, "finalized", 1, "a"),
             *[(0, "rolled-back", height, name) for height, name in ((1, "b"), (1, "c"))],
         ]
-        more = [(0, "rolled-back", 2, "d"), (0, "finalized", 2, "e"), (0, "rolled-back", 2, "f")]
+        more = [(0, "rolled-back", 2, "d"), (0, "finalized", 2, "e"), (0, "rolled-back", 3, "f")]
 
         result = watch(*events, *more, depth_min=2)
 
