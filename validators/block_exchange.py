@@ -35,6 +35,7 @@ class BlockExchange:
         follower: Follower,
         block_file: BlockFile,
         settings: ValidatorSettings,
+        *,
         refuse: Callable[[str, str], None],
     ) -> None:
         self._port = port

@@ -37,6 +37,7 @@ class Gossip:
         codec: Codec[Message],
         verifier: TransactionVerifier,
         settings: ValidatorSettings,
+        *,
         refuse: Callable[[str, str], None],
     ) -> None:
         self._port = port
