@@ -17,6 +17,7 @@ from checker.observations import AppliedBlock, rules_of
 from checker.oracle import OracleBlock, judge_oracle
 from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
+from checker.reorg import ReorgWatch
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
@@ -26,6 +27,7 @@ from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from faults import span_ms
+from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
@@ -98,9 +100,16 @@ class Jury:
 
     suite: Suite
     storm: StormWatch | None
+    reorg: ReorgWatch | None = None
     chain: list[Executed] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run."""
+        self.suite.observe(event)
+        if self.reorg is not None:
+            self.reorg.observe(event)
 
     def applied(self, node: int, executed: Executed) -> None:
         """See a block that a validator applied."""
@@ -143,7 +152,7 @@ def judge(
     """
     cluster = Cluster(scenario, seed, factories=factories or {})
     jury = make_jury(cluster)
-    cluster.hooks = RunHooks(on_event=jury.suite.observe, on_applied=jury.applied, on_progress=progress.show)
+    cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
     path = (runs or Path()) / f"{scenario.name}-{seed}"
     with RecordWriter(path) as writer:
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
@@ -193,7 +202,11 @@ def make_jury(cluster: Cluster) -> Jury:
             actors_min=storm.actors_min,
             drain_blocks_min=storm.drain_blocks_min,
         )
-    return Jury(suite, watch)
+    expect = scenario.expect
+    reorg = None
+    if expect.rolled_back_min or expect.rolled_back_depth_min:
+        reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
+    return Jury(suite, watch, reorg)
 
 
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
@@ -238,6 +251,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
+    if jury.reorg is not None:
+        results.append(jury.reorg.result())
     return tuple(results)
 
 
@@ -298,6 +313,8 @@ def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "blocks": len(jury.chain),
         "messages_sent": run.bus.sent,
         "messages_delivered": run.bus.delivered,
+        "messages_refused": sum(place.counts.refused for place in run.places),
+        "rolled_back": sum(place.counts.rolled_back for place in run.places),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
