@@ -5,7 +5,7 @@ them there in a process of its own; then the checks of the end; then the verdict
 its name only when all of that is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ import msgspec
 
 from checker.cold_replay import run_cold_replay
 from checker.observations import AppliedBlock, rules_of
+from checker.oracle import OracleBlock, judge_oracle
 from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
 from checker.reorg import ReorgWatch
@@ -29,7 +30,7 @@ from faults import span_ms
 from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
-from validators.execution import Executed
+from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory, make_engine
 
@@ -208,6 +209,20 @@ def make_jury(cluster: Cluster) -> Jury:
     return Jury(suite, watch, reorg)
 
 
+def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
+    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types."""
+    blocks = (
+        OracleBlock(
+            block=encode_block(executed.block),
+            receipts=executed.receipts,
+            changes=executed.changes,
+            counts=msgspec.structs.asdict(executed.summary),
+        )
+        for executed in chain
+    )
+    return judge_oracle(msgspec.msgpack.encode(genesis), blocks)
+
+
 def picture_of(run: ClusterRun, jury: Jury) -> str:
     """Return the run's picture as SVG."""
     points = [
@@ -233,6 +248,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     ]
     cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
+    results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
     if jury.reorg is not None:
