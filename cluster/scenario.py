@@ -14,7 +14,7 @@ import msgspec
 
 from cluster.workload import Workload
 from faults import Fault, PlanError, check_plan
-from scheduler import TimerConfig
+from scheduler import POLICIES, TimerConfig
 
 SCENARIO_DIRECTORY = Path(__file__).resolve().parent.parent / "scenarios"
 
@@ -46,7 +46,10 @@ _TIMERS = TimerConfig()
 
 
 class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own."""
+    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own.
+
+    What is not named among the prices is set by the policy, when the scenario is resolved.
+    """
 
     max_ttl_blocks: NotNegative = _TIMERS.max_ttl_blocks
     max_cycles_per_fire: NotNegative = _TIMERS.max_cycles_per_fire
@@ -55,22 +58,29 @@ class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     gc_cycles_per_block: NotNegative = _TIMERS.gc_cycles_per_block
     gc_cost_per_timer: Positive = _TIMERS.gc_cost_per_timer
     lane_timer_cycles: Positive = _TIMERS.lane_timer_cycles
-    schedule_cycles: NotNegative = _TIMERS.schedule_cycles
+    schedule_cycles: NotNegative | None = None
     extend_cycles: NotNegative = _TIMERS.extend_cycles
-    cancel_cycles: NotNegative = _TIMERS.cancel_cycles
+    cancel_cycles: NotNegative | None = None
     execution_lane_paused: bool = _TIMERS.execution_lane_paused
     gc_lane_paused: bool = _TIMERS.gc_lane_paused
 
     def config(self) -> TimerConfig:
         """Return the record that genesis holds."""
-        return TimerConfig(**msgspec.structs.asdict(self))
+        return TimerConfig(**{key: value for key, value in msgspec.structs.asdict(self).items() if value is not None})
+
+    def resolved(self, policy: str) -> "TimersSection":
+        """Return the section with the policy's own values where none is stated."""
+        default = POLICIES[policy].default_config
+        stated = msgspec.structs.asdict(self)
+        left_out = {key: getattr(default, key) for key, value in stated.items() if value is None}
+        return msgspec.structs.replace(self, **left_out)
 
 
 class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of the chain; what is not named has the default of docs/chain.md."""
 
-    policy: Literal["fifo"] = "fifo"
-    timebase: Literal["slot"] = "slot"
+    policy: Literal["fifo", "fifo-free"] = "fifo"
+    timebase: Literal["slot", "height"] = "slot"
     slot_ms: Positive = 1_000
     block_interval_ms: Positive = 1_000
     block_cycles: Positive = 10_000_000
@@ -181,7 +191,14 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, _explain(str(error))) from error
     _check(scenario, place)
-    return scenario
+    return _resolve(scenario)
+
+
+def _resolve(scenario: Scenario) -> Scenario:
+    """Write out the defaults that depend on other keys."""
+    chain = scenario.chain
+    timers = chain.timers.resolved(chain.policy)
+    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers))
 
 
 def encode_scenario(scenario: Scenario) -> bytes:

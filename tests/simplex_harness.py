@@ -142,7 +142,9 @@ class World:
             is_sound = is_sound and not is_bad(question.proposal.payload)
             self.perform(seat, seat.engine.verified(question.proposal, None if drop else is_sound))
         elif isinstance(question, Certify):
-            self.perform(seat, seat.engine.certified(question.proposal, not is_uncertifiable(question.proposal.payload)))
+            self.perform(
+                seat, seat.engine.certified(question.proposal, not is_uncertifiable(question.proposal.payload))
+            )
 
     def build(self, seat: Seat, question: Propose) -> bytes:
         payload = sha256(b"%d" % question.view + question.parent.payload + seat.salt).digest()
