@@ -5,6 +5,7 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 """
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,8 +115,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _repeat_command(options: argparse.Namespace) -> str:
-    settings = "".join(f" --set '{setting}'" for setting in options.settings)
-    return f"run_cluster.py run {options.scenario} --seed {options.seed}{settings}"
+    settings = "".join(f" --set {shlex.quote(setting)}" for setting in options.settings)
+    return f"run_cluster.py run {shlex.quote(options.scenario)} --seed {options.seed}{settings}"
 
 
 def _replay(options: argparse.Namespace) -> int:

@@ -189,7 +189,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, _explain(str(error))) from error
+        raise ScenarioError(place, _explain(_name_entry(raw, str(error)))) from error
     _check(scenario, place)
     return _resolve(scenario)
 
@@ -244,6 +244,19 @@ def _apply_setting(raw: dict[str, Any], setting: str) -> None:
         if not isinstance(section, dict):
             raise ScenarioError(place, f"{parent} is a value, not a section")
     section[last] = value
+
+
+def _name_entry(raw: object, message: str) -> str:
+    """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
+    for table, kind in (("faults", Fault), ("workload", Workload)):
+        entries = raw.get(table) if isinstance(raw, dict) else None
+        if f"`$.{table}[...]" in message and isinstance(entries, dict):
+            for name, entry in entries.items():
+                try:
+                    msgspec.convert(entry, kind)
+                except msgspec.ValidationError:
+                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
+    return message
 
 
 def _explain(message: str) -> str:

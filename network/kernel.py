@@ -6,7 +6,9 @@ tasks), moves `now_us` and answers 0. The invariant: what happens in a run is a 
 never of the order in which trio runs its tasks.
 
 - Events of one instant are ordered by (destination, kind, source, ordinal). A turn hands out at most one event per
-  destination; what is left waits for the next turn of the same instant.
+  destination; what is left waits for the next turn of the same instant, or for the task to come back for more
+  (`pull`), which keeps that order and saves the way through trio's loop. Without it, kernel and bus carried 1.9 times
+  as many messages as simpy at 64 nodes; with it, 6 times.
 - The supervisor's events (destination -1) run alone, one per turn, before anybody else's: a fault edge must not race
   with a validator that works in the same turn.
 - The first idle call answers 0, so that trio's own shutdown wake-up gets through; the second in a row is a deadlock.
@@ -25,7 +27,6 @@ import math
 from bisect import insort
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol, TypeAlias, TypeVarTuple
@@ -33,32 +34,33 @@ from typing import Any, Protocol, TypeAlias, TypeVarTuple
 import outcome
 import trio
 
+from network.outcome import (
+    EventOrderError,
+    KernelError,
+    KernelStatistics,
+    Outcome,
+    PostedInPastError,
+    RunFailedError,
+    StuckTaskError,
+)
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Micros, NodeId
+
+__all__ = [
+    "EventOrderError",
+    "Kernel",
+    "KernelError",
+    "KernelStatistics",
+    "Outcome",
+    "PostedInPastError",
+    "Revocable",
+    "RunFailedError",
+    "StuckTaskError",
+]
 
 Arguments = TypeVarTuple("Arguments")
 
 _QueuedEvent: TypeAlias = tuple[NodeId, EventKind, NodeId, int, Callable[..., None], tuple[Any, ...]]
-
-
-class KernelError(Exception):
-    """The kernel was used against its rules."""
-
-
-class PostedInPastError(KernelError):
-    """An event was posted for an instant that is over."""
-
-
-class EventOrderError(KernelError):
-    """Two events of one instant have the same key, so nothing can order them."""
-
-
-class RunFailedError(Exception):
-    """An action or a task raised; the cause is chained, the message says where in virtual time it happened."""
-
-
-class StuckTaskError(Exception):
-    """Is thrown into a task that goes on waiting, shielded, after its run was stopped."""
 
 
 class Revocable(Protocol):
@@ -66,32 +68,6 @@ class Revocable(Protocol):
 
     def revoke(self) -> None:
         """Turn every further call on the handle into nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended.
-
-    `reason` is "stopped", "deadlock", "step-limit", "time-limit" or what `Kernel.stop` was given; `detail` is a clause
-    for people, with values.
-    """
-
-    reason: str
-    detail: str
-    now_us: Micros
-    turns: int
-    steps: int
-
-
-@dataclass(frozen=True, slots=True)
-class KernelStatistics:
-    """Counters of one kernel, as of the moment they were asked for."""
-
-    now_us: Micros
-    turns: int
-    steps: int
-    events_posted: int
-    events_queued: int
 
 
 class Kernel(trio.abc.Clock, trio.abc.Instrument):

@@ -1,7 +1,7 @@
 """A walk over msgpack bytes without decoding and without recursion: where a value ends, how deep it nests, its tag.
 
 The decoder follows nesting by recursion, in C, so that a hostile payload must be measured before it is decoded. The
-walk skips over strings and binaries by their length and costs about 0.2 us for each other element.
+walk skips over strings and binaries by their length and costs about 0.15 us an element.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 DEPTH_LIMIT: Final = 32
-"""Containers within containers; the deepest message of the project has 4."""
+"""Containers within containers. No wire type nests nearly as deep; the decoder itself would bear about a thousand."""
 
 _NOT_CONTAINERS: Final = bytes(byte for byte in range(256) if not (0x80 <= byte < 0xA0 or 0xDC <= byte <= 0xDF))
 
@@ -33,6 +33,9 @@ _LENGTH_BYTES: Final = {
 
 _CONTAINER_WIDTH: Final = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 """Long arrays and maps: the width of the count, and how many values there are for each that is counted."""
+
+_SHORT_BINARY: Final = 0xC4
+_MIDDLE_BINARY: Final = 0xC5
 
 _UNSIGNED_BYTES: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 
@@ -92,41 +95,50 @@ def find_end(payload: bytes) -> int:
     Raises:
         Refused: the value is cut short or not msgpack (malformed), or nests deeper than `DEPTH_LIMIT` (too deep).
     """
-    missing = [1]  # how many values each open container still lacks, the outermost first
-    position = 0
-    while missing:
-        if missing[-1] == 0:
-            missing.pop()
-            continue
-        missing[-1] -= 1
-        position, children = _step_over(payload, position)
-        if children:
-            missing.append(children)
-            if len(missing) > DEPTH_LIMIT + 1:
-                raise Refused(RefusalReason.TOO_DEEP, f"more than {DEPTH_LIMIT} levels at byte {position}")
-    return position
+    outer: list[int] = []  # how many values each open container around the innermost still lacks
+    missing, position = 1, 0
+    try:
+        while True:
+            while not missing:
+                if not outer:
+                    return _check_end(payload, position)
+                missing = outer.pop()
+            missing -= 1
+            first = payload[position]
+            # Small values and binaries below 64 KiB are nearly all there is in a block: no call for those.
+            if first in _SCALAR_BYTES:
+                position += 1 + _SCALAR_BYTES[first]
+            elif first == _SHORT_BINARY:
+                position += 2 + payload[position + 1]
+            elif first == _MIDDLE_BINARY:
+                position += 3 + (payload[position + 1] << 8 | payload[position + 2])
+            else:
+                position, children = _step_over(payload, position)
+                if children:
+                    outer.append(missing)
+                    missing = children
+                    if len(outer) > DEPTH_LIMIT:
+                        raise Refused(RefusalReason.TOO_DEEP, f"more than {DEPTH_LIMIT} levels at byte {position}")
+    except IndexError:
+        raise Refused(RefusalReason.MALFORMED, f"cut short: {len(payload)} bytes") from None
+
+
+def _check_end(payload: bytes, end: int) -> int:
+    if end > len(payload):
+        raise Refused(RefusalReason.MALFORMED, f"cut short: {len(payload)} bytes where a value ends at {end}")
+    return end
 
 
 def _step_over(payload: bytes, position: int) -> tuple[int, int]:
-    """Return the position after one value, or after a container's head, and how many values that container holds."""
-    if position >= len(payload):
-        raise Refused(RefusalReason.MALFORMED, f"cut short at byte {position}")
+    """Return the position after a value with a length, or after a container's head and how many values that holds."""
     first = payload[position]
-    end, children = position + 1, 0
-    if first in _SCALAR_BYTES:
-        end += _SCALAR_BYTES[first]
-    elif first in _LENGTH_BYTES:
+    end = position + 1
+    if first in _LENGTH_BYTES:
         width, extra = _LENGTH_BYTES[first]
-        end += width + extra + int.from_bytes(payload[end : end + width], "big")
-    elif first < 0xA0:
-        children = first - 0x90 if first >= 0x90 else 2 * (first - 0x80)
-    elif first in _CONTAINER_WIDTH:
+        return end + width + extra + int.from_bytes(payload[end : end + width], "big"), 0
+    if first < 0xA0:
+        return end, first - 0x90 if first >= 0x90 else 2 * (first - 0x80)
+    if first in _CONTAINER_WIDTH:
         width, factor = _CONTAINER_WIDTH[first]
-        children = factor * int.from_bytes(payload[end : end + width], "big")
-        end += width
-    else:
-        raise Refused(RefusalReason.MALFORMED, f"byte {first:#04x} at {position} is not msgpack")
-    # Each child takes a byte at least: a count beyond that would let a few bytes demand gigabytes of the decoder.
-    if end + children > len(payload):
-        raise Refused(RefusalReason.MALFORMED, f"cut short: byte {position} announces {end + children - len(payload)}")
-    return end, children
+        return end + width, factor * int.from_bytes(payload[end : end + width], "big")
+    raise Refused(RefusalReason.MALFORMED, f"byte {first:#04x} at {position} is not msgpack")

@@ -17,7 +17,9 @@ from validators.execution import (
     Transaction,
     Transfer,
     address_of,
+    decode_receipt,
 )
+from validators.execution.schema import account_key, storage_key
 
 KEYS = tuple(bytes([index]) * 32 for index in range(1, 5))
 SENDERS = tuple(address_of(key) for key in KEYS)
@@ -185,3 +187,20 @@ def advance(engine: Engine, transactions: Iterable[Transaction] = (), **options)
     assert executed.summary.transactions == len(candidates)
     engine.finalize(executed.digest)
     return executed
+
+
+def balance_of(engine, address):
+    """Return the finalized balance of an address."""
+    stored = engine.database.get(account_key(address))
+    return 0 if stored is None else msgspec.msgpack.decode(stored)[0]
+
+
+def stored(engine, actor, key):
+    """Return a finalized value of an actor's storage under a short key."""
+    value = engine.database.get(storage_key(actor, key))
+    return None if value is None else msgspec.msgpack.decode(value)[0]
+
+
+def receipt(executed, index=0):
+    """Return one of a block's receipts."""
+    return decode_receipt(executed.receipts[index])

@@ -5,7 +5,7 @@ import hashlib
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.chain_harness import ALICE, BOB, KEYS, do, make_engine, pay, propose
@@ -35,6 +35,7 @@ BLOCKS = st.builds(Block, HEADERS, st.lists(st.binary(max_size=30), max_size=4).
 
 
 class TestEncoding:
+    @settings(deadline=None)
     @given(BLOCKS)
     def test_a_block_survives_encoding(self, block):
         """Decoding gives back what was encoded; header and digest go with it."""
@@ -43,12 +44,14 @@ class TestEncoding:
         assert block_digest(block) == header_digest(block.header)
         assert block_digest(block) == hashlib.sha256(encode_header(block.header)).digest()
 
+    @settings(deadline=None)
     @given(TRANSACTIONS)
     def test_a_transaction_survives_encoding(self, transaction):
         """Decoding gives back what was encoded."""
         assert decode_transaction(encode_transaction(transaction)) == transaction
         assert transaction_digest(transaction) == hashlib.sha256(encode_transaction(transaction)).digest()
 
+    @settings(deadline=None)
     @given(st.binary(max_size=300))
     def test_arbitrary_bytes_are_refused_or_canonical(self, junk):
         """No bytes raise anything but the one error; what is accepted encodes to the same bytes."""
@@ -59,6 +62,7 @@ class TestEncoding:
             except InvalidEncodingError:
                 continue
 
+    @settings(deadline=None)
     @given(TRANSACTIONS, st.data())
     def test_a_changed_byte_is_refused_or_another_transaction(self, transaction, data):
         """There are no two encodings of one transaction."""
@@ -171,6 +175,7 @@ class TestSchema:
 
         assert tables == {table.name for table in TABLES}
 
+    @settings(deadline=None)
     @given(B32, st.binary(max_size=40))
     def test_arbitrary_entries_are_decoded_or_refused(self, key, value):
         """Damaged state raises the one error."""

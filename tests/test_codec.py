@@ -171,6 +171,7 @@ def test_nesting_up_to_the_limit_passes():
     deepest = b"\x93\x03" + b"\x91" * (DEPTH_LIMIT - 1) + b"\xc0\xc0"
     deeper = b"\x93\x03" + b"\x91" * DEPTH_LIMIT + b"\xc0\xc0"
     assert codec.decode(deepest).names is None
+    assert find_end(deepest) == len(deepest)
     assert refusal_of(codec, deeper) is RefusalReason.TOO_DEEP
 
 

@@ -5,27 +5,27 @@ import hashlib
 import msgspec
 import pytest
 
-from scheduler import TimerConfig, TimerExpired, TimerFired, TimerScheduled
 from tests.chain_harness import (
     ALICE,
     BALANCE,
     BOB,
     HEART,
-    POOR,
     PROPOSER,
     PUPPET,
     STORM,
     TEST_PROGRAMS,
     advance,
+    balance_of,
     do,
     make_engine,
     make_genesis,
     order,
     pay,
     propose,
+    receipt,
+    stored,
     transaction,
 )
-from validators.actors import HeartbeatOrder, StormOrder
 from validators.execution import (
     Block,
     Engine,
@@ -36,26 +36,11 @@ from validators.execution import (
     InvalidGenesisError,
     UnknownParentError,
     decode_entry,
-    decode_receipt,
 )
 from validators.execution.blocks import encode_transaction, header_digest
 from validators.execution.genesis import genesis_hash
 from validators.execution.schema import account_key, storage_key
 from validators.state import mmr_root
-
-
-def balance_of(engine, address):
-    stored = engine.database.get(account_key(address))
-    return 0 if stored is None else msgspec.msgpack.decode(stored)[0]
-
-
-def stored(engine, actor, key):
-    value = engine.database.get(storage_key(actor, key))
-    return None if value is None else msgspec.msgpack.decode(value)[0]
-
-
-def receipt(executed, index=0):
-    return decode_receipt(executed.receipts[index])
 
 
 def rebuilt(block, **changes):
@@ -316,6 +301,22 @@ class TestTransactions:
         assert idle.summary.cell_basefee == 800
         assert advance(engine).summary.cycle_basefee == 800
 
+    def test_the_lane_counts_for_the_basefee_and_beyond_the_limit_as_a_full_block(self):
+        """Cycles of fired timers raise the price like those of transactions, by at most an eighth."""
+        engine = make_engine(make_genesis(block_cycles=400_000))
+        advance(engine, [do(0, 0, *[["timer", 1, [["compute", 390_000]], 400_000]] * 2)])
+        assert advance(engine).summary.lane_cycles == 2 * 390_200
+
+        assert advance(engine).summary.cycle_basefee == 900
+
+    def test_an_account_of_zeros_has_no_entry(self):
+        """An actor that gave everything away leaves no account behind."""
+        engine = make_engine()
+        advance(engine, [order(0, 0, STORM, "withdraw", None)])
+
+        assert engine.database.get(account_key(STORM)) is None
+        assert balance_of(engine, STORM) == 0
+
     def test_the_batch_holds_exactly_what_differs(self):
         """A value written and restored within a block is no change; neither is a write of the same value."""
         engine = make_engine()
@@ -331,113 +332,6 @@ class TestTransactions:
         assert storage_key(PUPPET, b"born") not in executed.changes
         assert storage_key(PUPPET, b"x") not in executed.changes
         assert tables == ["account", "account", "burned"]
-
-
-class TestTimersInBlocks:
-    def test_a_timer_fires_after_the_transactions_of_its_block(self):
-        """Transactions come first; the timer sees what they wrote and its owner pays."""
-        engine = make_engine()
-        advance(engine, [do(0, 0, ["timer", 1, [["put", b"k", b"timer"]], 10_000])])
-        executed = advance(engine, [do(0, 1, ["put", b"k", b"transaction"])])
-        event = executed.events[-1]
-
-        assert stored(engine, PUPPET, b"k") == b"timer"
-        assert isinstance(event, TimerFired)
-        assert (event.used_cycles, event.used_cells) == (300, 6)
-        assert balance_of(engine, PUPPET) == BALANCE - 306 * 800
-        assert receipt(executed, -1).event == event
-
-    def test_a_reverted_fire_is_gone_and_wrote_nothing(self):
-        """The timer leaves; its handler's writes and timers do not come in."""
-        engine = make_engine()
-        advance(engine, [do(0, 0, ["timer", 1, [["put", b"k", b"v"], ["timer", 1, []], ["revert", "no"]], 10_000])])
-        executed = advance(engine)
-
-        assert (executed.summary.fired, executed.summary.reverted) == (1, 1)
-        assert stored(engine, PUPPET, b"k") is None
-        assert engine.due_heights(10**6) == []
-
-    def test_a_timer_of_an_actor_may_be_paid_by_the_sender(self):
-        """The poor actor's timer fires at the sender's cost; without a payer it is destroyed."""
-        engine = make_engine()
-        timers = (["timer", 1, [], 1_000, None, ALICE], ["timer", 1, [], 1_000])
-        advance(engine, [do(0, 0, *timers, actor=POOR)])
-        before = balance_of(engine, ALICE)
-        executed = advance(engine)
-
-        assert (executed.summary.fired, executed.summary.insolvent) == (1, 1)
-        assert balance_of(engine, ALICE) == before - 200 * 800
-
-    def test_cancelling_from_a_handler_is_too_late_for_the_same_block(self):
-        """Q-28: what the phase has collected fires, and the program can see why its cancel failed."""
-        engine = make_engine()
-        advance(engine, [do(0, 0, ["timer", 1, [["cancel_last"]], 10_000], ["timer", 1, [], 10_000])])
-        executed = advance(engine)
-
-        assert executed.summary.fired == 2
-        assert [event.topic for event in executed.events if type(event).__name__ == "Emitted"] == ["AlreadyCollected"]
-
-    def test_a_deferred_timer_can_be_cancelled_and_extended_in_the_next_block(self):
-        """What waits is still its owner's, and the carried list follows."""
-        config = TimerConfig(max_cells_per_fire=0, lane_timer_cycles=10_000)
-        engine = make_engine(make_genesis(timer_config=config))
-        blocker = ["timer", 1, [["compute", 9_000]], 10_000]
-        advance(engine, [do(0, 0, blocker, ["timer", 1, [], 10_000, 5])])
-        assert advance(engine).summary.waiting_live == 1
-        extended = advance(engine, [do(0, 1, ["extend_last", 500], ["timer", 1, [], 10_000])])
-        assert extended.summary.fired == 1
-
-        advance(engine, [do(0, 2, blocker, ["timer", 1, [], 10_000])])
-        assert advance(engine).summary.waiting_live == 1
-        assert advance(engine, [do(0, 3, ["cancel_last"])]).summary.waiting_live == 0
-
-    def test_every_missed_slot_is_due_at_once_after_an_outage(self):
-        """Slot time goes on while the chain is down: what expired meanwhile leaves, what lives fires."""
-        engine = make_engine(make_genesis(timebase="slot"))
-        timers = [["timer", delay, [], 1_000, 50] for delay in range(1, 101)]
-        advance(engine, [do(0, 0, *timers)])
-        executed = advance(engine, after_ms=100_000)
-
-        assert executed.header.height == 2
-        assert executed.header.slot == 101
-        assert (executed.summary.expired, executed.summary.fired) == (49, 51)
-        dues = [event.due for event in executed.events if isinstance(event, TimerFired)]
-        assert dues == list(range(51, 102))
-
-    def test_dead_timers_drain_within_the_gc_budget_while_live_ones_fire(self):
-        """A storm takes as many blocks as the budget says, and a heartbeat beats in each of them."""
-        config = TimerConfig(max_cells_per_fire=100, gc_cycles_per_block=200 * 100)
-        engine = make_engine(make_genesis(timer_config=config, timebase="slot"))
-        storm = StormOrder(count=1_000, delay=1, not_before=5, spread=7, ttl=3, gas_limit=1_000, payload_size=8)
-        advance(engine, [order(0, 0, STORM, "make", storm), order(0, 1, HEART, "start", HeartbeatOrder(1, 5_000))])
-        advance(engine, after_ms=60_000)
-        drained = [advance(engine).summary for _ in range(9)]
-
-        assert [summary.expired for summary in drained] == [100] * 9
-        assert [summary.fired for summary in drained] == [1] * 9
-        assert drained[-1].waiting_dead == 0
-        assert all(summary.gc_cycles <= 20_000 for summary in drained)
-
-    def test_a_storm_is_made_whole_or_not_at_all(self):
-        """An order beyond the per-actor cap reverts and leaves nothing."""
-        engine = make_engine()
-        storm = StormOrder(count=1_025, delay=1, not_before=0, spread=7, ttl=3, payload_size=0)
-        executed = advance(engine, [order(0, 0, STORM, "make", storm)])
-
-        assert (receipt(executed).status, receipt(executed).error) == (1, "TooManyTimers")
-        assert not any(isinstance(event, TimerScheduled) for event in executed.events)
-
-    def test_an_over_long_outage_expires_by_the_edge(self):
-        """At expires_at a timer still fires; one later it is expired."""
-        engine = make_engine()
-        advance(engine, [do(0, 0, ["timer", 1, [], 1_000, 0])])
-        assert advance(engine).summary.fired == 1
-
-        engine = make_engine(make_genesis(timebase="slot"))
-        advance(engine, [do(0, 0, ["timer", 1, [], 1_000, 0])])
-        event = advance(engine, after_ms=2_000).events[-1]
-        assert isinstance(event, TimerExpired)
-        assert (event.expires_at, event.current_height) == (2, 3)
 
 
 def test_two_engines_share_no_object_that_changes():

@@ -31,9 +31,9 @@ from validators.state import CorruptLog
 TIGHT = TimerConfig(
     max_cells_per_fire=50,
     max_timers_per_actor=12,
-    gc_cycles_per_block=600,
-    lane_timer_cycles=4_000,
-    max_cycles_per_fire=3_000,
+    gc_cycles_per_block=400,
+    lane_timer_cycles=1_200,
+    max_cycles_per_fire=900,
     max_ttl_blocks=20,
 )
 
@@ -73,6 +73,7 @@ def check_state(engine, supply):
         assert entry.record.live <= TIGHT.max_timers_per_actor
     assert all(timer.actor in {e.identity[0] for e in by_table["timer counts"]} for timer in timers.values())
     assert engine.due_heights(10**9) == sorted(buckets)
+    assert engine._index.between(-1, 10**9) == sorted(buckets)
 
 
 STEP = st.one_of(
@@ -80,7 +81,7 @@ STEP = st.one_of(
     st.tuples(st.just("delete"), st.binary(max_size=14)),
     st.tuples(st.just("pay"), st.sampled_from((*SENDERS, POOR, HEART)), st.integers(0, 10**10)),
     st.tuples(st.just("emit"), st.text(max_size=5)),
-    st.tuples(st.just("compute"), st.integers(0, 2_000)),
+    st.tuples(st.just("compute"), st.sampled_from((100, 500, 800, 2_000))),
     st.just(("revert", "no")),
     st.just(("crash",)),
     st.just(("cancel_last",)),
@@ -88,20 +89,21 @@ STEP = st.one_of(
 )
 TIMER = st.tuples(
     st.just("timer"),
-    st.integers(0, 6),
+    st.integers(1, 4),
     st.lists(STEP, max_size=2),
-    st.integers(100, 3_000),
-    st.integers(0, 6),
+    st.integers(100, 900),
+    st.integers(0, 4),
 )
 STEPS = st.lists(st.one_of(STEP, TIMER, TIMER), max_size=5)
 ACTION = st.one_of(
     st.tuples(st.just("pay"), st.integers(0, 3), st.sampled_from((*SENDERS, POOR, PUPPET)), st.integers(0, 10**10)),
     st.tuples(st.just("do"), st.integers(0, 3), st.sampled_from((PUPPET, POOR)), STEPS),
     st.tuples(st.just("do"), st.integers(0, 3), st.sampled_from((PUPPET, POOR)), STEPS),
-    st.tuples(st.just("storm"), st.integers(0, 3), st.integers(1, 12), st.integers(0, 5)),
+    st.tuples(st.just("storm"), st.integers(0, 3), st.integers(4, 12), st.integers(0, 2)),
+    st.tuples(st.just("drain"), st.integers(0, 3)),
     st.tuples(st.just("beat"), st.integers(0, 3), st.integers(1, 3)),
 )
-BLOCK = st.tuples(st.lists(ACTION, max_size=4), st.integers(1, 6_000))
+BLOCK = st.tuples(st.lists(ACTION, max_size=4), st.sampled_from((1_000, 1, 2_000, 6_000)))
 
 
 def build(actions, nonces):
@@ -118,10 +120,12 @@ def build(actions, nonces):
             transactions.append(do(sender, nonce, *map(list, steps), actor=actor))
         elif kind == "storm":
             count, ttl = arguments
-            storm = StormOrder(count=count, delay=1, not_before=0, spread=4, ttl=ttl, gas_limit=600, payload_size=4)
+            storm = StormOrder(count=count, delay=1, not_before=0, spread=2, ttl=ttl, gas_limit=800, payload_size=4)
             transactions.append(order(sender, nonce, STORM, "make", storm))
+        elif kind == "drain":
+            transactions.append(order(sender, nonce, STORM, "withdraw", None))
         else:
-            transactions.append(order(sender, nonce, HEART, "start", HeartbeatOrder(arguments[0], 2_000)))
+            transactions.append(order(sender, nonce, HEART, "start", HeartbeatOrder(arguments[0], 900)))
     return transactions, nonces
 
 
@@ -289,7 +293,7 @@ class TestRestart:
         """What waited at the end of the last block waits for the first one after the restart."""
         genesis = tight_genesis("height")
         engine = make_engine(genesis)
-        timers = [["timer", 1, [["compute", 2_000]], 3_000, 5] for _ in range(4)]
+        timers = [["timer", 1, [["compute", 500]], 900, 5] for _ in range(4)]
         chain = [advance(engine, [do(0, 0, *timers)]), advance(engine)]
         assert chain[-1].summary.waiting_live > 0
         log = [operation for one in chain for operation in one.operations]

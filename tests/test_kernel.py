@@ -1,19 +1,17 @@
-"""The kernel: canonical order, turns, ends of a run, ports, timers and work."""
+"""The kernel: canonical order, turns, ends of a run, independence of trio's own order."""
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 
-import msgspec
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
 from network.kernel import EventOrderError, Kernel, KernelError, PostedInPastError, RunFailedError
-from network.port import Delivery, Mailbox, Submission, TimerFired, WorkDone
-from network.trace import Trace, UnknownNodeError
+from network.port import Delivery, Mailbox, TimerFired
+from network.trace import Trace
 from network.types import SUPERVISOR, EventKind
 from tests.network_harness import Rig, build_rig, record_inbound, shuffled
 
@@ -314,217 +312,6 @@ class TestTrioTime:
 
         rig.kernel.run(main)
         assert rig.record == [(3, 0, EventKind.TIMER, 0, 0), 5]
-
-
-class TestPort:
-    def run_with_port(self, script) -> list[tuple[int, object]]:
-        """Run `script(port)` at 0 and return what the port receives, with times."""
-        rig = build_rig()
-        port = rig.port(0)
-        record: list[tuple[int, object]] = []
-
-        async def main() -> None:
-            script(port)
-            await record_inbound(rig, port, record)
-
-        rig.run(main)
-        return record
-
-    def test_timers_fire_at_their_time(self):
-        """Two timers that are due together fire in the order in which they were set."""
-
-        def script(port):
-            port.set_timer("b", 20)
-            port.set_timer(("a", 1), 20)
-            port.set_timer("c", 10)
-
-        expected = [(10, TimerFired("c")), (20, TimerFired("b")), (20, TimerFired(("a", 1)))]
-        assert self.run_with_port(script) == expected
-
-    def test_setting_a_timer_again_replaces_it(self):
-        """Earlier or later, only the last setting counts."""
-
-        def script(port):
-            port.set_timer("up", 10)
-            port.set_timer("up", 20)
-            port.set_timer("down", 40)
-            port.set_timer("down", 30)
-
-        assert self.run_with_port(script) == [(20, TimerFired("up")), (30, TimerFired("down"))]
-
-    def test_a_cancelled_timer_does_not_fire(self):
-        """Cancelling one leaves the others, and cancelling what is not set is nothing."""
-
-        def script(port):
-            port.set_timer("a", 10)
-            port.set_timer("b", 10)
-            port.cancel_timer("a")
-            port.cancel_timer("never set")
-
-        assert self.run_with_port(script) == [(10, TimerFired("b"))]
-
-    def test_a_timer_in_the_past_fires_in_this_instant(self):
-        """A deadline that has passed is due now."""
-
-        def script(port):
-            port.set_timer("late", -5)
-
-        assert self.run_with_port(script) == [(0, TimerFired("late"))]
-
-    def test_work_of_a_lane_is_done_one_after_the_other(self):
-        """The disk does not wait for the processor."""
-
-        def script(port):
-            port.work(10, "first")
-            port.work(10, "second")
-            port.work_on("disk", 15, "sync")
-
-        assert self.run_with_port(script) == [(10, WorkDone("first")), (15, WorkDone("sync")), (20, WorkDone("second"))]
-
-    def test_a_lane_that_was_idle_starts_at_once(self):
-        """Idle time is not saved up."""
-        rig = build_rig()
-        port = rig.port(0)
-
-        async def main() -> None:
-            port.work(10, "first")
-            await port.receive()
-            port.set_timer("pause", 100)
-            await port.receive()
-            port.work(10, "second")
-            await port.receive()
-            assert port.now_us == 110
-
-        rig.kernel.run(main)
-
-    def test_work_cannot_take_negative_time(self):
-        """The lane and the cost are named."""
-        with pytest.raises(ValueError, match="work on disk cannot take -1 us"):
-            build_rig().port(0).work_on("disk", -1, None)
-
-    def test_a_submission_reaches_the_task(self):
-        """The workload hands it in through an event of the kernel."""
-        rig = build_rig()
-        port = rig.port(0)
-        rig.kernel.post(5, 0, EventKind.SUBMISSION, SUPERVISOR, 0, port.submit, b"transaction")
-        record: list[tuple[int, object]] = []
-        rig.run(partial(record_inbound, rig, port, record))
-        assert record == [(5, Submission(b"transaction"))]
-
-    def test_after_revoke_nothing_goes_out_and_nothing_comes_in(self):
-        """Timers, work and messages that were under way are lost, and further calls do nothing."""
-        rig = build_rig()
-        port, other = rig.port(0), rig.port(1)
-        record: list[tuple[int, object]] = []
-
-        def crash() -> None:
-            port.revoke()
-            port.revoke()
-            port.send(1, b"ghost")
-            port.broadcast(b"ghost")
-            port.trace("ghost")
-            port.set_timer("ghost", 20)
-            port.work(1, "ghost")
-            rig.record.append(port.submit(b"ghost"))
-
-        async def main() -> None:
-            other.send(0, b"too late")
-            port.send(1, b"on its way")
-            port.set_timer("a", 10)
-            port.work(10, "b")
-            rig.kernel.post(5, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, crash)
-            await record_inbound(rig, port, record)
-
-        heard: list[tuple[int, object]] = []
-        rig.run(main, partial(record_inbound, rig, other, heard))
-        assert record == []
-        assert heard == [(1_000, Delivery(0, b"on its way"))]
-        assert (rig.record, rig.kinds("ghost"), rig.bus.statistics().dropped_down) == ([False], [], 1)
-
-    def test_what_waits_in_the_mailbox_is_lost_with_the_port(self):
-        """A crashed task that wakes up finds nothing."""
-        rig = build_rig()
-        port = rig.port(0)
-        port.submit(b"unread")
-        port.revoke()
-
-        assert rig.run(port.receive).reason == "deadlock"
-
-    def test_a_new_incarnation_shares_an_instant_with_the_old_ones_leftovers(self):
-        """Events of two incarnations for one instant have different keys, and only the living one's count."""
-        rig = build_rig()
-        old = rig.port(0, incarnation=0)
-        old.set_timer("timer", 10)
-        old.revoke()
-        new = rig.port(0, incarnation=1)
-        new.set_timer("timer", 10)
-        record: list[tuple[int, object]] = []
-
-        rig.run(partial(record_inbound, rig, new, record))
-        assert record == [(10, TimerFired("timer"))]
-
-    def test_a_mailbox_belongs_to_one_task(self):
-        """A second task that would wait is told so."""
-        rig = build_rig()
-        port = rig.port(0)
-        with pytest.raises(RunFailedError) as caught:
-            rig.run(port.receive, port.receive)
-        assert "MailboxError" in str(caught.value)
-
-
-class TestTrace:
-    def test_chains_fold_in_node_order_whoever_wrote_first(self):
-        """The supervisor's events come first, then the validators' by id."""
-        trace = Trace([0, 1])
-        for node in (1, SUPERVISOR, 0):
-            trace.chain(node).add(7, "mark", node)
-        trace.fold()
-        assert [msgspec.msgpack.decode(record) for record in trace.events()] == [
-            [7, node, "mark", node] for node in (SUPERVISOR, 0, 1)
-        ]
-        assert trace.count == 3
-
-    def test_the_digest_is_the_hash_of_the_log(self):
-        """Whoever has the log can check the digest, however often it was asked for in between."""
-        trace = Trace([0])
-        for value in range(5_000):
-            trace.chain(0).add(value, "mark", value, b"payload", None, True, ("nested", [1]))
-            trace.fold()
-            if value % 1_000 == 0:
-                assert trace.digest == hashlib.sha256(trace.log).digest()
-        assert trace.digest == hashlib.sha256(trace.log).digest()
-
-    def test_the_digest_depends_on_values(self):
-        """Not only on kinds."""
-        digests = set()
-        for value in (1, True, "1", b"1", None, (1,)):
-            trace = Trace([0])
-            trace.chain(0).add(7, "mark", value)
-            trace.fold()
-            digests.add(trace.digest)
-        assert len(digests) == 6
-
-    def test_sinks_see_the_events_in_the_order_of_the_log(self):
-        """They get time, node, kind and values."""
-        seen = []
-        trace = Trace([0, 1], [seen.append])
-        trace.chain(1).add(7, "mark", 1, "x")
-        trace.chain(0).add(7, "mark", 0, "y")
-        trace.fold()
-        assert seen == [(7, 0, "mark", (0, "y")), (7, 1, "mark", (1, "x"))]
-
-    def test_without_recording_there_is_no_log_but_sinks_see_all(self):
-        """What the digest costs is measured against this."""
-        seen = []
-        trace = Trace([0], [seen.append], recording=False)
-        trace.chain(0).add(7, "mark")
-        trace.fold()
-        assert (len(seen), bytes(trace.log), trace.count) == (1, b"", 1)
-
-    def test_an_unknown_node_has_no_chain(self):
-        """The message says which there are."""
-        with pytest.raises(UnknownNodeError, match=r"node 4 .* \[-1, 0\]"):
-            Trace([0]).chain(4)
 
 
 class TestShuffle:

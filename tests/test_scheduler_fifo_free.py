@@ -33,7 +33,7 @@ class TestFree:
         assert fire.used_cycles > 0
         assert executed.summary.insolvent == 0
         assert balance_of(engine, POOR) == 0
-    
+
     def test_a_timer_never_expires(self):
         """Whatever the caller states, the expiry is the greatest number, and an extension leaves it there."""
         engine = free(execution_lane_paused=True)

@@ -1,0 +1,102 @@
+"""What the layout promises: imports point down, pure rooms stay pure, nothing tracked names a registry."""
+
+import ast
+import subprocess
+
+import pytest
+
+from tests.cluster_runs import REPOSITORY
+
+LAYERS = ["scheduler", "network", "validators", "faults", "checker", "report", "cluster"]
+"""From the bottom to the top; a package imports itself and what stands before it."""
+
+IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "threading", "asyncio")
+
+
+def modules_of(package):
+    return sorted((REPOSITORY / package).rglob("*.py"))
+
+
+def imports_of(path):
+    """Return the names of all modules that a file imports."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found.append(node.module)
+    return found
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_point_down(package):
+    """A package imports nothing from above it."""
+    above = LAYERS[LAYERS.index(package) + 1 :]
+    wrong = [
+        (path.relative_to(REPOSITORY), name)
+        for path in modules_of(package)
+        for name in imports_of(path)
+        if name.split(".")[0] in above
+    ]
+
+    assert wrong == []
+
+
+def test_the_scheduler_imports_nothing_of_the_project():
+    """It is the specification made executable."""
+    names = {name.split(".")[0] for path in modules_of("scheduler") for name in imports_of(path)}
+
+    assert not names & set(LAYERS[1:])
+    assert "trio" not in names
+
+
+@pytest.mark.parametrize("package", ["scheduler", "network", "validators", "faults"])
+def test_nothing_in_a_run_reads_a_wall_clock_or_draws_chance(package):
+    """No module of a run imports what could differ from run to run."""
+    wrong = [
+        (path.relative_to(REPOSITORY), name)
+        for path in modules_of(package)
+        for name in imports_of(path)
+        if name.split(".")[0] in IMPURE
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ["scheduler", "validators", "faults"])
+def test_consensus_critical_code_iterates_over_no_set_and_holds_no_float(package):
+    """Sets have no order that input fixes; floats round."""
+    wrong = []
+    for path in modules_of(package):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_float = isinstance(node, ast.Constant) and isinstance(node.value, float)
+            is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+            is_set_loop = isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Set | ast.SetComp)
+            if is_float or is_division or is_set_loop:
+                wrong.append((path.relative_to(REPOSITORY), node.lineno if hasattr(node, "lineno") else 0))
+
+    assert wrong == []
+
+
+def test_no_tracked_file_names_a_registry_or_a_lock():
+    """Requirement files pin by hash; where packages come from is the machine's business."""
+    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.fail("this test needs the repository's git metadata")
+    registry = "pypi" + ".org"
+    for name in listed.stdout.split():
+        path = REPOSITORY / name
+        assert path.name not in {"uv.lock", "poetry.lock", "Pipfile.lock"}
+        if path.suffix in {".txt", ".toml", ".in", ".py", ".sh", ".md"} or path.name == "Makefile":
+            text = path.read_text()
+            assert registry not in text, name
+            assert "index-url" not in text or path.name == "test_architecture.py", name
+
+
+def test_every_pinned_requirement_has_a_hash():
+    """What is installed is what was measured."""
+    for name in ("run.txt", "dev.txt"):
+        text = (REPOSITORY / "requirements" / name).read_text().replace("\\\n", " ")
+        pins = [line for line in text.splitlines() if "==" in line]
+        assert pins
+        assert all("--hash=sha256:" in line for line in pins)

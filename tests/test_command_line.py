@@ -1,0 +1,209 @@
+"""The front door: what it prints, what it refuses, and what it leaves behind."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cluster_runs import REPOSITORY
+
+SMALL = ("--set", "run.until_height=3")
+
+
+def stampede(*arguments, cwd=REPOSITORY, script="run_cluster.py"):
+    command = [sys.executable, str(REPOSITORY / script), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Return a run directory of a short calm run, and what the run printed."""
+    runs = tmp_path_factory.mktemp("runs")
+    done = stampede("run", "calm", *SMALL, "--json", "--runs", str(runs))
+    return runs / "calm-0", done
+
+
+def test_json_is_one_object_and_nothing_else(recorded):
+    """Standard output can be piped; nothing is said on standard error."""
+    directory, done = recorded
+
+    answer = json.loads(done.stdout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"scenario", "seed", "verdict", "digest", "checks", "validators", "figures"} <= answer.keys()
+    assert (answer["scenario"], answer["seed"], answer["verdict"]) == ("calm", 0, "passed")
+    assert answer["directory"] == str(directory)
+
+
+def test_a_run_prints_its_tables_and_verdict(tmp_path):
+    """A person sees validators, checks, verdict, digest and where the record is."""
+    done = stampede("run", "calm", *SMALL, "--runs", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    for expected in ("validators", "state root", "checks", "cold-replay", "passed:", "digest", "run directory"):
+        assert expected in done.stdout
+
+
+def test_a_run_that_is_not_passed_prints_the_command_that_repeats_it(tmp_path):
+    """Exit 3, and the settings stand in the command."""
+    setting = "faults.split.enabled=false"
+    done = stampede("run", "partition-heal", *SMALL, "--set", setting, "--seed", "5", "--runs", str(tmp_path))
+
+    assert done.returncode == 3
+    assert f"run partition-heal --seed 5 --set run.until_height=3 --set {setting}" in done.stdout
+
+
+def test_a_run_writes_a_directory_that_replays_to_the_same_digest(recorded):
+    """The record alone is enough."""
+    directory, _ = recorded
+
+    done = stampede("replay", str(directory), "--json")
+
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert answer["digest"] == json.loads((directory / "manifest.json").read_text())["digest"]
+    assert [check["status"] for check in answer["checks"] if check["name"] == "replay"] == ["passed"]
+
+
+def test_check_determinism_adds_its_check(tmp_path):
+    """Two processes, one digest."""
+    done = stampede("run", "calm", *SMALL, "--check-determinism", "--json", "--runs", str(tmp_path))
+
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 0, done.stderr
+    assert checks["determinism"]["status"] == "passed"
+
+
+def test_scenarios_are_listed_with_their_titles():
+    """Names to type, and the default marked."""
+    done = stampede("scenarios")
+
+    assert done.returncode == 0
+    assert "outage-storm" in done.stdout
+    assert "(default)" in done.stdout
+    assert {"name", "title", "faults"} <= json.loads(stampede("scenarios", "--json").stdout)["scenarios"][0].keys()
+
+
+BAD_SCENARIOS = {
+    "unknown key": ("[network]\nlatncy_ms = 4", "network: Object contains unknown field `latncy_ms`"),
+    "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
+    "negative time": (
+        '[faults.f]\nkind = "crash"\nvalidator = 0\nat_ms = -5\nrestart_ms = 9',
+        "faults.f",
+    ),
+    "unknown validator": (
+        '[faults.f]\nkind = "partition"\ngroups = [[0], [7]]\nstart_ms = 1\nstop_ms = 2',
+        "faults.f: unknown validator 7; this cluster has 0 to 3",
+    ),
+    "unknown fault kind": ('[faults.f]\nkind = "meteor"', "meteor"),
+    "unknown requirement": ('requires = ["g"]', "requires: no fault is named 'g'"),
+    "timeouts": ("[consensus]\nleader_timeout_ms = 500", "chain.block_interval_ms"),
+    "not TOML": ("= = =", "not a TOML file"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_SCENARIOS)
+def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path):
+    """Exit 2, the place and what is wrong; no traceback, no run directory."""
+    text, expected = BAD_SCENARIOS[what]
+    path = tmp_path / "bad.toml"
+    header, body = ("", text) if text.startswith("requires") else (text, "")
+    path.write_text(f'name = "bad"\ntitle = "bad"\n{body}\n{header}\n')
+
+    done = stampede("run", str(path), "--runs", str(tmp_path / "runs"))
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "bad.toml" in done.stderr
+    assert expected in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("run", "no-such"), "no such scenario; there are calm"),
+        (("run", "./no-such.toml"), "no such scenario file"),
+        (("run", "calm", "--seed", "-1"), "--seed"),
+        (("run", "calm", "--seed", "x"), "--seed"),
+        (("run", "calm", "--set", "run"), "must read key=value"),
+        (("run", "calm", "--set", "run.until_height=0"), "run.until_height"),
+        (("run", "calm", "--set", "title.x=1"), "title is a value, not a section"),
+        (("run", "calm", "--set", "cluster.validators=200"), "cluster.validators"),
+        (("fly",), "fly"),
+        (("replay", "no-such-directory"), "no such run directory"),
+        (("replay",), "RUN_DIRECTORY"),
+    ],
+)
+def test_bad_arguments_are_one_clear_line(arguments, expected, tmp_path):
+    """Exit 2, no traceback, nothing written."""
+    done = stampede(*arguments, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert expected in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["scenario.json", "events.msgpack", "blocks.msgpack", "genesis.msgpack", "manifest.json"]
+)
+def test_a_damaged_run_directory_is_refused_with_the_file(name, recorded, tmp_path):
+    """One changed byte in any file is found before anything runs."""
+    directory, _ = recorded
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in directory.iterdir():
+        content = bytearray(path.read_bytes())
+        if path.name == name:
+            content[len(content) // 2] ^= 1
+        (copy / path.name).write_bytes(content)
+
+    done = stampede("replay", str(copy))
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert name in done.stderr or "manifest" in done.stderr
+
+
+def test_a_place_that_is_not_ours_is_not_overwritten(tmp_path):
+    """What stands where the run directory would go is left alone, and said so before the run."""
+    (tmp_path / "calm-0").mkdir()
+    (tmp_path / "calm-0" / "precious.txt").write_text("keep")
+
+    done = stampede("run", "calm", *SMALL, "--runs", str(tmp_path))
+
+    assert done.returncode == 2
+    assert "none of ours" in done.stderr
+    assert (tmp_path / "calm-0" / "precious.txt").read_text() == "keep"
+
+
+def test_another_python_is_one_clear_line_and_exit_6(tmp_path):
+    """The front door parses everywhere and says what it needs."""
+    fake = tmp_path / "old.py"
+    source = (REPOSITORY / "run_cluster.py").read_text()
+    fake.write_text(source.replace("import sys\n", "import sys\nsys.version_info = (3, 9, 1)\n", 1))
+
+    done = subprocess.run([sys.executable, str(fake)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 6
+    assert done.stderr.startswith("stampede needs Python 3.11, 3.12 or 3.13; this is 3.9")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_missing_libraries_are_one_clear_line_and_exit_6():
+    """Without the environment the front door says how to get one."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", str(REPOSITORY / "run_cluster.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )
+
+    assert done.returncode == 6
+    assert "'make run' sets up everything" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
