@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from cluster.power import Place
-from cluster.workload import TimedTransaction
+from cluster.submission import TimedTransaction
 from network.kernel import Kernel
 from network.trace import EventChain
 from network.types import SUPERVISOR, EventKind
@@ -49,7 +49,9 @@ class Clients:
 
     def _post(self, at_us: int, timed: TimedTransaction, node: int) -> None:
         action = partial(self._submit, timed, node)
-        self._kernel.post(at_us, node, EventKind.SUBMISSION, SUPERVISOR, self._ordinal, action)
+        # The supervisor's, because all clients share a chain of events and a counter: at a validator's destination the
+        # order in which two of them get there within an instant would be trio's.
+        self._kernel.post(at_us, SUPERVISOR, EventKind.SUBMISSION, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 
     def _submit(self, timed: TimedTransaction, node: int) -> None:
