@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from cluster.workload import Workload
+from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan
-from scheduler import POLICIES, TimerConfig
+from scheduler import MAX_U63, POLICIES, TimerConfig
 
 SCENARIO_DIRECTORY = Path(__file__).resolve().parent.parent / "scenarios"
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64)]
 
@@ -190,8 +190,9 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, _explain(_name_entry(raw, str(error)))) from error
+    scenario = _resolve(scenario)
     _check(scenario, place)
-    return _resolve(scenario)
+    return scenario
 
 
 def _resolve(scenario: Scenario) -> Scenario:
@@ -275,9 +276,11 @@ def _check(scenario: Scenario, place: str) -> None:
     except PlanError as error:
         raise ScenarioError(place, str(error)) from error
     for name in scenario.requires:
-        if name not in scenario.faults:
-            known = ", ".join(scenario.faults) or "none"
-            raise ScenarioError(place, f"requires: no fault is named {name!r}; the plan has {known}")
+        if name not in scenario.faults and name not in scenario.workload:
+            known = ", ".join([*scenario.faults, *scenario.workload]) or "none"
+            raise ScenarioError(place, f"requires: no fault or workload is named {name!r}; there are {known}")
+        if name in scenario.faults and name in scenario.workload:
+            raise ScenarioError(place, f"requires: both a fault and a workload are named {name!r}; rename one")
     for key, is_sound, reason in _rules(scenario):
         if not is_sound:
             raise ScenarioError(place, f"{key}: {reason}")
@@ -302,9 +305,9 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
     ]
-    rules += [
-        (f"workload.{name}", workload.is_possible(), workload.rule) for name, workload in scenario.workload.items()
-    ]
+    for site, workload in sites_of(scenario):
+        reason = workload.problem(site)
+        rules.append((f"workload.{site.name}", not reason, reason))
     return rules
 
 
