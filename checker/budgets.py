@@ -27,7 +27,7 @@ class Budgets:
     def __init__(self, rules: ChainRules) -> None:
         self._tally = Tally("budgets", "safety")
         self._rules = rules
-        self._busiest = 0
+        self._fullest_lane = 0
 
     def settle(self, block: SettledBlock) -> None:
         """Judge one block."""
@@ -35,7 +35,7 @@ class Budgets:
         config, rules = block.config, self._rules
         lane = 0 if config.execution_lane_paused else config.lane_timer_cycles
         removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
-        self._busiest = max(self._busiest, spent.lane_cycles * 100 // config.lane_timer_cycles)
+        self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
         self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)
         self._limit(block, "timers fired with a paused lane", spent.fired if not lane else 0, 0)
         self._limit(block, "removals in the GC lane", spent.expired + spent.insolvent, removals)
@@ -46,8 +46,8 @@ class Budgets:
     def result(self) -> CheckResult:
         """Return what came of it."""
         return self._tally.result(
-            f"{self._tally.compared:,} limits held; the fullest execution lane was used to {self._busiest} %",
-            fullest_lane_percent=self._busiest,
+            f"{self._tally.compared:,} limits held; the fullest execution lane used {self._fullest_lane:,} cycles",
+            fullest_lane_cycles=self._fullest_lane,
         )
 
     def _limit(self, block: SettledBlock, what: str, used: int, limit: int) -> None:

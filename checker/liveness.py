@@ -124,7 +124,7 @@ class FinalityRegained:
         time_us = max((time_us for _, time_us in self._regained.values()), default=0)
         start = "healing" if self._healing.at_us else "the start"
         return self._tally.result(
-            f"each validator finalized a new block within {views} views and {time_us // 1_000:,} ms of {start}",
+            f"each validator finalized a new block within {time_us // 1_000:,} ms of {start} (views it took: {views})",
             views=views,
             time_us=time_us,
         )

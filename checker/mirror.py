@@ -19,15 +19,14 @@ from validators.execution.receipts import TimerReceipt, TransactionReceipt
 class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
-    `now` and `parent_now` are slots or heights, as the chain's timebase says; `before` is the state that the block
-    started from, `config` the timer configuration in it.
+    `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
+    `config` the timer configuration in it.
     """
 
     height: int
     view: int
     parent_view: int
     now: int
-    parent_now: int
     receipts: tuple[TransactionReceipt | TimerReceipt, ...]
     changes: Mapping[bytes, bytes | None]
     before: Mapping[bytes, bytes]
@@ -58,10 +57,7 @@ class Mirror:
         """
         encoded = self.values.get(TIMER_CONFIG_KEY, b"")
         if encoded != self._config[0]:
-            try:
-                self._config = (encoded, msgspec.msgpack.decode(encoded, type=TimerConfig))
-            except (msgspec.MsgspecError, InvalidInput):
-                self._config = (encoded, self._config[1])
+            self._config = (encoded, read_timer_config(encoded, self._config[1]))
         return self._config[1]
 
     def take(self, changes: Mapping[bytes, bytes | None]) -> None:
@@ -72,3 +68,11 @@ class Mirror:
                 self.values.pop(key, None)
             else:
                 self.values[key] = value
+
+
+def read_timer_config(encoded: bytes | None, otherwise: TimerConfig) -> TimerConfig:
+    """Return a stored timer configuration; where there is none, or it cannot be read, the other one."""
+    try:
+        return otherwise if encoded is None else msgspec.msgpack.decode(encoded, type=TimerConfig)
+    except (msgspec.MsgspecError, InvalidInput):
+        return otherwise

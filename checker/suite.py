@@ -114,8 +114,6 @@ class Suite:
         self._requires = tuple(requires)
         self._mirror = Mirror(genesis_values)
         self._roots = {0: rules.genesis_root}
-        # Slot or height, and view, of the last block that was settled.
-        self._last_now = 0
         self._last_view = 0
         self._first: dict[int, tuple[bytes, Header]] = {}
         self._agreement = Agreement(rules)
@@ -231,7 +229,6 @@ class Suite:
             view=header.view,
             parent_view=self._last_view,
             now=now,
-            parent_now=self._last_now,
             receipts=_decode_receipts(block.receipts),
             changes=block.changes,
             before=self._mirror.values,
@@ -242,7 +239,7 @@ class Suite:
             check.settle(settled)
         self._mirror.take(block.changes)
         self._roots[block.height] = block.root
-        self._last_now, self._last_view = now, header.view
+        self._last_view = header.view
 
 
 def _decode_receipts(encoded_receipts: Sequence[bytes]) -> _Receipts:

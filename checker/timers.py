@@ -1,7 +1,8 @@
 """Timer delivery, judged from the receipts of final blocks alone: scheduled once, never early, gone exactly once.
 
-The check keeps its own list of pending timers. It knows nothing of buckets or tiers; only the count of entries in the
-state's timer table is compared, after each block, and at the end the very identifiers.
+A timer is due later than the block that makes it and fires no sooner than it is due: so it never fires in the block
+that made it. The check keeps its own list of pending timers. It knows nothing of buckets or tiers; only the count of
+entries in the state's timer table is compared, after each block, and at the end the very identifiers.
 """
 
 import heapq
@@ -27,12 +28,11 @@ from validators.execution.receipts import ChainEvent, TransactionReceipt
 
 
 class Pending(NamedTuple):
-    """A timer that has not left: its place in the waiting order, its expiry, and the height that made it."""
+    """A timer that has not left: its place in the waiting order, and its expiry."""
 
     due: int
     sequence: int
     expires_at: int
-    height: int
 
 
 ORDERED_POLICIES: Final = ("fifo", "fifo-free")
@@ -160,7 +160,7 @@ class TimerDelivery:
         is_new = timer_id not in self._pending and timer_id not in self._exits
         self._require(is_new, block, timer_id, "was scheduled a second time")
         self._require(event.due > block.now, block, timer_id, "was scheduled at {} for {}", block.now, event.due)
-        self._pending[timer_id] = Pending(event.due, event.sequence, event.expires_at, block.height)
+        self._pending[timer_id] = Pending(event.due, event.sequence, event.expires_at)
         self._scheduled += 1
         heapq.heappush(self._not_yet_due, (event.due, timer_id))
 
@@ -170,7 +170,6 @@ class TimerDelivery:
         if timer is None:
             return
         self._require(timer.due <= now, block, timer_id, "due at {} fired early at {}", timer.due, now)
-        self._require(timer.height < block.height, block, timer_id, "fired in the block that made it")
         self._require(now <= timer.expires_at, block, timer_id, "fired at {}, expired at {}", now, timer.expires_at)
         self._require(timer.due == event.due, block, timer_id, "due at {} fired as due at {}", timer.due, event.due)
         place = (timer.due, timer.sequence)
@@ -253,6 +252,6 @@ def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pendi
         if key[0] == TIMER:
             match read_fields(value):
                 case [bytes() as timer_id, _, int() as due, int() as sequence, *_, int() as expires_at]:
-                    yield timer_id, Pending(due, sequence, expires_at, 0)
+                    yield timer_id, Pending(due, sequence, expires_at)
                 case _:
-                    yield key, Pending(0, 0, 0, 0)
+                    yield key, Pending(0, 0, 0)

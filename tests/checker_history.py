@@ -91,7 +91,10 @@ def fired(timer_id: bytes, due: int, cycles: int = 300) -> TimerFired:
 
 @dataclass
 class Plan:
-    """What one block holds; tests change it before the history is written."""
+    """What one block holds; tests change it before the history is written.
+
+    `root` is what validators say of it, where that is not what its header says.
+    """
 
     slot: int
     view: int
@@ -99,6 +102,8 @@ class Plan:
     changes: dict[bytes, bytes | None] = field(default_factory=dict)
     summary: dict[str, int] = field(default_factory=dict)
     parent: bytes | None = None
+    root: bytes | None = None
+    receipts_root: bytes | None = None
 
 
 def default_plans() -> dict[int, Plan]:
@@ -166,6 +171,7 @@ class History:
     faults: Sequence[Fault] = (Fault("blackout"),)
     honest: Sequence[int] = NODES
     views_max: int = 3
+    rules: ChainRules = RULES
 
     def add(self, node: int, kind: str, *values: Any) -> None:
         self.steps.append(Event(1_000 * len(self.steps), node, kind, values))
@@ -184,10 +190,17 @@ class History:
         assert isinstance(step, Event)
         self.steps[place] = step._replace(values=values)
 
+    def alter_applied(self, node: int, height: int, **fields: Any) -> None:
+        """Give one validator's application of a block other fields."""
+        index = self.steps.index(self.blocks[height]._replace(node=node))
+        step = self.steps[index]
+        assert isinstance(step, AppliedBlock)
+        self.steps[index] = step._replace(**fields)
+
     def judge(self) -> dict[str, CheckResult]:
         suite = Suite(
             genesis_values=GENESIS_VALUES,
-            rules=RULES,
+            rules=self.rules,
             validators=len(NODES),
             honest=self.honest,
             requires=self.requires,
@@ -202,7 +215,7 @@ class History:
         return {result.name: result for result in results}
 
 
-def write_history(change: Callable[[dict[int, Plan]], None] = lambda plans: None) -> History:
+def write_history(change: Callable[[dict[int, Plan]], Any] = lambda plans: None) -> History:
     """Return the history, with its blocks planned otherwise if `change` does so."""
     plans = default_plans()
     change(plans)
@@ -237,7 +250,7 @@ def make_blocks(plans: Mapping[int, Plan]) -> dict[int, AppliedBlock]:
             timestamp_ms=plan.slot * 1_000,
             state_root=digest_of(f"root {height}"),
             tx_root=mmr_root(()),
-            receipts_root=mmr_root(receipts),
+            receipts_root=plan.receipts_root or mmr_root(receipts),
         )
         parent = header_digest(header)
         blocks[height] = AppliedBlock(
@@ -245,7 +258,7 @@ def make_blocks(plans: Mapping[int, Plan]) -> dict[int, AppliedBlock]:
             height=height,
             view=plan.view,
             digest=parent,
-            root=header.state_root,
+            root=plan.root or header.state_root,
             block=encode_block(Block(header, ())),
             changes=plan.changes,
             receipts=receipts,
@@ -308,3 +321,15 @@ def _write_end(history: History) -> None:
 def failing(results: Mapping[str, CheckResult]) -> list[str]:
     """Return the names of the checks that failed."""
     return [name for name, result in results.items() if result.status == "failed"]
+
+
+def planned(change: Callable[[dict[int, Plan]], Any]) -> dict[str, CheckResult]:
+    """Return the results of a history whose blocks were planned otherwise."""
+    return write_history(change).judge()
+
+
+def assert_only(results: Mapping[str, CheckResult], name: str, *words: str) -> None:
+    """Assert that one check failed, no other, and that its summary has these words."""
+    assert failing(results) == [name]
+    for word in words:
+        assert word in results[name].summary, results[name].summary

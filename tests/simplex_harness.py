@@ -1,9 +1,9 @@
 """A whole cluster of engines in memory, with delivery, loss, timers and power under the test's control.
 
-Messages wait in one pool, in any order; timers fire when the test says so; a validator that crashes keeps of its journal
-what was synced and, as on a torn write, a prefix of the rest. The model application knows each payload's parent. `World`
-watches what honest validators send and append and keeps the history that `check` judges: the invariants are restated
-here in the plainest way and share no predicate with production code.
+Messages wait in one pool, in any order; timers fire when the test says so; a validator that crashes keeps of its
+journal what was synced and, as on a torn write, a prefix of the rest. The model application knows each payload's
+parent. `World` watches what honest validators send and append and keeps the history that `check` judges: the invariants
+are restated here in the plainest way and share no predicate with production code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Seat:
     engine: Simplex | None = None
     durable: list[bytes] = field(default_factory=list)
     unsynced: list[bytes] = field(default_factory=list)
-    outbox: list[Send | Broadcast] = field(default_factory=list)
+    outbox: list[Send | Broadcast | Finalized] = field(default_factory=list)
     questions: list[Effect] = field(default_factory=list)
     timers: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -81,6 +81,7 @@ class World:
         self.finalized: dict[int, Proposal] = {}
         self.chains: dict[int, list[tuple[int, bytes]]] = {seat.place: [] for seat in self.seats}
         self.deliveries = 0
+        self.cut_off: frozenset[int] = frozenset()
         for seat in self.seats:
             self.start(seat)
 
@@ -99,22 +100,31 @@ class World:
 
     def crash(self, seat: Seat, torn: int) -> None:
         """Cut the power: memory is gone, and of the unsynced records only the first `torn` remain."""
-        seat.durable += seat.unsynced[:torn]
+        self.make_durable(seat, seat.unsynced[:torn])
         seat.engine = None
         for lost in (seat.unsynced, seat.outbox, seat.questions, seat.timers):
             lost.clear()
 
     def sync(self, seat: Seat) -> None:
-        seat.durable += seat.unsynced
+        """Make the journal durable, and only then let out what waited for it."""
+        self.make_durable(seat, seat.unsynced)
         seat.unsynced.clear()
         outbox, seat.outbox = seat.outbox, []
         for effect in outbox:
-            self.send(seat, effect)
+            if isinstance(effect, Finalized):
+                self.chains[seat.place].append((effect.proposal.view, effect.proposal.payload))
+            else:
+                self.send(seat, effect)
+
+    def make_durable(self, seat: Seat, records: list[bytes]) -> None:
+        seat.durable += records
+        for record in records:
+            self.record_certificate(decode_artifact(record))
 
     def deliver(self, index: int) -> None:
         source, target, message = self.pool.pop(index)
         engine = self.seats[target].engine
-        if engine is None:
+        if engine is None or (source in self.cut_off) != (target in self.cut_off):
             return
         self.deliveries += 1
         identity = self.seats[source].identity
@@ -157,8 +167,7 @@ class World:
         for effect in effects:
             if isinstance(effect, Append):
                 seat.unsynced.append(encode_artifact(effect.artifact))
-                self.record_certificate(effect.artifact)
-            elif isinstance(effect, Broadcast | Send):
+            elif isinstance(effect, Broadcast | Send | Finalized):
                 seat.outbox.append(effect)
             elif isinstance(effect, SetTimer):
                 seat.timers[effect.name, effect.view] = self.now_us + effect.after_us
@@ -166,9 +175,6 @@ class World:
                 seat.timers.pop((effect.name, effect.view), None)
             elif isinstance(effect, Propose | Verify | Certify):
                 seat.questions.append(effect)
-            elif isinstance(effect, Finalized):
-                assert verify_certificate(self.scheme, effect.certificate, self.validators)
-                self.chains[seat.place].append((effect.proposal.view, effect.proposal.payload))
             elif isinstance(effect, RelayPayload):
                 assert effect.payload in self.parents, "only what was built is relayed"
 
@@ -233,9 +239,10 @@ class World:
 
     # Healing: everything works again, and time passes as it should.
 
-    def heal(self, *, views: int, steps_max: int = 20_000) -> None:
+    def heal(self, *, views: int, steps_max: int = 2_000) -> None:
         """Restart who is down, drop what was under way, and run until every honest seat finalizes `views` more."""
         self.pool.clear()
+        self.cut_off = frozenset()
         honest = [seat for seat in self.seats if seat.identity not in self.dishonest]
         for seat in self.seats:
             if seat.identity in self.dishonest:
@@ -244,21 +251,23 @@ class World:
                 self.start(seat)
         target = max(seat.engine.view for seat in honest if seat.engine) + views
         for _ in range(steps_max):
-            if all(seat.engine and seat.engine.finalized_view >= target for seat in honest):
+            self.settle_instant(honest, target)
+            if min(seat.engine.finalized_view for seat in honest if seat.engine) >= target:
                 return
-            self.settle_instant(honest)
             due = [(min(seat.timers.values()), seat.place) for seat in honest if seat.timers]
             self.fire(self.seats[min(due)[1]], 0)
         raise AssertionError(f"not live: {[seat.engine and seat.engine.statistics() for seat in honest]}")
 
-    def settle_instant(self, seats: list[Seat]) -> None:
-        """Sync, answer and deliver until nothing is left to do at this instant, or views have gone by."""
-        for _ in range(200):
+    def settle_instant(self, seats: list[Seat], target: int) -> None:
+        """Sync, answer and deliver until nothing is left to do at this instant or `target` is finalized."""
+        for _ in range(2_000):
+            if min(seat.engine.finalized_view for seat in seats if seat.engine) >= target:
+                return
             for seat in seats:
-                while seat.questions:
+                for _ in range(len(seat.questions)):
                     self.answer(seat, 0)
                 self.sync(seat)
-            if not self.pool:
+            if not self.pool and not any(seat.questions for seat in seats):
                 return
             for _ in range(len(self.pool)):
                 self.deliver(0)

@@ -7,56 +7,99 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simplex_harness import Seat, World
-from validators.consensus import Ed25519Scheme, Finalize, Nullify, decode_artifact
+from validators.consensus import Ed25519Scheme, Finalize, Finalized, Nullify, decode_artifact
 
-SCRIPTS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 2**12)), min_size=20, max_size=220)
+SCRIPTS = st.lists(st.integers(0, 2**16 - 1), min_size=60, max_size=260)
 
 
-def run_script(world: World, script: list[tuple[int, int]], *, losses: int = 8) -> None:
-    """Let each pair of the script choose what happens next; deliveries are the most frequent."""
-    for action, choice in script:
-        seat = world.seats[choice % len(world.seats)]
-        if action < losses:
-            drop(world, choice)
-        elif action < 52:
-            deliver_some(world, choice)
-        elif action < 78:
-            work_all(world)
-        elif action < 84 and world.pool:
-            world.pool.append(world.pool[choice % len(world.pool)])
-        elif action < 90:
-            world.fire(seat, choice // 8)
-        elif action < 94:
-            world.answer(seat, choice, drop=choice % 3 == 0)
-        elif action < 97:
-            toggle_power(world, seat, choice)
-        else:
-            world.sync(seat)
+def run_script(world: World, script: list[int]) -> None:
+    """Let each number of the script choose what happens next; deliveries and work are the most frequent."""
+    for number in script:
+        choice, action = divmod(number, 64)
+        next(step for limit, step in STEPS if action < limit)(world, choice)
     world.check()
 
 
-def drop(world: World, choice: int) -> None:
-    if world.pool:
+def lose_some(world: World, choice: int) -> None:
+    """Lose one message, or everything for one validator."""
+    if choice % 4 == 0:
+        victim = choice // 4 % len(world.seats)
+        world.pool = [sent for sent in world.pool if sent[1] != victim]
+    elif world.pool:
         world.pool.pop(choice % len(world.pool))
 
 
+def cut(world: World, choice: int) -> None:
+    """Part the validators in two, or join them again."""
+    members = [seat.place for seat in world.seats if choice >> seat.place & 1]
+    world.cut_off = frozenset() if world.cut_off else frozenset(members)
+
+
 def deliver_some(world: World, choice: int) -> None:
-    for ordinal in range(min(len(world.pool), 1 + choice % 6)):
-        world.deliver((choice * 7 + ordinal) % len(world.pool))
+    """Deliver up to 32 messages, the oldest first or from anywhere in the pool."""
+    for ordinal in range(min(len(world.pool), choice // 4 % 32)):
+        world.deliver(0 if choice % 4 else (choice * 7 + ordinal) % len(world.pool))
 
 
-def work_all(world: World) -> None:
+def work_all(world: World, choice: int) -> None:
+    """Let every validator's application answer and its disk sync, except for one that is slow."""
     for seat in world.seats:
+        if choice % 3 == 0 and seat.place == choice // 3 % len(world.seats):
+            continue
         for _ in range(len(seat.questions)):
             world.answer(seat, 0)
         world.sync(seat)
 
 
-def toggle_power(world: World, seat: Seat, choice: int) -> None:
-    if seat.engine is None:
-        world.start(seat)
-    else:
-        world.crash(seat, torn=choice % 4)
+def fire_all(world: World, choice: int) -> None:
+    """Let the next timer of each validator fire, as after a long silence."""
+    for seat in world.seats:
+        world.fire(seat, choice % 2)
+
+
+def repeat_some(world: World, choice: int) -> None:
+    """Put every seventh message under way into the pool once more."""
+    world.pool += world.pool[choice % 97 :: 7]
+
+
+def fire_one(world: World, choice: int) -> None:
+    """Let a timer of one validator fire, maybe long before it is due."""
+    world.fire(chosen(world, choice), choice // 8)
+
+
+def answer_one(world: World, choice: int) -> None:
+    """Let one application answer one question, or withhold the judgement."""
+    world.answer(chosen(world, choice), choice, drop=choice % 3 == 0)
+
+
+def restart_one(world: World, choice: int) -> None:
+    """Give the power back to a validator that is down."""
+    if chosen(world, choice).engine is None:
+        world.start(chosen(world, choice))
+
+
+def crash_one(world: World, choice: int) -> None:
+    """Cut one validator's power; up to three unsynced records stay on the disk."""
+    world.crash(chosen(world, choice), torn=choice // 8 % 4)
+
+
+def chosen(world: World, choice: int) -> Seat:
+    return world.seats[choice % len(world.seats)]
+
+
+STEPS = (
+    (30, deliver_some),
+    (48, work_all),
+    (51, lose_some),
+    (52, cut),
+    (53, repeat_some),
+    (57, fire_one),
+    (59, fire_all),
+    (61, answer_one),
+    (63, restart_one),
+    (64, crash_one),
+)
+"""What a script's number does: the first step whose limit is above number % 64."""
 
 
 def make_ed25519_scheme(identity: int, validators: int) -> Ed25519Scheme:
@@ -115,9 +158,7 @@ def test_a_quiet_network_finalizes_without_a_nullification_of_good_payloads(vali
     world = World(validators)
     world.heal(views=12)
     world.check()
-    nullified_by_cast = {view for (_, kind, view) in world.votes if kind == "Nullify"}
-    assert nullified_by_cast == world.nullified
-    assert len(world.finalized) + len(world.nullified) >= 12
+    assert world.seats[0].engine.statistics().timeouts == 0 or world.nullified
     assert len(world.finalized) >= 8
 
 
@@ -143,6 +184,21 @@ def test_a_journal_alone_never_holds_contradicting_votes(script):
         assert not nullified & finalized
 
 
+def test_a_variant_that_sends_before_it_syncs_is_caught():
+    """The harness itself notices a vote that left before it was durable."""
+
+    class HastyWorld(World):
+        def perform(self, seat, effects):
+            super().perform(seat, effects)
+            for effect in seat.outbox:
+                if not isinstance(effect, Finalized):
+                    self.send(seat, effect)
+
+    world = HastyWorld(4)
+    with pytest.raises(AssertionError, match="was sent before it was durable"):
+        world.heal(views=1)
+
+
 def test_a_single_silent_validator_of_four_costs_only_its_own_views():
     """With one validator down the others finalize, and every view that it leads is nullified."""
     world = World(4)
@@ -150,7 +206,7 @@ def test_a_single_silent_validator_of_four_costs_only_its_own_views():
     world.seats[3].identity = -1
     honest = world.seats[:3]
     for _ in range(4_000):
-        world.settle_instant(honest)
+        world.settle_instant(honest, 20)
         if min(seat.engine.finalized_view for seat in honest) >= 20:
             break
         due = [(min(seat.timers.values()), seat.place) for seat in honest]
