@@ -11,15 +11,21 @@ from typing import final
 
 from checker.observations import AppliedBlock
 from checker.results import CheckResult, Tally
+from scheduler import TimerCancelledInsufficientFunds, TimerExpired, TimerScheduled
+from validators.execution.receipts import TimerReceipt, decode_receipt
 
 NAME = "storm"
 
 
 @dataclass(frozen=True, slots=True)
 class StormFigures:
-    """A storm in numbers: dead timers at its peak, the drain's first height and length, fires during it."""
+    """A storm in numbers: dead timers at its peak, the drain's first height and length, fires during it.
+
+    ``actors`` is of how many actors timers were removed dead, over the whole chain.
+    """
 
     dead_timers: int
+    actors: int
     first_height: int
     drain_blocks: int
     fired_in_drain: int
@@ -39,6 +45,8 @@ class StormWatch:
         self._dead: list[int] = []
         self._waiting_dead: list[int] = []
         self._fired: list[int] = []
+        self._actors: dict[bytes, bytes] = {}
+        self._dead_actors: dict[bytes, None] = {}
 
     def applied(self, block: AppliedBlock) -> None:
         """See a block that a validator applied; each height counts once."""
@@ -49,6 +57,13 @@ class StormWatch:
         self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead)
         self._waiting_dead.append(summary.waiting_dead)
         self._fired.append(summary.fired)
+        for encoded in block.receipts:
+            receipt = decode_receipt(encoded)
+            for event in (receipt.event,) if isinstance(receipt, TimerReceipt) else receipt.events:
+                if isinstance(event, TimerScheduled):
+                    self._actors[event.timer_id] = event.actor
+                elif isinstance(event, TimerExpired | TimerCancelledInsufficientFunds):
+                    self._dead_actors[self._actors.get(event.timer_id, b"")] = None
 
     def figures(self) -> StormFigures:
         """Return the greatest storm of the chain."""
@@ -59,18 +74,28 @@ class StormWatch:
         last = drain[-1] if end is None and drain else end
         blocks = range(first, first if last is None or not peak else last + 1)
         fired = [self._fired[index] for index in blocks]
-        return StormFigures(peak, first + 1, len(blocks), sum(fired), fired.count(0), end is not None)
+        return StormFigures(
+            dead_timers=peak,
+            actors=len(self._dead_actors),
+            first_height=first + 1,
+            drain_blocks=len(blocks),
+            fired_in_drain=sum(fired),
+            blocks_without_fire=fired.count(0),
+            is_drained=end is not None,
+        )
 
     def result(self) -> CheckResult:
         """Judge the storm."""
         figures = self.figures()
         tally = Tally(NAME, "safety")
-        if figures.dead_timers < self._dead_timers_min or figures.drain_blocks < self._drain_blocks_min:
-            return tally.inconclusive(
-                f"the promised storm did not come: {figures.dead_timers:,} dead timers at once (at least "
-                f"{self._dead_timers_min:,}), drained in {figures.drain_blocks} blocks "
-                f"(at least {self._drain_blocks_min})"
-            )
+        promised = (
+            (figures.dead_timers, self._dead_timers_min, "dead timers at once"),
+            (figures.actors, self._actors_min, "actors that they belong to"),
+            (figures.drain_blocks, self._drain_blocks_min, "blocks to drain them"),
+        )
+        for count, at_least, what in promised:
+            if count < at_least:
+                return tally.inconclusive(f"the promised storm did not come: {count:,} {what}, at least {at_least:,}")
         if not figures.is_drained:
             return tally.inconclusive(f"{self._waiting_dead[-1]:,} dead timers were left when the run ended")
         tally.require(
@@ -79,9 +104,10 @@ class StormWatch:
         )
         tally.compared = figures.drain_blocks
         return tally.result(
-            f"{figures.dead_timers:,} dead timers from height {figures.first_height} on, drained in "
-            f"{figures.drain_blocks} blocks; {figures.fired_in_drain:,} live timers fired in them, some in each",
+            f"{figures.dead_timers:,} dead timers of {figures.actors} actors from height {figures.first_height} on, "
+            f"drained in {figures.drain_blocks} blocks; {figures.fired_in_drain:,} live timers fired, some in each",
             dead_timers=figures.dead_timers,
+            actors=figures.actors,
             first_height=figures.first_height,
             drain_blocks=figures.drain_blocks,
             fired_in_drain=figures.fired_in_drain,

@@ -49,9 +49,9 @@ class Clients:
 
     def _post(self, at_us: int, timed: TimedTransaction, node: int) -> None:
         action = partial(self._submit, timed, node)
-        # The supervisor's, because all clients share a chain of events and a counter: at a validator's destination the
-        # order in which two of them get there within an instant would be trio's.
-        self._kernel.post(at_us, SUPERVISOR, EventKind.SUBMISSION, SUPERVISOR, self._ordinal, action)
+        # An event of the supervisor, not of the validator: it counts and traces for all clients, and what two
+        # validators do in one turn has no order.
+        self._kernel.post(at_us, SUPERVISOR, EventKind.WORKLOAD, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 
     def _submit(self, timed: TimedTransaction, node: int) -> None:

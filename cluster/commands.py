@@ -52,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     except (ScenarioError, DamagedRecordError, RecordExistsError) as error:
         return _complain(str(error), EXIT_USAGE)
     except RunFailedError as error:
-        return _complain(f"the test bed broke: {error}", EXIT_ENVIRONMENT)
+        repeat = shlex.join(["run_cluster.py", *(arguments or ["run", DEFAULT_SCENARIO])])
+        return _complain(f"the test bed broke: {error}; repeat with: {repeat}", EXIT_ENVIRONMENT)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
     except KeyboardInterrupt:

@@ -23,7 +23,10 @@ from checker.suite import Suite
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
+from cluster.watchdog import Watchdog
+from faults import span_ms
 from report.console import LiveProgress, ValidatorRow
+from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory, make_engine
@@ -142,13 +145,15 @@ def judge(
     cluster.hooks = RunHooks(on_event=jury.suite.observe, on_applied=jury.applied, on_progress=progress.show)
     path = (runs or Path()) / f"{scenario.name}-{seed}"
     with RecordWriter(path) as writer:
-        run = cluster.run()
+        with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
+            run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer)
         judged = _judged(run, jury, checks)
         if runs is None:
             return judged
         writer.write_verdict(judged.as_json(""))
+        writer.write_file("picture.svg", picture_of(run, jury).encode())
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
     return replace(judged, directory=directory)
 
@@ -188,6 +193,21 @@ def make_jury(cluster: Cluster) -> Jury:
             drain_blocks_min=storm.drain_blocks_min,
         )
     return Jury(suite, watch)
+
+
+def picture_of(run: ClusterRun, jury: Jury) -> str:
+    """Return the run's picture as SVG."""
+    points = [
+        BlockPoint(
+            executed.header.timestamp_ms,
+            executed.summary.waiting_live + executed.summary.waiting_dead,
+            executed.summary.fired,
+            executed.summary.expired + executed.summary.insolvent,
+        )
+        for executed in jury.chain
+    ]
+    bands = [FaultBand(name, *span_ms(fault)) for name, fault in run.scenario.faults.items() if fault.enabled]
+    return draw_run(f"{run.scenario.name}, seed {run.seed}: {run.scenario.title}", points, bands)
 
 
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:

@@ -104,6 +104,11 @@ class Cluster:
         """The chain's genesis, a function of the scenario."""
         return self._genesis
 
+    @property
+    def steps(self) -> int:
+        """How often trio's loop has gone round so far; 0 before the run."""
+        return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
+
     def run(self) -> ClusterRun:
         """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
         scenario = self.scenario

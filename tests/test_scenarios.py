@@ -49,7 +49,7 @@ def test_a_scenario_without_a_required_fault_is_inconclusive(name, fault):
 
 
 def test_a_fault_that_touches_nothing_is_inconclusive():
-    """Enabled is not enough: no message crosses a cut that lasts a millisecond before the start of the chain's first block."""
+    """Enabled is not enough: no message crosses a cut that is over before the first block."""
     result = judged("partition-heal", "faults.split.start_ms=0", "faults.split.stop_ms=1")
 
     assert check_named(result, "faults-effective").status == "inconclusive"

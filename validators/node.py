@@ -17,6 +17,7 @@ were not final are executed again.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, assert_never
 
 from network.codec import Refused
@@ -318,10 +319,13 @@ class Validator:
     def _perform(self, effects: Iterable[Effect]) -> None:
         """Perform one step's effects: first everything is appended, only then the rest in order."""
         steps = list(effects)
-        for effect in steps:
-            if isinstance(effect, Append):
-                self._journal.append(encode_artifact(effect.artifact))
-                self._trace_certificate(effect.artifact)
+        artifacts = [effect.artifact for effect in steps if isinstance(effect, Append)]
+        for artifact in artifacts:
+            self._journal.append(encode_artifact(artifact))
+        # After all appends, so that one sync covers them; and once durable, because a certificate that a crash takes
+        # back was never held.
+        for artifact in artifacts:
+            self._barrier.then(partial(self._trace_certificate, artifact))
         for effect in steps:
             self._perform_one(effect)
 

@@ -1,0 +1,6 @@
+"""``make bench``: every benchmark, one after the other, in one process."""
+
+from benchmarks import bench_bus, bench_chain
+
+bench_bus.run()
+bench_chain.run()

@@ -1,0 +1,72 @@
+"""A whole cluster: blocks per second, virtual per real time, and what digest and checks cost.
+
+The calm scenario with ten timers in each block, 4 validators, nothing left out: signatures, execution
+by every validator, disk, log. The share of the digest is measured by encoding, folding and hashing the
+run's own events again; the share of the online checks by showing them the run's events and blocks again;
+so neither is a difference of two noisy times.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from cluster.judge import Jury, make_jury
+from cluster.run import Cluster, ClusterRun, RunHooks
+from cluster.scenario import load_scenario
+from network.trace import Event, Trace
+from network.types import SUPERVISOR
+from validators.execution import Executed
+
+BLOCKS: Final = 150
+SETTINGS: Final = (f"run.until_height={BLOCKS}", "workload.payments.count=1", "workload.pulse.actors=10")
+
+Show = Callable[[str], None]
+
+
+def run(show: Show = print) -> None:
+    """Print the figures of one run."""
+    cluster = Cluster(load_scenario("calm", SETTINGS), 0)
+    events: list[Event] = []
+    applied: list[tuple[int, Executed]] = []
+    cluster.hooks = RunHooks(on_event=events.append, on_applied=lambda node, executed: applied.append((node, executed)))
+    started = time.perf_counter()
+    finished = cluster.run()
+    run_seconds = time.perf_counter() - started
+    digest_seconds = time_digest(finished, events)
+    check_seconds = time_checks(make_jury(cluster), events, applied)
+    blocks, virtual = max(finished.progress.finalized_heights), finished.outcome.now_us / 1e6
+    fired = sum(executed.summary.fired for node, executed in applied if node == 0)
+    show(f"chain, 4 validators, calm: {blocks} blocks, {fired / blocks:.1f} timers a block, {len(events):,} events")
+    show(f"  {blocks / run_seconds:8.1f} blocks/s   {virtual / run_seconds:8.1f} virtual s per real s")
+    nanoseconds = 1e9 * digest_seconds / len(events)
+    show(f"  {100 * digest_seconds / run_seconds:8.1f} % of the run: digest ({nanoseconds:,.0f} ns an event)")
+    show(f"  {100 * check_seconds / run_seconds:8.1f} % beside the run: online checks")
+
+
+def time_digest(finished: ClusterRun, events: list[Event]) -> float:
+    """Return the seconds that encoding, folding and hashing all events takes, and check that it gives the digest."""
+    trace = Trace(range(finished.scenario.cluster.validators))
+    chains = {node: trace.chain(node) for node in (SUPERVISOR, *range(finished.scenario.cluster.validators))}
+    started = time.perf_counter()
+    for event in events:
+        chains[event.node].add(event.at_us, event.kind, *event.values)
+        trace.fold()
+    digest = trace.digest
+    seconds = time.perf_counter() - started
+    assert digest == finished.trace.digest, "the events shown to sinks are those of the log, in its order"
+    return seconds
+
+
+def time_checks(jury: Jury, events: list[Event], applied: list[tuple[int, Executed]]) -> float:
+    """Return the seconds that the online checks need for the same events and blocks."""
+    blocks = iter(applied)
+    started = time.perf_counter()
+    for event in events:
+        if event.kind == "finalized":
+            jury.applied(*next(blocks))
+        jury.suite.observe(event)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    run()
