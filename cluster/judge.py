@@ -14,16 +14,19 @@ import msgspec
 
 from checker.cold_replay import run_cold_replay
 from checker.observations import AppliedBlock, rules_of
+from checker.promises import Promises
 from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
 from checker.suite import Suite
+from checker.workloads import judge_workloads
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
+from cluster.workload import promised_workloads
 from faults import span_ms
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
@@ -97,6 +100,7 @@ class Jury:
 
     suite: Suite
     storm: StormWatch | None
+    promises: Promises | None
     chain: list[Executed] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
@@ -118,6 +122,8 @@ class Jury:
         self.suite.applied(block)
         if self.storm is not None:
             self.storm.applied(block)
+        if self.promises is not None:
+            self.promises.applied(block)
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
         self.last[node] = executed
@@ -181,18 +187,21 @@ def make_jury(cluster: Cluster) -> Jury:
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
-        requires=scenario.requires,
+        requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
     )
     storm = scenario.expect.storm
+    config = cluster.genesis.timer_config
     watch = None
     if storm is not None:
         watch = StormWatch(
             dead_timers_min=storm.dead_timers_min,
             actors_min=storm.actors_min,
             drain_blocks_min=storm.drain_blocks_min,
+            config=config,
         )
-    return Jury(suite, watch)
+    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
+    return Jury(suite, watch, promises)
 
 
 def picture_of(run: ClusterRun, jury: Jury) -> str:
@@ -222,6 +231,12 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
     if jury.storm is not None:
         results.append(jury.storm.result())
+    if jury.promises is not None:
+        results.append(jury.promises.result())
+    promised = list(promised_workloads(run.scenario))
+    if promised:
+        blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
+        results.append(judge_workloads(promised, blocks))
     return tuple(results)
 
 

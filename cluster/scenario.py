@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from checker.promises import COUNTS
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan
 from scheduler import MAX_U63, POLICIES, TimerConfig
@@ -135,6 +136,7 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What the run promises to show besides its required faults."""
 
     storm: StormExpectation | None = None
+    counts: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -304,6 +306,9 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             consensus.skip_timeout_ms > max(consensus.certification_timeout_ms, consensus.timeout_retry_ms),
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
+    ]
+    rules += [
+        (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from checker.workloads import PromisedWorkload
 from cluster.governance import Governance
 from cluster.services import Liquidations, OracleFeeds
 from cluster.storms import Storm
@@ -88,3 +89,11 @@ def transactions_of(scenario: "Scenario") -> list[TimedTransaction]:
         timed for site, workload in sites_of(scenario) if workload.enabled for timed in workload.transactions(site)
     ]
     return sorted(every, key=lambda timed: timed.at_us)
+
+
+def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
+    """Yield what each workload that the scenario requires is to come to, in the scenario's order."""
+    for site, workload in sites_of(scenario):
+        if site.name in scenario.requires:
+            digests = tuple(timed.digest for timed in workload.transactions(site) if not timed.may_fail)
+            yield PromisedWorkload(site.name, workload.enabled, digests)
