@@ -8,7 +8,7 @@ entries in the state's timer table is compared, after each block, and at the end
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from checker.mirror import SettledBlock
 from checker.observations import ChainRules
@@ -16,9 +16,11 @@ from checker.results import CheckResult, Tally
 from checker.tables import TIMER, read_fields
 from scheduler.events import (
     TimerCancelled,
+    TimerCancelledByGovernance,
     TimerCancelledInsufficientFunds,
     TimerExpired,
     TimerExtended,
+    TimerExtendedByGovernance,
     TimerFired,
     TimerScheduled,
 )
@@ -31,6 +33,10 @@ class Pending(NamedTuple):
     due: int
     sequence: int
     expires_at: int
+
+
+ORDERED_POLICIES: Final = ("fifo", "fifo-free")
+"""Policies whose fires follow the waiting order within a block."""
 
 
 @final
@@ -58,7 +64,7 @@ class TimerDelivery:
 
     def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
         self._tally = Tally("timer-delivery", "safety")
-        self._is_ordered = rules.policy == "fifo"
+        self._is_ordered = rules.policy in ORDERED_POLICIES
         self._pending: dict[bytes, Pending] = dict(_stored_timers(genesis_values))
         self._exits: dict[bytes, int] = {}
         self._not_yet_due = [(timer.due, timer_id) for timer_id, timer in self._pending.items()]
@@ -141,7 +147,12 @@ class TimerDelivery:
                 self._require(is_short, block, event.timer_id, reason, event.available, event.required)
         elif isinstance(event, TimerCancelled):
             self._leave(block, event.timer_id, "cancelled")
-        elif isinstance(event, TimerExtended):
+        elif isinstance(event, TimerCancelledByGovernance):
+            is_pending = event.timer_id in self._pending
+            self._require(is_pending == event.was_live, block, event.timer_id, "cancelled as live: {}", event.was_live)
+            if is_pending:
+                self._leave(block, event.timer_id, "cancelled")
+        elif isinstance(event, TimerExtended | TimerExtendedByGovernance):
             self._extend(block, event)
 
     def _schedule(self, block: SettledBlock, event: TimerScheduled) -> None:
@@ -173,7 +184,7 @@ class TimerDelivery:
             is_past = event.current_height == block.now > expiry == event.expires_at
             self._require(is_past, block, event.timer_id, "was removed as expired at {}, expiry {}", block.now, expiry)
 
-    def _extend(self, block: SettledBlock, event: TimerExtended) -> None:
+    def _extend(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance) -> None:
         timer = self._pending.get(event.timer_id)
         self._require(timer is not None, block, event.timer_id, "was extended but is not pending")
         if timer is not None:
