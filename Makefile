@@ -37,11 +37,11 @@ clean: ## remove environments, caches and runs
 	$(PYTHON) -m venv .venv
 
 .venv/.run: requirements/run.txt .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@sh tools/install.sh requirements/run.txt
 	@touch $@
 
 .venv/.dev: requirements/dev.txt .venv/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@sh tools/install.sh requirements/dev.txt
 	@touch $@
 
 # Environments of the other Python versions on this machine, for the test that all give one digest.

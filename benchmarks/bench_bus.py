@@ -22,6 +22,7 @@ from network.latency import Latency
 from network.port import Delivery, Port
 from network.topology import build_topology
 from network.trace import Trace
+from network.types import Label
 
 Print: TypeAlias = Callable[[str], None]
 
@@ -29,6 +30,7 @@ _LATENCY_US: Final = 1_000
 _MESSAGES: Final = 120_000
 _REPEATS: Final = 3
 _PAYLOAD: Final = bytes(120)
+_ROUND: Final = Label("round")
 _LATENCIES: Final = {
     "fixed": Latency("fixed", _LATENCY_US),
     "normal": Latency("normal", _LATENCY_US, _LATENCY_US // 10),
@@ -77,7 +79,7 @@ def run_bus(nodes: int, *, recording: bool, latency: str = "fixed") -> int:
     async def play(port: Port, rounds: int) -> None:
         heard = [0] * (rounds + 1)
         for number in range(rounds):
-            port.broadcast(number.to_bytes(4, "big") + _PAYLOAD, "round")
+            port.broadcast(number.to_bytes(4, "big") + _PAYLOAD, _ROUND)
             while heard[number] < nodes - 1:
                 message = await port.receive()
                 assert isinstance(message, Delivery)

@@ -68,5 +68,20 @@ def time_checks(jury: Jury, events: list[Event], applied: list[tuple[int, Execut
     return time.perf_counter() - started
 
 
+def run_sizes(show: Show = print) -> None:
+    """Print blocks per second and virtual per real time of larger clusters."""
+    for validators, blocks in ((16, 12), (64, 3)):
+        settings = (*SETTINGS, f"cluster.validators={validators}", f"run.until_height={blocks}")
+        started = time.perf_counter()
+        finished = Cluster(load_scenario("calm", settings), 0).run()
+        seconds = time.perf_counter() - started
+        height, virtual = max(finished.progress.finalized_heights), finished.outcome.now_us / 1e6
+        show(
+            f"chain, {validators} validators, calm: {height / seconds:.2f} blocks/s, "
+            f"{virtual / seconds:.2f} virtual s per real s ({height} blocks, {finished.bus.sent:,} messages)"
+        )
+
+
 if __name__ == "__main__":
     run()
+    run_sizes()

@@ -78,6 +78,14 @@ class FinalizedBlock(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class RolledBack(msgspec.Struct, frozen=True, array_like=True):
+    """A validator dropped a block that it had executed, because another one became final."""
+
+    height: int
+    digest: bytes
+
+
+@final
 class Halted(msgspec.Struct, frozen=True, array_like=True):
     """A validator stopped for good, with its reason."""
 

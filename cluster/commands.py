@@ -15,6 +15,7 @@ import msgspec
 
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.judge import Judged, judge, replay_record
+from cluster.plan import explain_plan
 from cluster.repeat import compare_with_repeat
 from cluster.scenario import Scenario, ScenarioError, load_scenario, scenario_paths
 from network.kernel import RunFailedError
@@ -31,6 +32,7 @@ _EPILOG: Final = """examples:
   run_cluster.py run outage-storm --set faults.split.enabled=false
   run_cluster.py run calm --check-determinism        run it twice and compare event by event
   run_cluster.py replay runs/calm-0                  run a recorded run again
+  run_cluster.py check certified-split               say in plain words what its faults do
   run_cluster.py scenarios                           list what can be run
 
 exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
@@ -88,6 +90,17 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
     replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     replay.set_defaults(command=_replay)
+    check = commands.add_parser(
+        "check",
+        help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",
+        epilog="example: run_cluster.py check lossy --set faults.weather.loss_ppm=100_000",
+    )
+    check.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
+    check.add_argument(
+        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key"
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    check.set_defaults(command=_check)
     listing = commands.add_parser("scenarios", help="list the scenarios", epilog="example: run_cluster.py scenarios")
     listing.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     listing.set_defaults(command=_scenarios)
@@ -137,6 +150,23 @@ def _print_judged(judged: Judged, command: str, *, as_json: bool) -> None:
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _check(options: argparse.Namespace) -> int:
+    scenario = load_scenario(options.scenario, options.settings)
+    explained = explain_plan(scenario)
+    if options.json:
+        faults = [msgspec.to_builtins(each) for each in explained]
+        answer = {"scenario": scenario.name, "title": scenario.title, "faults": faults}
+        sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+        return 0
+    lines = [f"{scenario.name}: {scenario.title}"]
+    for each in explained:
+        notes = ["required"] * each.is_required + ["switched off"] * (not each.is_enabled)
+        lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
+    lines.append("the plan can be meant" if explained else "no faults")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
 
 
 def _scenarios(options: argparse.Namespace) -> int:

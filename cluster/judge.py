@@ -5,7 +5,7 @@ them there in a process of its own; then the checks of the end; then the verdict
 its name only when all of that is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -14,9 +14,11 @@ import msgspec
 
 from checker.cold_replay import run_cold_replay
 from checker.observations import AppliedBlock, rules_of
+from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises
 from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
+from checker.reorg import ReorgWatch
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
@@ -28,9 +30,10 @@ from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
 from faults import span_ms
+from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
-from validators.execution import Executed
+from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory, make_engine
 
@@ -101,9 +104,16 @@ class Jury:
     suite: Suite
     storm: StormWatch | None
     promises: Promises | None
+    reorg: ReorgWatch | None = None
     chain: list[Executed] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run."""
+        self.suite.observe(event)
+        if self.reorg is not None:
+            self.reorg.observe(event)
 
     def applied(self, node: int, executed: Executed) -> None:
         """See a block that a validator applied."""
@@ -148,7 +158,7 @@ def judge(
     """
     cluster = Cluster(scenario, seed, factories=factories or {})
     jury = make_jury(cluster)
-    cluster.hooks = RunHooks(on_event=jury.suite.observe, on_applied=jury.applied, on_progress=progress.show)
+    cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
     path = (runs or Path()) / f"{scenario.name}-{seed}"
     with RecordWriter(path) as writer:
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
@@ -200,8 +210,26 @@ def make_jury(cluster: Cluster) -> Jury:
             drain_blocks_min=storm.drain_blocks_min,
             config=config,
         )
+    expect = scenario.expect
+    reorg = None
+    if expect.rolled_back_min or expect.rolled_back_depth_min:
+        reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
     promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
-    return Jury(suite, watch, promises)
+    return Jury(suite, watch, promises, reorg)
+
+
+def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
+    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types."""
+    blocks = (
+        OracleBlock(
+            block=encode_block(executed.block),
+            receipts=executed.receipts,
+            changes=executed.changes,
+            counts=msgspec.structs.asdict(executed.summary),
+        )
+        for executed in chain
+    )
+    return judge_oracle(msgspec.msgpack.encode(genesis), blocks)
 
 
 def picture_of(run: ClusterRun, jury: Jury) -> str:
@@ -229,8 +257,11 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     ]
     cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
+    results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
+    if jury.reorg is not None:
+        results.append(jury.reorg.result())
     if jury.promises is not None:
         results.append(jury.promises.result())
     promised = list(promised_workloads(run.scenario))
@@ -297,6 +328,8 @@ def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "blocks": len(jury.chain),
         "messages_sent": run.bus.sent,
         "messages_delivered": run.bus.delivered,
+        "messages_refused": sum(place.counts.refused for place in run.places),
+        "rolled_back": sum(place.counts.rolled_back for place in run.places),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

@@ -12,7 +12,7 @@ import trio
 
 from network.bus import Bus
 from network.kernel import Kernel
-from network.port import Mailbox, Port
+from network.port import Mailbox, Pace, Port
 from network.trace import Trace
 from network.types import SUPERVISOR
 from validators.node import Validator, ValidatorCounts
@@ -24,12 +24,13 @@ Builder = Callable[["Place", Port, DiskHandle], Validator]
 
 @dataclass(slots=True)
 class Place:
-    """One validator's place: its disk and counts, and the incarnation that lives now."""
+    """One validator's place: its disk, machine and counts, and the incarnation that lives now."""
 
     node: int
     disk: SimulatedDisk = field(default_factory=SimulatedDisk)
     counts: ValidatorCounts = field(default_factory=ValidatorCounts)
     power: Mailbox[int] = field(default_factory=Mailbox)
+    pace: Pace = field(default_factory=Pace)
     incarnation: int = 0
     port: Port | None = None
     handle: DiskHandle | None = None
@@ -86,9 +87,32 @@ class PowerGrid:
         self._trace.chain(SUPERVISOR).add(self._kernel.now_us, "restart", node)
         return True
 
+    def pause(self, node: int) -> None:
+        """Hold back every event of ``node``."""
+        port = self.places[node].port
+        if port is not None:
+            port.pause()
+
+    def resume(self, node: int) -> int:
+        """Let the events of ``node`` go on, and return how many were held back."""
+        port = self.places[node].port
+        return 0 if port is None else port.resume()
+
+    def slow_down(self, node: int, factor: int) -> None:
+        """Make all work of ``node`` take ``factor`` times as long, over restarts as well."""
+        pace = self.places[node].pace
+        pace.factor, pace.slowed = factor, 0
+
+    def speed_up(self, node: int) -> int:
+        """End ``slow_down``, and return how many pieces of work took longer."""
+        pace = self.places[node].pace
+        pace.factor = 1
+        return pace.slowed
+
     def _switch_on(self, place: Place) -> None:
         """Make the handles at once: what happens in this instant already finds somebody home."""
-        place.port = Port(self._kernel, self._bus, self._trace.chain(place.node), place.node, place.incarnation)
+        chain = self._trace.chain(place.node)
+        place.port = Port(self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace)
         place.handle = DiskHandle(place.disk)
         place.scope = trio.CancelScope()
         place.validator = self._build(place, place.port, place.handle)

@@ -22,8 +22,8 @@ from faults import FaultEffect, Injector
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
-from network.latency import Latency
 from network.port import Port
+from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.trace import Event, Trace
 from network.types import SUPERVISOR
@@ -174,6 +174,7 @@ class Cluster:
             progress.healed_us = event.at_us
         elif event.kind == "fault":
             progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
+        self._injector.observe(event)
         self.hooks.on_event(event)
         if event.kind == "finalized":
             self.hooks.on_progress(progress)
@@ -203,14 +204,20 @@ def _append(applied: deque[Executed], executed: Executed) -> None:
 
 
 def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
-    network = scenario.network
-    latency = Latency(
-        kind=network.distribution,
-        mean_us=network.latency_ms * MILLISECOND_US,
-        jitter_us=network.jitter_ms * MILLISECOND_US,
-    )
-    link = LinkSpec(latency, network.loss_ppm, network.reorder_ppm, network.reorder_extra_ms * MILLISECOND_US)
-    return build_topology(scenario.cluster.validators, link)
+    network, nodes = scenario.network, range(scenario.cluster.validators)
+
+    def link(mean_us: int) -> LinkSpec:
+        extra_us = network.reorder_extra_ms * MILLISECOND_US
+        return LinkSpec(network.latency(mean_us), network.loss_ppm, network.reorder_ppm, extra_us)
+
+    regions = network.regions
+    between = {
+        (source, destination): link(one_way_us(regions[source], regions[destination]))
+        for source in (nodes if regions else ())
+        for destination in nodes
+        if source != destination
+    }
+    return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:

@@ -6,7 +6,7 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,9 @@ import msgspec
 
 from checker.promises import COUNTS
 from cluster.workload import Workload, sites_of
-from faults import Fault, PlanError, check_plan
+from faults import Fault, PlanError, check_plan, span_ms
+from network.latency import Latency, LatencyError
+from network.regions import Region
 from scheduler import MAX_U63, POLICIES, TimerConfig
 
 SCENARIO_DIRECTORY = Path(__file__).resolve().parent.parent / "scenarios"
@@ -103,15 +105,23 @@ class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Every link without a fault: latency, loss and reordering."""
+    """Every link without a fault: latency, loss and reordering.
+
+    With ``regions``, one for each validator, latencies are those between the regions, and ``latency_ms`` is not used.
+    """
 
     distribution: Literal["fixed", "uniform", "normal", "exponential"] = "normal"
-    latency_ms: NotNegative = 40
+    latency_ms: Positive = 40
     jitter_ms: NotNegative = 10
     loss_ppm: PartsPerMillion = 0
     reorder_ppm: PartsPerMillion = 0
     reorder_extra_ms: NotNegative = 0
+    regions: tuple[Region, ...] = ()
     regossip_ms: Positive = 2_000
+
+    def latency(self, mean_us: int) -> Latency:
+        """Return the distribution of a link with this mean, in microseconds; raises LatencyError."""
+        return Latency(kind=self.distribution, mean_us=mean_us, jitter_us=self.jitter_ms * 1_000)
 
 
 class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -133,9 +143,15 @@ class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the run promises to show besides its required faults."""
+    """What the run promises to show besides its required faults; less is inconclusive.
+
+    ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
+    ``rolled_back_depth_min`` heights that one validator dropped at once.
+    """
 
     storm: StormExpectation | None = None
+    rolled_back_min: NotNegative = 0
+    rolled_back_depth_min: NotNegative = 0
     counts: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
@@ -307,6 +323,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
     ]
+    rules += _network_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
     ]
@@ -314,6 +331,23 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))
     return rules
+
+
+def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    network, validators = scenario.network, scenario.cluster.validators
+    is_one_each = not network.regions or len(network.regions) == validators
+    yield "network.regions", is_one_each, f"names {len(network.regions)} regions for {validators} validators"
+    is_reordering = bool(network.reorder_ppm) == bool(network.reorder_extra_ms)
+    yield "network.reorder_ppm", is_reordering, "reorder_ppm and reorder_extra_ms go together"
+    try:
+        network.latency(network.latency_ms * 1_000)
+    except LatencyError as error:
+        yield "network", False, str(error)
+    limit_ms = scenario.run.time_limit_ms
+    for name, fault in scenario.faults.items():
+        stop_ms = span_ms(fault)[1]
+        is_in_time = not fault.enabled or stop_ms < limit_ms
+        yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:

@@ -1,18 +1,42 @@
-"""Fault plans as data, and their injection into a run."""
+"""Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector, Power
-from faults.plan import Blackout, Crash, Fault, Links, Partition, PlanError, check_plan, span_ms
+from faults.kinds import (
+    Blackout,
+    Crash,
+    Cut,
+    Fault,
+    Flapping,
+    IsolateLeader,
+    Links,
+    Partition,
+    Pause,
+    Rule,
+    Slow,
+    kind_of,
+    span_ms,
+)
+from faults.plan import PlanError, check_plan
 
 __all__ = [
     "Blackout",
     "Crash",
+    "Cut",
     "Fault",
     "FaultEffect",
+    "Flapping",
     "Injector",
+    "IsolateLeader",
     "Links",
     "Partition",
+    "Pause",
     "PlanError",
     "Power",
+    "Rule",
+    "Slow",
     "check_plan",
+    "explain_fault",
+    "kind_of",
     "span_ms",
 ]

@@ -2,26 +2,46 @@
 
 Invariant: every edge of a fault is one event of the supervisor in the kernel's queue, so it comes
 before anything that a validator does in the same instant, and alone. A fault has taken effect only
-when something that would have happened did not: a message it touched, or a running validator that
-it stopped and that later came back.
+when something that would have happened did not: a message it touched, a running validator that it
+stopped and that later came back, an event it held back, work that took longer.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from faults.plan import Blackout, Crash, Fault, Links, Partition, crossing_links, span_ms
+from faults.kinds import (
+    Blackout,
+    Crash,
+    Cut,
+    Fault,
+    Flapping,
+    IsolateLeader,
+    Links,
+    Partition,
+    Pause,
+    Rule,
+    Slow,
+    cut_windows_ms,
+    kind_of,
+    span_ms,
+)
+from faults.plan import crossing_links, links_of, rule_links
 from network.bus import Bus
+from network.conditions import MessageRule
 from network.kernel import Kernel
 from network.latency import Latency
-from network.trace import EventChain
+from network.trace import Event, EventChain
 from network.types import SUPERVISOR, EventKind
 
 MILLISECOND_US = 1_000
 
+_NOBODY = -1
+
 
 class Power(Protocol):
-    """What a plan may do to validators' processes."""
+    """What a plan may do to validators' machines."""
 
     def crash(self, node: int) -> bool:
         """Stop ``node`` in this instant; False where it was not running."""
@@ -29,10 +49,25 @@ class Power(Protocol):
     def restart(self, node: int) -> bool:
         """Start ``node`` on its old disk; False where it is running already."""
 
+    def pause(self, node: int) -> None:
+        """Hold back every event of ``node``."""
+
+    def resume(self, node: int) -> int:
+        """Let the events of ``node`` go on, and return how many were held back."""
+
+    def slow_down(self, node: int, factor: int) -> None:
+        """Make all work of ``node`` take ``factor`` times as long."""
+
+    def speed_up(self, node: int) -> int:
+        """End ``slow_down``, and return how many pieces of work took longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class FaultEffect:
-    """What one fault of the plan came to. ``count`` is messages touched, or validators stopped and restarted."""
+    """What one fault of the plan came to.
+
+    ``count`` is messages touched, validators stopped and restarted, events held back, or work that took longer.
+    """
 
     name: str
     kind: str
@@ -43,6 +78,15 @@ class FaultEffect:
     def took_effect(self) -> bool:
         """Whether the run saw this fault at all."""
         return self.is_enabled and self.count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """One moment of a fault: when, what the trace calls it, what is done."""
+
+    at_ms: int
+    name: str
+    act: Callable[[], None]
 
 
 class Injector:
@@ -58,9 +102,12 @@ class Injector:
         self._chain = chain
         self._validators = validators
         self._ordinal = 0
-        self._stopped_by: dict[str, list[int]] = {}
-        self._power_cycles: dict[str, int] = {}
+        self._stopped: dict[str, list[int]] = {}
+        self._counts: dict[str, int] = {}
         self._begun: list[str] = []
+        self._view = 0
+        self._leader = _NOBODY
+        self._isolated_by: dict[str, int] = {}
         self._last_edge_us = 0
 
     @property
@@ -69,24 +116,34 @@ class Injector:
         return self._last_edge_us
 
     def schedule(self) -> None:
-        """Post both edges of every enabled fault, and the moment when the cluster is whole again."""
+        """Post the edges of every enabled fault, and the moment when the cluster is whole again."""
         for name, fault in self._plan.items():
             if fault.enabled:
-                start_ms, stop_ms = span_ms(fault)
-                self._post(start_ms * MILLISECOND_US, self._edge(name, fault, self._start, "start"))
-                self._post(stop_ms * MILLISECOND_US, self._edge(name, fault, self._stop, "stop"))
-                self._last_edge_us = max(self._last_edge_us, stop_ms * MILLISECOND_US)
+                for edge in self._edges(name, fault):
+                    self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
+                self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
         self._post(self._last_edge_us, lambda: self._chain.add(self._kernel.now_us, "healed"))
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run: who leads the greatest view decides whom ``isolate-leader`` cuts off."""
+        if event.kind != "enter":
+            return
+        view, leader = event.values
+        assert isinstance(view, int), f"a view is a number; got {view!r}"
+        assert isinstance(leader, int), f"a leader is a validator's number; got {leader!r}"
+        if view > self._view:
+            self._view, self._leader = view, leader
+            for name in self._isolated_by:
+                self._post(self._kernel.now_us, partial(self._follow_leader, name))
 
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each fault of the plan came to, in the plan's order."""
         for name, fault in self._plan.items():
-            kind = str(type(fault).__struct_config__.tag)
-            yield FaultEffect(name, kind, fault.enabled, self._count(name, fault))
+            yield FaultEffect(name, kind_of(fault), fault.enabled, self._count(name, fault))
 
     def _count(self, name: str, fault: Fault) -> int:
-        if isinstance(fault, Crash | Blackout):
-            return self._power_cycles.get(name, 0)
+        if isinstance(fault, Crash | Blackout | Pause | Slow):
+            return self._counts.get(name, 0)
         # A fault that never began, because it is disabled or the run ended before it, touched nothing.
         return self._bus.touched(name) if name in self._begun else 0
 
@@ -94,38 +151,94 @@ class Injector:
         self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 
-    def _edge(self, name: str, fault: Fault, act: Callable[[str, Fault], None], edge: str) -> Callable[[], None]:
-        def fire() -> None:
-            self._chain.add(self._kernel.now_us, "fault", name, edge)
-            act(name, fault)
+    def _fire(self, name: str, edge: _Edge) -> None:
+        self._chain.add(self._kernel.now_us, "fault", name, edge.name)
+        edge.act()
 
-        return fire
+    # -- edges, by kind ------------------------------------------------------------------------
 
-    def _start(self, name: str, fault: Fault) -> None:
+    def _edges(self, name: str, fault: Fault) -> Iterator[_Edge]:
+        start_ms, stop_ms = span_ms(fault)
+        match fault:
+            case Partition():
+                yield _Edge(start_ms, "start", partial(self._cut, name, crossing_links(fault.groups, self._validators)))
+                yield _Edge(stop_ms, "stop", partial(self._bus.mend, name))
+            case Cut():
+                yield _Edge(start_ms, "start", partial(self._cut, name, fault.links))
+                yield _Edge(stop_ms, "stop", partial(self._bus.mend, name))
+            case Flapping():
+                links = crossing_links(fault.groups, self._validators)
+                for cut_ms, open_ms in cut_windows_ms(fault):
+                    yield _Edge(cut_ms, "start", partial(self._cut, name, links))
+                    yield _Edge(open_ms, "stop", partial(self._bus.mend, name))
+            case IsolateLeader():
+                for cut_ms, open_ms in cut_windows_ms(fault):
+                    yield _Edge(cut_ms, "start", partial(self._isolate, name))
+                    yield _Edge(open_ms, "stop", partial(self._rejoin, name))
+            case Links():
+                yield _Edge(start_ms, "start", partial(self._degrade, name, fault))
+                yield _Edge(stop_ms, "stop", partial(self._bus.restore, name))
+            case Rule():
+                yield from self._rule_edges(name, fault)
+            case Crash() | Blackout() | Pause() | Slow():
+                yield from self._machine_edges(name, fault)
+
+    def _rule_edges(self, name: str, fault: Rule) -> Iterator[_Edge]:
+        yield _Edge(fault.start_ms, "start", partial(self._impose, name, fault))
+        if fault.first_ms is not None:
+            yield _Edge(fault.first_ms, "release", partial(self._release, name, fault, fault.first_to))
+        yield _Edge(fault.stop_ms, "stop", partial(self._bus.lift, name))
+        if fault.action == "hold":
+            yield _Edge(fault.released_ms, "release", partial(self._release, name, fault, None))
+
+    def _machine_edges(self, name: str, fault: Crash | Blackout | Pause | Slow) -> Iterator[_Edge]:
+        start_ms, stop_ms = span_ms(fault)
+        match fault:
+            case Crash():
+                yield _Edge(start_ms, "start", partial(self._switch_off, name, (fault.validator,)))
+                yield _Edge(stop_ms, "stop", partial(self._switch_on, name, (fault.validator,)))
+            case Blackout(restart_every_ms=0):
+                yield _Edge(start_ms, "start", partial(self._switch_off, name, fault.validators))
+                yield _Edge(stop_ms, "stop", partial(self._switch_on, name, fault.validators))
+            case Blackout():
+                yield _Edge(start_ms, "start", partial(self._switch_off, name, fault.validators))
+                for node, restart_ms in fault.restarts_ms():
+                    yield _Edge(restart_ms, "stop", partial(self._switch_on, name, (node,)))
+            case Pause():
+                yield _Edge(start_ms, "start", partial(self._power.pause, fault.validator))
+                yield _Edge(stop_ms, "stop", partial(self._resume, name, fault.validator))
+            case Slow():
+                yield _Edge(start_ms, "start", partial(self._power.slow_down, fault.validator, fault.factor))
+                yield _Edge(stop_ms, "stop", partial(self._speed_up, name, fault.validator))
+
+    # -- links ---------------------------------------------------------------------------------
+
+    def _cut(self, name: str, links: tuple[tuple[int, int], ...]) -> None:
         self._begun.append(name)
-        if isinstance(fault, Partition):
-            self._bus.cut(name, crossing_links(fault.groups, self._validators))
-        elif isinstance(fault, Links):
-            self._degrade(name, fault)
-        else:
-            nodes = fault.validators if isinstance(fault, Blackout) else (fault.validator,)
-            # One instant: every named validator is down before any of them could notice another's absence.
-            self._stopped_by[name] = [node for node in nodes if self._power.crash(node)]
+        self._bus.cut(name, links)
 
-    def _stop(self, name: str, fault: Fault) -> None:
-        if isinstance(fault, Partition):
+    def _isolate(self, name: str) -> None:
+        self._isolated_by[name] = _NOBODY
+        self._follow_leader(name)
+
+    def _follow_leader(self, name: str) -> None:
+        """Move the cut to the leader of now; the fault may be over since the move was asked for."""
+        if self._isolated_by.get(name, self._leader) == self._leader:
+            return
+        if self._isolated_by[name] != _NOBODY:
             self._bus.mend(name)
-        elif isinstance(fault, Links):
-            self._bus.restore(name)
-        else:
-            restarted = [node for node in self._stopped_by.pop(name, []) if self._power.restart(node)]
-            self._power_cycles[name] = len(restarted)
+        self._isolated_by[name] = self._leader
+        self._cut(name, crossing_links(((self._leader,), self._others()), self._validators))
+
+    def _others(self) -> tuple[int, ...]:
+        return tuple(node for node in range(self._validators) if node != self._leader)
+
+    def _rejoin(self, name: str) -> None:
+        if self._isolated_by.pop(name) != _NOBODY:
+            self._bus.mend(name)
 
     def _degrade(self, name: str, fault: Links) -> None:
-        nodes = range(self._validators)
-        links = [pair for first, second in fault.between for pair in ((first, second), (second, first))] or [
-            (source, destination) for source in nodes for destination in nodes if source != destination
-        ]
+        self._begun.append(name)
         latency = None
         if fault.latency_ms is not None:
             latency = Latency(
@@ -133,9 +246,35 @@ class Injector:
             )
         self._bus.degrade(
             name,
-            links,
+            links_of(fault, self._validators),
             latency=latency,
             loss_ppm=fault.loss_ppm,
             reorder_ppm=fault.reorder_ppm,
             reorder_extra_us=fault.reorder_extra_ms * MILLISECOND_US,
+            duplicate_ppm=fault.duplicate_ppm,
+            corrupt_ppm=fault.corrupt_ppm,
         )
+
+    def _impose(self, name: str, fault: Rule) -> None:
+        self._begun.append(name)
+        rule = MessageRule(fault.action, fault.kinds, fault.views, fault.heights, fault.delay_ms * MILLISECOND_US)
+        self._bus.impose(name, rule_links(fault, self._validators), rule)
+
+    def _release(self, name: str, fault: Rule, receivers: tuple[int, ...] | None) -> None:
+        self._bus.release(name, receivers, gap_us=fault.release_gap_ms * MILLISECOND_US)
+
+    # -- machines ------------------------------------------------------------------------------
+
+    def _switch_off(self, name: str, nodes: tuple[int, ...]) -> None:
+        # One instant: every named validator is down before any of them could notice another's absence.
+        self._stopped[name] = [node for node in nodes if self._power.crash(node)]
+
+    def _switch_on(self, name: str, nodes: tuple[int, ...]) -> None:
+        restarted = [node for node in nodes if node in self._stopped[name] and self._power.restart(node)]
+        self._counts[name] = self._counts.get(name, 0) + len(restarted)
+
+    def _resume(self, name: str, node: int) -> None:
+        self._counts[name] = self._power.resume(node)
+
+    def _speed_up(self, name: str, node: int) -> None:
+        self._counts[name] = self._power.speed_up(node)

@@ -1,19 +1,30 @@
-"""The fault catalogue as data: what a scenario file may say under ``[faults.NAME]``.
+"""What a fault plan may not say: a plan that cannot be meant is refused before anything runs.
 
-A plan is named faults. Each says its kind, whom it hits and when; times are virtual milliseconds
-from the start of the run. Checking is here, injection is in ``faults.injection``: a plan that
-cannot be meant is refused before anything runs, with the place and what is allowed.
+Every refusal names the place in the scenario, the rule, and what is allowed. Injection is in
+``faults.injection``; which links a fault is about is decided here, as plain functions of the plan.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated
 
-import msgspec
-
-Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
-Validator = Annotated[int, msgspec.Meta(ge=0)]
-PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+from faults.kinds import (
+    Blackout,
+    Crash,
+    Cut,
+    Fault,
+    Flapping,
+    IsolateLeader,
+    Link,
+    Links,
+    Partition,
+    Pause,
+    Rule,
+    Slow,
+    kind_of,
+    named_validators,
+    span_ms,
+)
+from validators.messages import KINDS_WITHOUT_VIEW, MESSAGE_KINDS
 
 
 class PlanError(Exception):
@@ -25,132 +36,155 @@ class PlanError(Exception):
         self.reason = reason
 
 
-class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    enabled: bool = True
-
-
-class Partition(_Fault, tag="partition", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Cut every link between different groups; a validator in no group is a group of its own."""
-
-    groups: tuple[tuple[Validator, ...], ...]
-    start_ms: Milliseconds
-    stop_ms: Milliseconds
-
-
-class Links(_Fault, tag="links", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Make links worse: other latency, loss, extra reordering. Without ``between`` every link is hit."""
-
-    start_ms: Milliseconds = 0
-    stop_ms: Milliseconds
-    between: tuple[tuple[Validator, Validator], ...] = ()
-    latency_ms: Milliseconds | None = None
-    jitter_ms: Milliseconds = 0
-    loss_ppm: PartsPerMillion = 0
-    reorder_ppm: PartsPerMillion = 0
-    reorder_extra_ms: Milliseconds = 0
-
-
-class Crash(_Fault, tag="crash", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Stop one validator in an instant: memory and unsynced writes are gone. It restarts from its disk."""
-
-    validator: Validator
-    at_ms: Milliseconds
-    restart_ms: Milliseconds
-
-
-class Blackout(_Fault, tag="blackout", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Cut the power of the named validators in one instant; all come back at one later time."""
-
-    validators: tuple[Validator, ...]
-    at_ms: Milliseconds
-    restart_ms: Milliseconds
-
-
-Fault = Partition | Links | Crash | Blackout
-
-
-def span_ms(fault: Fault) -> tuple[int, int]:
-    """Return when the fault starts and when nothing of it is left, in virtual milliseconds."""
-    if isinstance(fault, Crash | Blackout):
-        return fault.at_ms, fault.restart_ms
-    return fault.start_ms, fault.stop_ms
-
-
-def named_validators(fault: Fault) -> tuple[int, ...]:
-    """Return every validator that the fault names, in the order in which it does."""
-    if isinstance(fault, Crash):
-        return (fault.validator,)
-    if isinstance(fault, Blackout):
-        return fault.validators
-    if isinstance(fault, Partition):
-        return tuple(node for group in fault.groups for node in group)
-    return tuple(node for link in fault.between for node in link)
-
-
 def check_plan(plan: Mapping[str, Fault], validators: int) -> None:
     """Refuse a plan that cannot be meant; raises PlanError naming the key."""
     for name, fault in plan.items():
         place = f"faults.{name}"
         _check_span(place, fault)
-        _check_subjects(place, fault, validators)
-    _check_power(plan, validators)
+        for node in named_validators(fault):
+            if node >= validators:
+                raise PlanError(place, f"unknown validator {node}; this cluster has 0 to {validators - 1}")
+        for key, is_sound, reason in _rules_of(fault, validators):
+            if not is_sound:
+                raise PlanError(f"{place}.{key}", reason)
+    _check_machines(plan, validators)
 
 
 def _check_span(place: str, fault: Fault) -> None:
     start_ms, stop_ms = span_ms(fault)
+    if isinstance(fault, Crash | Blackout):
+        key, stop_ms = "restart_ms", fault.restart_ms
+    else:
+        key, stop_ms = "stop_ms", fault.stop_ms
     if stop_ms <= start_ms:
-        key = "restart_ms" if isinstance(fault, Crash | Blackout) else "stop_ms"
         raise PlanError(f"{place}.{key}", f"{stop_ms} is not after the start at {start_ms}")
 
 
-def _check_subjects(place: str, fault: Fault, validators: int) -> None:
-    named = named_validators(fault)
-    for node in named:
-        if node >= validators:
-            raise PlanError(place, f"unknown validator {node}; this cluster has 0 to {validators - 1}")
-    if isinstance(fault, Partition):
-        if len(fault.groups) < 2 or not all(fault.groups):
-            raise PlanError(f"{place}.groups", "needs at least two groups, none of them empty")
-        _check_distinct(f"{place}.groups", named)
-    if isinstance(fault, Blackout):
-        if not fault.validators:
-            raise PlanError(f"{place}.validators", "names nobody; give at least one validator")
-        _check_distinct(f"{place}.validators", named)
-    if isinstance(fault, Links):
-        for first, second in fault.between:
-            if first == second:
-                raise PlanError(f"{place}.between", f"validator {first} has no link to itself")
+def _rules_of(fault: Fault, validators: int) -> Iterator[tuple[str, bool, str]]:
+    """Yield (key, whether it is sound, what it must be) for each rule about the kind of this fault."""
+    match fault:
+        case Partition() | Flapping():
+            yield _distinct("groups", named_validators(fault))
+            is_split = len(fault.groups) >= 2 and all(fault.groups)
+            yield "groups", is_split, "needs at least two groups, none of them empty"
+        case Cut():
+            yield "links", bool(fault.links), "names no link; give at least one pair [from, to]"
+            yield _no_loops("links", fault.links)
+        case IsolateLeader():
+            is_whole = bool(fault.cut_ms) == bool(fault.open_ms)
+            yield "open_ms", is_whole, "cut_ms and open_ms go together, both at least 1 or both left out"
+        case Blackout():
+            yield "validators", bool(fault.validators), "names nobody; give at least one validator"
+            yield _distinct("validators", fault.validators)
+        case Links():
+            yield from _rules_of_links(fault)
+        case Rule():
+            yield from _rules_of_matching(fault, validators)
+            yield from _rules_of_action(fault)
+        case Crash() | Pause() | Slow():
+            pass
 
 
-def _check_distinct(place: str, named: Sequence[int]) -> None:
-    for node in named:
-        if named.count(node) > 1:
-            raise PlanError(place, f"validator {node} is named twice")
+def _rules_of_links(fault: Links) -> Iterator[tuple[str, bool, str]]:
+    yield _no_loops("between", fault.between)
+    is_reordering = bool(fault.reorder_ppm) == bool(fault.reorder_extra_ms)
+    yield "reorder_ppm", is_reordering, "reorder_ppm and reorder_extra_ms go together, both at least 1 or both left out"
+    yield "jitter_ms", fault.latency_ms is not None or not fault.jitter_ms, "needs latency_ms beside it"
+    rates = (fault.loss_ppm, fault.reorder_ppm, fault.duplicate_ppm, fault.corrupt_ppm)
+    is_worse = fault.latency_ms is not None or any(rates)
+    yield "kind", is_worse, "changes nothing; give latency_ms or one of loss, reorder, duplicate and corrupt _ppm"
 
 
-def _check_power(plan: Mapping[str, Fault], validators: int) -> None:
-    """One validator cannot lose its power while it has none."""
-    for node in range(validators):
-        outages = sorted(
-            (*span_ms(fault), name)
-            for name, fault in plan.items()
-            if isinstance(fault, Crash | Blackout) and fault.enabled and node in named_validators(fault)
+def _rules_of_matching(fault: Rule, validators: int) -> Iterator[tuple[str, bool, str]]:
+    unknown = [kind for kind in fault.kinds if kind not in MESSAGE_KINDS]
+    yield "kinds", not unknown, f"no message is called {unknown[:1]}; there are {', '.join(MESSAGE_KINDS)}"
+    for key, ranges in (("views", fault.views), ("heights", fault.heights)):
+        is_ascending = all(first <= last for first, last in ranges)
+        yield key, is_ascending, "a range is [first, last], and the first must not be above the last"
+        is_about_none = bool(fault.kinds) and all(kind in KINDS_WITHOUT_VIEW for kind in fault.kinds)
+        yield (
+            key,
+            not (ranges and is_about_none),
+            f"messages called {', '.join(fault.kinds)} have no view and no height",
         )
-        for (_, restart_ms, first), (at_ms, _, second) in pairwise(outages):
-            if at_ms <= restart_ms:
+    yield _distinct("from", fault.senders)
+    yield _distinct("to", fault.receivers)
+    yield _distinct("first_to", fault.first_to)
+    yield "to", bool(rule_links(fault, validators)), "no link leads from a validator in `from` to another one in `to`"
+
+
+def _rules_of_action(fault: Rule) -> Iterator[tuple[str, bool, str]]:
+    yield "delay_ms", (fault.action == "delay") == bool(fault.delay_ms), "belongs to the action delay, at least 1"
+    is_releasing = fault.release_ms is not None or fault.release_gap_ms or fault.first_to or fault.first_ms is not None
+    yield "release_ms", fault.action == "hold" or not is_releasing, "only the action hold releases anything"
+    yield "release_ms", fault.released_ms >= fault.stop_ms, f"must not be before stop_ms, which is {fault.stop_ms}"
+    yield "first_ms", (fault.first_ms is not None) == bool(fault.first_to), "first_ms and first_to go together"
+    is_first = fault.first_ms is None or fault.start_ms < fault.first_ms < fault.released_ms
+    yield "first_ms", is_first, f"must lie between start_ms {fault.start_ms} and the release at {fault.released_ms}"
+
+
+def _distinct(key: str, named: Sequence[int]) -> tuple[str, bool, str]:
+    twice = [node for place, node in enumerate(named) if node in named[:place]]
+    return key, not twice, f"validator {twice[0] if twice else ''} is named twice"
+
+
+def _no_loops(key: str, links: Sequence[Link]) -> tuple[str, bool, str]:
+    loops = [first for first, second in links if first == second]
+    return key, not loops, f"validator {loops[0] if loops else ''} has no link to itself"
+
+
+def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:
+    """One validator cannot lose its power while it has none, nor be paused then, nor be slowed down twice at a time."""
+    enabled = {name: fault for name, fault in plan.items() if fault.enabled}
+    for node in range(validators):
+        outages = [
+            (*_span_for_ms(fault, node), name, kind_of(fault))
+            for name, fault in enabled.items()
+            if isinstance(fault, Crash | Blackout | Pause) and node in named_validators(fault)
+        ]
+        slow = [
+            (*span_ms(fault), name, kind_of(fault))
+            for name, fault in enabled.items()
+            if isinstance(fault, Slow) and node == fault.validator
+        ]
+        for (_, end_ms, first, kind), (at_ms, _, second, _) in (*pairwise(sorted(outages)), *pairwise(sorted(slow))):
+            if at_ms <= end_ms:
+                state = {"pause": "paused", "slow": "slow"}.get(kind, "down")
                 raise PlanError(
-                    f"faults.{second}", f"validator {node} is down until {restart_ms} by faults.{first}; start later"
+                    f"faults.{second}", f"validator {node} is {state} until {end_ms} by faults.{first}; start later"
                 )
 
 
-def crossing_links(groups: Sequence[Sequence[int]], validators: int) -> tuple[tuple[int, int], ...]:
+def _span_for_ms(fault: Crash | Blackout | Pause, node: int) -> tuple[int, int]:
+    """Return the part of a fault's time in which this one validator is out."""
+    start_ms, stop_ms = span_ms(fault)
+    return start_ms, dict(fault.restarts_ms())[node] if isinstance(fault, Blackout) else stop_ms
+
+
+def crossing_links(groups: Sequence[Sequence[int]], validators: int) -> tuple[Link, ...]:
     """Return every directed link between different groups, in ascending order."""
     group_by_node = {node: index for index, group in enumerate(groups) for node in group}
     loners = [node for node in range(validators) if node not in group_by_node]
     group_by_node.update({node: len(groups) + index for index, node in enumerate(loners)})
+    return tuple(link for link in all_links(validators) if group_by_node[link[0]] != group_by_node[link[1]])
+
+
+def all_links(validators: int) -> tuple[Link, ...]:
+    """Return every directed link of a cluster, in ascending order."""
+    nodes = range(validators)
+    return tuple((source, destination) for source in nodes for destination in nodes if source != destination)
+
+
+def links_of(fault: Links, validators: int) -> tuple[Link, ...]:
+    """Return the directed links that get worse."""
+    both = tuple(pair for first, second in fault.between for pair in ((first, second), (second, first)))
+    return both or all_links(validators)
+
+
+def rule_links(fault: Rule, validators: int) -> tuple[Link, ...]:
+    """Return the directed links that a rule watches."""
     return tuple(
         (source, destination)
-        for source in range(validators)
-        for destination in range(validators)
-        if group_by_node[source] != group_by_node[destination]
+        for source, destination in all_links(validators)
+        if (not fault.senders or source in fault.senders) and (not fault.receivers or destination in fault.receivers)
     )

@@ -4,22 +4,26 @@ The k-th message of a link has its draws by (seed, purpose, link, k), and k coun
 not: putting in or taking out one condition leaves the others' draws as they were. A condition (a cut, a degradation)
 has a name and counts the messages it touched, so that a fault can prove that it took effect.
 
+A held message is kept back as it was when it was sent; what a condition does besides does not touch it. When it is
+released it arrives at once, in the order of sending for each receiver.
+
 In the trace a payload is its label, its length and an 8-byte checksum, which is computed once per broadcast.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from network.chance import Chance, Draws, below
+from network.chance import Chance
+from network.conditions import Condition, Fate, MessageRule, Wire, fate_of, flip_bytes
 from network.kernel import Kernel
 from network.latency import Latency
-from network.topology import MILLION, Link, LinkSpec, check_rates
+from network.topology import Link, LinkSpec, check_rates
 from network.trace import EventChain, Trace
-from network.types import EventKind, Micros, NodeId
+from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,6 +34,9 @@ _CHECKSUM_BYTES: Final = 8
 _NO_CHECKSUM: Final = b""
 _DELIVERY: Final = EventKind.DELIVERY
 """Looking a member up in its enum costs 50 ns, once per message."""
+
+_COPY_SHIFT: Final = 48
+"""A copy's ordinal is the message's with the copy's number above this bit: keys in the queue stay unique."""
 
 
 class BusError(Exception):
@@ -52,85 +59,33 @@ class BusStatistics:
     delivered: int
     dropped_cut: int
     dropped_loss: int
+    dropped_rule: int
     dropped_down: int
     dropped_oversize: int
+    duplicated: int
 
     @property
     def in_flight(self) -> int:
-        """Messages sent and neither delivered nor dropped yet."""
-        dropped = self.dropped_cut + self.dropped_loss + self.dropped_down + self.dropped_oversize
-        return self.sent - self.delivered - dropped
+        """Messages sent, and copies of them, neither delivered nor dropped yet; held ones are among them."""
+        dropped = self.dropped_cut + self.dropped_loss + self.dropped_rule + self.dropped_down + self.dropped_oversize
+        return self.sent + self.duplicated - self.delivered - dropped
 
 
 class _Parcel(NamedTuple):
     """What all copies of a broadcast share."""
 
     payload: bytes
-    label: str
+    label: Label
     length: int
     checksum: bytes
 
 
-@dataclass(slots=True)
-class _Condition:
-    """Something that a fault did to links, and how many messages felt it."""
+class _Held(NamedTuple):
+    """A message that a rule keeps back."""
 
-    name: str
-    is_cut: bool
-    latency: Latency | None = None
-    loss_ppm: int = 0
-    reorder_ppm: int = 0
-    reorder_extra_us: Micros = 0
-    touched: int = 0
-
-
-class _Wire:
-    """One direction of a link at run time."""
-
-    __slots__ = (
-        "_chance",
-        "_streams",
-        "chain",
-        "conditions",
-        "destination",
-        "is_plain",
-        "sent",
-        "source",
-        "spec",
-    )
-
-    def __init__(self, source: NodeId, destination: NodeId, spec: LinkSpec, chain: EventChain, chance: Chance) -> None:
-        self.source = source
-        self.destination = destination
-        self.spec = spec
-        self.chain = chain
-        self._chance = chance
-        self._streams: dict[str, Draws] = {}
-        self.sent = 0
-        self.conditions: tuple[_Condition, ...] = ()
-        self.is_plain = False
-        self.set_conditions(())
-
-    def set_conditions(self, conditions: tuple[_Condition, ...]) -> None:
-        """Put these conditions, oldest first, on the wire."""
-        self.conditions = conditions
-        self.is_plain = not (conditions or self.spec.loss_ppm or self.spec.reorder_ppm)
-
-    def sample(self, latency: Latency, ordinal: int) -> Micros:
-        """Return a message's time on the wire."""
-        if latency.kind == "fixed":
-            return latency.mean_us
-        return latency.sample(self._stream("latency").at(ordinal))
-
-    def happens(self, purpose: str, ordinal: int, ppm: int) -> bool:
-        """Draw whether something of this probability, in millionths, happens to a message."""
-        return ppm > 0 and below(self._stream(purpose).at(ordinal), MILLION) < ppm
-
-    def _stream(self, purpose: str) -> Draws:
-        stream = self._streams.get(purpose)
-        if stream is None:
-            stream = self._streams[purpose] = self._chance.stream(purpose, f"{self.source}->{self.destination}")
-        return stream
+    wire: Wire
+    ordinal: int
+    parcel: _Parcel
 
 
 class Bus:
@@ -152,14 +107,16 @@ class Bus:
         self._is_traced = trace.is_active
         self._chains: dict[NodeId, EventChain] = {node: trace.chain(node) for node in sorted(topology.nodes)}
         self._receivers: dict[NodeId, Deliver | None] = dict.fromkeys(self._chains)
-        self._wires: dict[NodeId, dict[NodeId, _Wire]] = {node: {} for node in self._chains}
+        self._wires: dict[NodeId, dict[NodeId, Wire]] = {node: {} for node in self._chains}
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
-            self._wires[source][destination] = _Wire(source, destination, spec, self._chains[source], chance)
-        self._active: dict[str, tuple[_Condition, tuple[_Wire, ...]]] = {}
+            self._wires[source][destination] = Wire(source, destination, spec, self._chains[source], chance)
+        self._active: dict[str, tuple[Condition, tuple[Wire, ...]]] = {}
         self._touched: dict[str, int] = {}
+        self._held: dict[str, list[_Held]] = {}
         self._delivered = 0
-        self._dropped = {"cut": 0, "loss": 0, "down": 0, "oversize": 0}
+        self._duplicated = 0
+        self._dropped = {"cut": 0, "loss": 0, "rule": 0, "down": 0, "oversize": 0}
 
     # Validators
 
@@ -176,7 +133,7 @@ class Bus:
             raise BusError(f"node {node} already has a receiver: revoke its port first")
         self._receivers[node] = deliver
 
-    def send(self, source: NodeId, destination: NodeId, payload: bytes, label: str = "") -> None:
+    def send(self, source: NodeId, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one message.
 
         Raises:
@@ -185,7 +142,7 @@ class Bus:
         wire = self._wire(source, destination)
         self._transmit(wire, self._wrap(payload, label))
 
-    def broadcast(self, source: NodeId, payload: bytes, label: str = "") -> None:
+    def broadcast(self, source: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one payload along every link of a node, by ascending destination."""
         parcel = self._wrap(payload, label)
         for wire in self._wires[source].values():
@@ -200,7 +157,7 @@ class Bus:
             ConditionError: the name is in use.
             UnknownLinkError: a link does not exist.
         """
-        self._set_condition(_Condition(name, is_cut=True), links)
+        self._set_condition(Condition(name=name, is_cut=True), links)
 
     def mend(self, name: str) -> None:
         """End a cut.
@@ -219,11 +176,13 @@ class Bus:
         loss_ppm: int,
         reorder_ppm: int = 0,
         reorder_extra_us: Micros = 0,
+        duplicate_ppm: int = 0,
+        corrupt_ppm: int = 0,
     ) -> None:
         """Make links worse, until `restore`.
 
-        The newest condition with a latency replaces the link's own; losses and reorderings of several conditions are
-        drawn independently and add up.
+        The newest condition with a latency replaces the link's own; all else of several conditions is drawn
+        independently and adds up. A copy has a latency of its own; a corrupted message has one byte changed.
 
         Raises:
             ConditionError: the name is in use.
@@ -231,13 +190,15 @@ class Bus:
             TopologyError: a rate is out of range.
         """
         check_rates(loss_ppm, reorder_ppm, reorder_extra_us)
-        condition = _Condition(
-            name,
-            is_cut=False,
+        check_rates(duplicate_ppm, corrupt_ppm, 0)
+        condition = Condition(
+            name=name,
             latency=latency,
             loss_ppm=loss_ppm,
             reorder_ppm=reorder_ppm,
             reorder_extra_us=reorder_extra_us,
+            duplicate_ppm=duplicate_ppm,
+            corrupt_ppm=corrupt_ppm,
         )
         self._set_condition(condition, links)
 
@@ -249,8 +210,51 @@ class Bus:
         """
         self._clear_condition(name)
 
+    def impose(self, name: str, links: Iterable[Link], rule: MessageRule) -> None:
+        """Drop, hold or delay the messages on these links that a rule is about, until `lift`.
+
+        Raises:
+            ConditionError: the name is in use.
+            UnknownLinkError: a link does not exist.
+        """
+        self._held.setdefault(name, [])
+        self._set_condition(Condition(name=name, rule=rule), links)
+
+    def lift(self, name: str) -> None:
+        """End a rule; what it holds stays held until `release`.
+
+        Raises:
+            ConditionError: no condition of that name is set.
+        """
+        self._clear_condition(name)
+
+    def release(self, name: str, destinations: Collection[NodeId] | None = None, *, gap_us: Micros = 1) -> None:
+        """Let the held messages go, to everybody or to these receivers, for whom the rule is over as well.
+
+        Each receiver gets its messages in the order of their sending, the first in 1 us, the others `gap_us` apart.
+
+        Raises:
+            ConditionError: no rule ever had that name.
+        """
+        if name not in self._held:
+            raise ConditionError(f"no rule was ever called {name!r}")
+        kept: list[_Held] = []
+        counts: dict[NodeId, int] = {}
+        for held in self._held[name]:
+            receiver = held.wire.destination
+            if destinations is not None and receiver not in destinations:
+                kept.append(held)
+                continue
+            place = counts[receiver] = counts.get(receiver, 0) + 1
+            held.wire.chain.add(self._kernel.now_us, "release", receiver, held.ordinal, name)
+            self._post_delivery(held.wire, held.ordinal, held.parcel, 1 + (place - 1) * max(gap_us, 1))
+        self._held[name] = kept
+        if destinations is not None and name in self._active:
+            condition, wires = self._active[name]
+            _take_off(condition, (wire for wire in wires if wire.destination in destinations))
+
     def touched(self, name: str) -> int:
-        """Return how many messages a condition has dropped, delayed or given another latency, also after its end.
+        """Return how many messages a condition has done anything to, also after its end.
 
         Raises:
             ConditionError: no condition ever had that name.
@@ -265,74 +269,55 @@ class Bus:
         """Return the counters of the bus."""
         sent = sum(wire.sent for wires in self._wires.values() for wire in wires.values())
         dropped = {f"dropped_{reason}": count for reason, count in self._dropped.items()}
-        return BusStatistics(sent=sent, delivered=self._delivered, **dropped)
+        return BusStatistics(sent=sent, delivered=self._delivered, duplicated=self._duplicated, **dropped)
 
     # One message
 
-    def _wrap(self, payload: bytes, label: str) -> _Parcel:
+    def _wrap(self, payload: bytes, label: Label) -> _Parcel:
         checksum = _NO_CHECKSUM
         if self._is_traced:
             checksum = hashlib.blake2b(payload, digest_size=_CHECKSUM_BYTES).digest()
         return _Parcel(payload, label, len(payload), checksum)
 
-    def _transmit(self, wire: _Wire, parcel: _Parcel) -> None:
+    def _transmit(self, wire: Wire, parcel: _Parcel) -> None:
         ordinal = wire.sent
         wire.sent = ordinal + 1
         kernel = self._kernel
         now_us = kernel.now_us
         destination = wire.destination
         if self._is_traced:
-            wire.chain.add(now_us, "send", destination, ordinal, parcel.label, parcel.length, parcel.checksum)
+            wire.chain.add(now_us, "send", destination, ordinal, parcel.label.kind, parcel.length, parcel.checksum)
         if parcel.length > self._size_limit:
             self._drop(wire, ordinal, "oversize", "")
-            return
-        if wire.is_plain:
-            delay_us = wire.sample(wire.spec.latency, ordinal)
+        elif wire.is_plain:
+            at_us = now_us + wire.sample(wire.spec.latency, ordinal)
+            kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
         else:
-            worsened_us = self._worsen(wire, ordinal)
-            if worsened_us is None:
-                return
-            delay_us = worsened_us
-        kernel.post(
-            now_us + delay_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel
-        )
+            self._transmit_under(fate_of(wire, ordinal, parcel.label), wire, ordinal, parcel)
 
-    def _worsen(self, wire: _Wire, ordinal: int) -> Micros | None:
-        """Return a message's delay under the conditions of its wire, or None when it is lost."""
-        cuts = [condition for condition in wire.conditions if condition.is_cut]
-        for condition in cuts:
-            condition.touched += 1
-        if cuts:
-            self._drop(wire, ordinal, "cut", cuts[0].name)
-            return None
-        if wire.happens("loss", ordinal, wire.spec.loss_ppm):
-            self._drop(wire, ordinal, "loss", "")
-            return None
-        for condition in wire.conditions:
-            # A condition's name is part of the purpose: two conditions on one wire must not lose the same messages.
-            if wire.happens(f"loss {condition.name}", ordinal, condition.loss_ppm):
-                condition.touched += 1
-                self._drop(wire, ordinal, "loss", condition.name)
-                return None
-        return self._delay(wire, ordinal)
+    def _transmit_under(self, fate: Fate, wire: Wire, ordinal: int, parcel: _Parcel) -> None:
+        """Send a message on, with what conditions make of it."""
+        if fate.loss:
+            self._drop(wire, ordinal, fate.loss, fate.condition)
+        elif fate.held_by:
+            wire.chain.add(self._kernel.now_us, "hold", wire.destination, ordinal, fate.held_by)
+            self._held[fate.held_by].append(_Held(wire, ordinal, parcel))
+        else:
+            if fate.flips:
+                parcel = self._wrap(flip_bytes(parcel.payload, fate.flips), parcel.label)
+            self._duplicated += len(fate.delays_us) - 1
+            for copy, delay_us in enumerate(fate.delays_us):
+                self._post_delivery(wire, ordinal + (copy << _COPY_SHIFT), parcel, delay_us)
 
-    def _delay(self, wire: _Wire, ordinal: int) -> Micros:
-        latency, extra_us = wire.spec.latency, 0
-        if wire.happens("reorder", ordinal, wire.spec.reorder_ppm):
-            extra_us += wire.spec.reorder_extra_us
-        for condition in wire.conditions:
-            latency = condition.latency or latency
-            is_held = wire.happens(f"reorder {condition.name}", ordinal, condition.reorder_ppm)
-            extra_us += condition.reorder_extra_us if is_held else 0
-            if is_held or condition.latency is not None:
-                condition.touched += 1
-        return wire.sample(latency, ordinal) + extra_us
+    def _post_delivery(self, wire: Wire, ordinal: int, parcel: _Parcel, delay_us: Micros) -> None:
+        destination, at_us = wire.destination, self._kernel.now_us + delay_us
+        self._kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
 
-    def _drop(self, wire: _Wire, ordinal: int, reason: str, condition: str) -> None:
+    def _drop(self, wire: Wire, ordinal: int, reason: str, condition: str) -> None:
         self._dropped[reason] += 1
         wire.chain.add(self._kernel.now_us, "drop", wire.destination, ordinal, reason, condition)
 
-    def _arrive(self, wire: _Wire, ordinal: int, parcel: _Parcel) -> None:
+    def _arrive(self, wire: Wire, ordinal: int, parcel: _Parcel) -> None:
         destination = wire.destination
         deliver = self._receivers[destination]
         if deliver is None:
@@ -342,18 +327,18 @@ class Bus:
         payload, label, length, checksum = parcel
         if self._is_traced:
             chain = self._chains[destination]
-            chain.add(self._kernel.now_us, "deliver", wire.source, ordinal, label, length, checksum)
+            chain.add(self._kernel.now_us, "deliver", wire.source, ordinal, label.kind, length, checksum)
         deliver(wire.source, payload)
 
     # Conditions
 
-    def _wire(self, source: NodeId, destination: NodeId) -> _Wire:
+    def _wire(self, source: NodeId, destination: NodeId) -> Wire:
         try:
             return self._wires[source][destination]
         except KeyError:
             raise UnknownLinkError(f"the topology has no link {source}->{destination}") from None
 
-    def _set_condition(self, condition: _Condition, links: Iterable[Link]) -> None:
+    def _set_condition(self, condition: Condition, links: Iterable[Link]) -> None:
         if condition.name in self._active:
             raise ConditionError(f"a condition called {condition.name!r} is already set")
         # dict.fromkeys: a link that is named twice must not carry the condition twice.
@@ -368,5 +353,9 @@ class Bus:
             raise ConditionError(f"no condition called {name!r} is set")
         condition, wires = self._active.pop(name)
         self._touched[name] += condition.touched
-        for wire in wires:
-            wire.set_conditions(tuple(other for other in wire.conditions if other is not condition))
+        _take_off(condition, wires)
+
+
+def _take_off(condition: Condition, wires: Iterable[Wire]) -> None:
+    for wire in wires:
+        wire.set_conditions(tuple(other for other in wire.conditions if other is not condition))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -17,7 +18,7 @@ import trio
 from network.bus import Bus
 from network.kernel import Kernel
 from network.trace import EventChain, Value
-from network.types import EventKind, Micros, NodeId
+from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
 
 T = TypeVar("T")
 
@@ -61,22 +62,41 @@ class MailboxError(Exception):
 
 
 class Mailbox(Generic[T]):
-    """A queue with at most one task waiting at its end.
+    """A queue with at most one task waiting at its end. While it is paused it takes everything and gives nothing.
 
     Args:
         refill: is called when the task finds the queue empty, before it waits; it may put something in.
     """
 
-    __slots__ = ("_items", "_refill", "_waiting")
+    __slots__ = ("_is_paused", "_items", "_refill", "_waiting", "held")
 
     def __init__(self, refill: Callable[[], object] | None = None) -> None:
         self._items: deque[T] = deque()
         self._refill = refill
         self._waiting: trio.lowlevel.Task | None = None
+        self._is_paused = False
+        self.held = 0
 
     def put(self, item: T) -> None:
         """Append an item and wake the waiting task, if there is one."""
         self._items.append(item)
+        if self._is_paused:
+            self.held += 1
+        else:
+            self._wake()
+
+    def pause(self) -> None:
+        """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
+        self._is_paused = True
+        self.held = 0
+
+    def resume(self) -> None:
+        """Give out again, the oldest item first."""
+        self._is_paused = False
+        if self._items:
+            self._wake()
+
+    def _wake(self) -> None:
         if self._waiting is not None:
             trio.lowlevel.reschedule(self._waiting)
             self._waiting = None
@@ -90,7 +110,7 @@ class Mailbox(Generic[T]):
         if not self._items and self._refill is not None:
             self._refill()
         # Not "if": who was woken may find that the mailbox was closed meanwhile, and then waits for its cancellation.
-        while not self._items:
+        while not self._items or self._is_paused:
             task = trio.lowlevel.current_task()
             if self._waiting is not None:
                 raise MailboxError(f"{task.name} would wait where {self._waiting.name} waits")
@@ -111,17 +131,45 @@ class Mailbox(Generic[T]):
         return trio.lowlevel.Abort.SUCCEEDED
 
 
+@dataclass(slots=True)
+class Pace:
+    """How slow a machine is: all work takes `factor` times as long; `slowed` counts the pieces of work that did."""
+
+    factor: int = 1
+    slowed: int = 0
+
+    def stretch(self, cost_us: Micros) -> Micros:
+        """Return what work of this cost takes on this machine."""
+        if self.factor > 1 and cost_us:
+            self.slowed += 1
+        return cost_us * self.factor
+
+
 class Port:
     """One incarnation's handle to kernel and bus.
 
     After `revoke` every call does nothing and nothing reaches the mailbox. Making a port attaches it to the bus; the
-    port of an earlier incarnation must have been revoked.
+    port of an earlier incarnation must have been revoked. `pace` belongs to the machine and outlives the port.
     """
 
-    __slots__ = ("_bus", "_busy_until_us", "_chain", "_is_live", "_kernel", "_mailbox", "_ordinal", "_timers", "node")
+    __slots__ = (
+        "_bus",
+        "_busy_until_us",
+        "_chain",
+        "_is_live",
+        "_kernel",
+        "_mailbox",
+        "_ordinal",
+        "_pace",
+        "_timers",
+        "node",
+    )
 
-    def __init__(self, kernel: Kernel, bus: Bus, chain: EventChain, node: NodeId, incarnation: int) -> None:
+    def __init__(
+        self, kernel: Kernel, bus: Bus, chain: EventChain, node: NodeId, incarnation: int, *, pace: Pace | None = None
+    ) -> None:
         self.node = node
+        self._pace = pace or Pace()
         self._kernel = kernel
         self._bus = bus
         self._chain = chain
@@ -143,12 +191,12 @@ class Port:
         """Whether the port has not been revoked."""
         return self._is_live
 
-    def send(self, destination: NodeId, payload: bytes, label: str = "") -> None:
-        """Send a message to one validator; `label` names its kind in the trace."""
+    def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
+        """Send a message to one validator; `label` says what it is about."""
         if self._is_live:
             self._bus.send(self.node, destination, payload, label)
 
-    def broadcast(self, payload: bytes, label: str = "") -> None:
+    def broadcast(self, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one payload to all others, by ascending id."""
         if self._is_live:
             self._bus.broadcast(self.node, payload, label)
@@ -182,7 +230,7 @@ class Port:
             raise ValueError(f"work on {lane} cannot take {cost_us} us")
         if self._is_live:
             now_us = self._kernel.now_us
-            done_us = max(now_us, self._busy_until_us.get(lane, now_us)) + cost_us
+            done_us = max(now_us, self._busy_until_us.get(lane, now_us)) + self._pace.stretch(cost_us)
             self._busy_until_us[lane] = done_us
             ordinal = self._next_ordinal()
             finish = self._finish_work
@@ -202,6 +250,15 @@ class Port:
     def receive(self) -> Coroutine[Any, Any, Inbound]:
         """Wait for the next delivery, timer, completed work or submission; to be awaited by one task."""
         return self._mailbox.receive()
+
+    def pause(self) -> None:
+        """Hold back every event of this incarnation; its timers and its work go on meanwhile."""
+        self._mailbox.pause()
+
+    def resume(self) -> int:
+        """Let the events go on, the oldest first, and return how many have been held back."""
+        self._mailbox.resume()
+        return self._mailbox.held
 
     def revoke(self) -> None:
         """Cut this incarnation off: from now on it sees nothing and nothing it does is seen."""

@@ -7,7 +7,7 @@ The order of the members of `EventKind` is a rule, not a taste: the kernel hands
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 NodeId: TypeAlias = int
 """A validator's index, 0..n-1, or `SUPERVISOR`."""
@@ -20,6 +20,20 @@ Digest: TypeAlias = bytes
 
 SUPERVISOR: Final[NodeId] = -1
 """The run itself: faults, workload and checks. It sorts before every validator."""
+
+
+class Label(NamedTuple):
+    """What a sender says about a message, so that nobody on the way has to open it.
+
+    `view` and `height` are None where the message is about none, or the sender does not know.
+    """
+
+    kind: str
+    view: int | None = None
+    height: int | None = None
+
+
+NO_LABEL: Final = Label("")
 
 
 class EventKind(IntEnum):

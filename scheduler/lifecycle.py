@@ -172,6 +172,8 @@ def resolve_convention(payload: bytes) -> tuple[str, bytes] | None:
     if payload.count(b"{") + payload.count(b"[") > MAX_CONVENTION_BRACKETS:
         return None
     try:
+        # msgspec skips what it need not read, and would let bytes through there that are no text.
+        payload.decode("utf-8")
         named = msgspec.json.decode(payload, type=_Convention)
         text = named.payload.encode("ascii")
         inner = base64.b64decode(text, validate=True)

@@ -50,6 +50,21 @@ def test_the_scheduler_imports_nothing_of_the_project():
     assert "trio" not in names
 
 
+def test_the_oracle_shares_nothing_with_what_it_judges():
+    """A mistake would have to be made twice: only libraries, itself, and the form of a check's result."""
+    allowed = {"checker.oracle", "checker.results"}
+    project = {*LAYERS, "tests", "benchmarks", "run_cluster"}
+    names = [name for path in modules_of("checker/oracle") for name in imports_of(path)]
+
+    wrong = [
+        name
+        for name in names
+        if name.split(".")[0] in project and name not in allowed and not name.startswith("checker.oracle.")
+    ]
+    assert wrong == []
+    assert len(names) > 20
+
+
 @pytest.mark.parametrize("package", ["scheduler", "network", "validators", "faults"])
 def test_nothing_in_a_run_reads_a_wall_clock_or_draws_chance(package):
     """No module of a run imports what could differ from run to run."""
@@ -63,7 +78,7 @@ def test_nothing_in_a_run_reads_a_wall_clock_or_draws_chance(package):
     assert wrong == []
 
 
-@pytest.mark.parametrize("package", ["scheduler", "validators", "faults"])
+@pytest.mark.parametrize("package", ["scheduler", "validators", "faults", "checker/oracle"])
 def test_consensus_critical_code_iterates_over_no_set_and_holds_no_float(package):
     """Sets have no order that input fixes; floats round."""
     wrong = []

@@ -14,7 +14,7 @@ from network.chance import Chance
 from network.latency import Latency
 from network.port import Delivery
 from network.topology import LinkSpec, TopologyError, build_topology, components
-from network.types import SUPERVISOR, EventKind
+from network.types import SUPERVISOR, EventKind, Label
 from tests.network_harness import Rig, build_rig, record_inbound, shuffled
 
 FIXED = Latency("fixed", 1_000)
@@ -50,7 +50,11 @@ class TestDelivery:
     def test_sends_and_deliveries_are_traced_with_label_length_and_checksum(self):
         """The sender's chain has the send, the receiver's the delivery, with one checksum."""
         rig = build_rig(3)
-        run_bus(rig, (0, rig.bus.broadcast, 1, b"hello", "greeting"), (0, rig.bus.send, 1, 2, b"hallo", "greeting"))
+        run_bus(
+            rig,
+            (0, rig.bus.broadcast, 1, b"hello", Label("greeting")),
+            (0, rig.bus.send, 1, 2, b"hallo", Label("greeting")),
+        )
         sends, deliveries = rig.kinds("send"), rig.kinds("deliver")
         checksum, other = sends[0].values[4], sends[2].values[4]
 

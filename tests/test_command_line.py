@@ -86,6 +86,50 @@ def test_scenarios_are_listed_with_their_titles():
     assert {"name", "title", "faults"} <= json.loads(stampede("scenarios", "--json").stdout)["scenarios"][0].keys()
 
 
+def test_check_explains_each_fault_in_a_sentence():
+    """Who, what, when, until when; nothing is run."""
+    done = stampede("check", "outage-storm", "--set", "faults.split.enabled=false")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "split (partition, required, switched off): From 40 s to 50 s all links between {0, 1}" in done.stdout
+    assert "blackout (blackout, required): At 62 s validators 0, 1, 2 and 3 lose their power at once" in done.stdout
+
+
+def test_check_answers_in_json():
+    """One object: each fault with its kind, its span and its sentence."""
+    done = stampede("check", "lossy", "--json")
+
+    answer = json.loads(done.stdout)
+    (fault,) = answer["faults"]
+    assert (answer["scenario"], done.returncode, done.stderr) == ("lossy", 0, "")
+    assert (fault["name"], fault["kind"], fault["is_required"]) == ("weather", "links", True)
+    assert (fault["start_ms"], fault["stop_ms"]) == (0, 90_000)
+    assert "lose 50 % of messages" in fault["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"),
+    [
+        ("faults.weather.stop_ms=0", "faults.weather.stop_ms: 0 is not after the start at 0"),
+        ("faults.weather.between=[[0, 9]]", "faults.weather: unknown validator 9; this cluster has 0 to 3"),
+        ("faults.weather.stop_ms=600_000", "faults.weather: ends at 600000, not before run.time_limit_ms"),
+        ("faults.weather.speed=3", "faults.weather: Object contains unknown field `speed`"),
+        (
+            'faults.x={kind="slow", validator=0, factor=1, start_ms=1, stop_ms=2}',
+            "faults.x.factor: Expected `int` >= 2",
+        ),
+        ('faults.x={kind="rule", action="burn", stop_ms=2}', "faults.x.action: Invalid enum value 'burn'"),
+    ],
+)
+def test_check_refuses_a_plan_that_cannot_be_meant(setting, rule):
+    """Exit 2, one line, the key and the rule."""
+    done = stampede("check", "lossy", "--set", setting)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert rule in done.stderr
+
+
 GOVERNANCE = '[workload.w]\nkind = "governance"\nactions = [{ at_ms = 1, %s }]'
 STORM = """[workload.w]
 kind = "storm"

@@ -5,8 +5,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import Blackout, Crash, Fault, Links, Partition, PlanError, check_plan
-from faults.plan import crossing_links
+from faults import Fault, PlanError, check_plan, explain_fault, kind_of, span_ms
+from faults.kinds import cut_windows_ms
+from faults.plan import crossing_links, rule_links
+from validators.messages import MESSAGE_KINDS
+
+SPAN = {"start_ms": 1, "stop_ms": 5}
+
+ONE_OF_EACH = {
+    "split": {"kind": "partition", "groups": [[0, 1], [2, 3]], **SPAN},
+    "deaf": {"kind": "cut", "links": [[0, 1], [2, 1]], **SPAN},
+    "flap": {"kind": "flapping", "groups": [[0], [1, 2, 3]], "cut_ms": 1, "open_ms": 2, **SPAN},
+    "leader": {"kind": "isolate-leader", **SPAN},
+    "bad": {"kind": "links", "stop_ms": 5, "loss_ppm": 1000},
+    "mute": {"kind": "rule", "action": "drop", "kinds": ["Notarize"], "stop_ms": 5},
+    "stop": {"kind": "crash", "validator": 3, "at_ms": 1, "restart_ms": 9},
+    "dark": {"kind": "blackout", "validators": [0, 1, 2, 3], "at_ms": 10, "restart_ms": 20},
+    "asleep": {"kind": "pause", "validator": 2, **SPAN},
+    "tired": {"kind": "slow", "validator": 2, "factor": 3, **SPAN},
+}
+
+RULE = {"kind": "rule", "action": "hold", "start_ms": 10, "stop_ms": 50}
 
 
 def plan_of(**faults):
@@ -14,17 +33,12 @@ def plan_of(**faults):
 
 
 def test_a_plan_that_can_be_meant_is_accepted():
-    """One of each kind, at different times."""
-    plan = plan_of(
-        split={"kind": "partition", "groups": [[0, 1], [2, 3]], "start_ms": 1, "stop_ms": 5},
-        bad={"kind": "links", "stop_ms": 5, "loss_ppm": 1000},
-        stop={"kind": "crash", "validator": 3, "at_ms": 1, "restart_ms": 9},
-        dark={"kind": "blackout", "validators": [0, 1, 2, 3], "at_ms": 10, "restart_ms": 20},
-    )
+    """One of each kind, at different times; kinds are called as in scenario files."""
+    plan = plan_of(**ONE_OF_EACH)
 
     check_plan(plan, 4)
 
-    assert [type(fault) for fault in plan.values()] == [Partition, Links, Crash, Blackout]
+    assert [kind_of(fault) for fault in plan.values()] == [fault["kind"] for fault in ONE_OF_EACH.values()]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +52,29 @@ def test_a_plan_that_can_be_meant_is_accepted():
         ({"kind": "crash", "validator": 1, "at_ms": 5, "restart_ms": 1}, "faults.it.restart_ms"),
         ({"kind": "blackout", "validators": [], "at_ms": 1, "restart_ms": 5}, "faults.it.validators"),
         ({"kind": "links", "stop_ms": 5, "between": [[2, 2]]}, "faults.it.between"),
+        ({"kind": "links", "stop_ms": 5, "between": [[0, 4]], "loss_ppm": 1}, "faults.it: unknown validator 4"),
+        ({"kind": "links", "stop_ms": 5}, "faults.it.kind: changes nothing"),
+        ({"kind": "links", "stop_ms": 5, "loss_ppm": 1, "jitter_ms": 3}, "faults.it.jitter_ms: needs latency_ms"),
+        ({"kind": "links", "stop_ms": 5, "reorder_ppm": 9}, "faults.it.reorder_ppm"),
+        ({"kind": "cut", "links": [], **SPAN}, "faults.it.links: names no link"),
+        ({"kind": "cut", "links": [[1, 1]], **SPAN}, "faults.it.links: validator 1 has no link to itself"),
+        ({"kind": "cut", "links": [[1, 4]], **SPAN}, "faults.it: unknown validator 4"),
+        ({"kind": "flapping", "groups": [[0]], "cut_ms": 1, "open_ms": 1, **SPAN}, "faults.it.groups"),
+        ({"kind": "isolate-leader", "cut_ms": 5, **SPAN}, "faults.it.open_ms: cut_ms and open_ms go together"),
+        ({"kind": "pause", "validator": 4, **SPAN}, "faults.it: unknown validator 4"),
+        ({"kind": "slow", "validator": 0, "factor": 2, "start_ms": 5, "stop_ms": 5}, "faults.it.stop_ms"),
+        ({**RULE, "kinds": ["Vote"]}, "faults.it.kinds: no message is called"),
+        ({**RULE, "views": [[3, 2]]}, "faults.it.views: a range is"),
+        ({**RULE, "kinds": ["TransactionGossip"], "heights": [[1, 2]]}, "faults.it.heights: messages called"),
+        ({**RULE, "from": [1, 1]}, "faults.it.from: validator 1 is named twice"),
+        ({**RULE, "from": [2], "to": [2]}, "faults.it.to: no link leads"),
+        ({**RULE, "to": [9]}, "faults.it: unknown validator 9"),
+        ({**RULE, "delay_ms": 5}, "faults.it.delay_ms"),
+        ({**RULE, "action": "delay"}, "faults.it.delay_ms"),
+        ({**RULE, "action": "drop", "release_ms": 60}, "faults.it.release_ms: only the action hold"),
+        ({**RULE, "release_ms": 40}, "faults.it.release_ms: must not be before stop_ms, which is 50"),
+        ({**RULE, "first_to": [1]}, "faults.it.first_ms: first_ms and first_to go together"),
+        ({**RULE, "first_to": [1], "first_ms": 50}, "faults.it.first_ms: must lie between start_ms 10 and"),
     ],
 )
 def test_an_impossible_fault_is_refused_with_its_place(fault, place):
@@ -75,3 +112,125 @@ def test_a_partition_cuts_exactly_the_links_between_groups(groups):
 def test_a_validator_in_no_group_is_alone():
     """Who is not named is cut off from everybody."""
     assert crossing_links([[0], [1]], 3) == ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
+
+
+def test_a_validator_is_paused_only_while_it_has_power():
+    """And slowed down by one fault at a time."""
+    crash = {"kind": "crash", "validator": 1, "at_ms": 5, "restart_ms": 20}
+    pause = {"kind": "pause", "validator": 1, "start_ms": 15, "stop_ms": 30}
+    slow = {"kind": "slow", "validator": 1, "factor": 2, "start_ms": 5, "stop_ms": 20}
+
+    with pytest.raises(PlanError, match=r"faults\.pause: validator 1 is down until 20 by faults\.crash; start later"):
+        check_plan(plan_of(crash=crash, pause=pause), 4)
+    with pytest.raises(PlanError, match=r"faults\.crash: validator 1 is paused until 30"):
+        check_plan(plan_of(pause=pause, crash={**crash, "at_ms": 25, "restart_ms": 40}), 4)
+    with pytest.raises(PlanError, match=r"faults\.b: validator 1 is slow until 20 by faults\.a"):
+        check_plan(plan_of(a=slow, b={**slow, "start_ms": 10}), 4)
+    check_plan(plan_of(crash=crash, slow=slow, pause={**pause, "start_ms": 21}), 4)
+
+
+def test_after_a_blackout_that_ends_in_waves_each_validator_is_back_at_its_time():
+    """The first one may fail again before the last one is back."""
+    dark = {"kind": "blackout", "validators": [2, 0], "at_ms": 5, "restart_ms": 20, "restart_every_ms": 30}
+    crash = {"kind": "crash", "validator": 2, "at_ms": 25, "restart_ms": 40}
+    plan = plan_of(dark=dark, crash=crash)
+
+    check_plan(plan, 4)
+
+    assert list(plan["dark"].restarts_ms()) == [(2, 20), (0, 50)]
+    assert span_ms(plan["dark"]) == (5, 50)
+    with pytest.raises(PlanError, match="validator 0 is down until 50"):
+        check_plan(plan_of(dark=dark, crash={**crash, "validator": 0}), 4)
+
+
+def test_a_cut_that_comes_and_goes_ends_with_its_fault():
+    """The last window is shortened; without open_ms there is one window."""
+    flap = {"kind": "flapping", "groups": [[0], [1]], "start_ms": 10, "stop_ms": 37, "cut_ms": 5, "open_ms": 7}
+    leader = {"kind": "isolate-leader", "start_ms": 10, "stop_ms": 37}
+    plan = plan_of(flap=flap, leader=leader)
+
+    assert list(cut_windows_ms(plan["flap"])) == [(10, 15), (22, 27), (34, 37)]
+    assert list(cut_windows_ms(plan["leader"])) == [(10, 37)]
+
+
+def test_a_rule_watches_the_links_between_those_it_names():
+    """Who is not named at all may be anybody."""
+    plan = plan_of(some={**RULE, "from": [0, 1], "to": [1, 2]}, to={**RULE, "to": [1]}, all=RULE)
+
+    assert rule_links(plan["some"], 3) == ((0, 1), (0, 2), (1, 2))
+    assert rule_links(plan["to"], 3) == ((0, 1), (2, 1))
+    assert len(rule_links(plan["all"], 3)) == 6
+
+
+def test_a_rule_that_holds_lasts_until_its_release():
+    """Only then is nothing of it left."""
+    plan = plan_of(hold={**RULE, "release_ms": 70}, plain=RULE, drop={**RULE, "action": "drop"})
+
+    assert [span_ms(fault) for fault in plan.values()] == [(10, 70), (10, 50), (10, 50)]
+
+
+def test_rules_name_messages_as_the_wire_does():
+    """Every kind that a validator sends can be named."""
+    check_plan(plan_of(it={**RULE, "kinds": list(MESSAGE_KINDS)}), 4)
+
+
+EXPLAINED = {
+    "split": "From 0.001 s to 0.005 s all links between {0, 1} and {2, 3} are cut.",
+    "deaf": "From 0.001 s to 0.005 s everything sent on 0->1, 2->1 is lost, that direction only.",
+    "flap": (
+        "From 0.001 s to 0.005 s all links between {0} and {1, 2, 3} are cut for 0.001 s, then whole for 0.002 s, and "
+        "again."
+    ),
+    "leader": "From 0.001 s to 0.005 s whoever leads the current view is cut off from all others.",
+    "bad": "From 0 s to 0.005 s all links lose 0.1 % of messages.",
+    "mute": "From 0 s to 0.005 s Notarize messages from anybody to anybody are dropped.",
+    "stop": (
+        "At 0.001 s validator 3 loses its power and whatever it had not synced; at 0.009 s it restarts from its disk."
+    ),
+    "dark": "At 0.010 s validators 0, 1, 2 and 3 lose their power at once; at 0.020 s they restart from their disks.",
+    "asleep": (
+        "From 0.001 s to 0.005 s validator 2 is paused: all its events are held back and delivered at the end, while "
+        "its clock goes on."
+    ),
+    "tired": "From 0.001 s to 0.005 s all work of validator 2 takes 3 times as long.",
+}
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_a_fault_is_explained_in_one_sentence(name):
+    """Who, what, when, until when."""
+    assert explain_fault(plan_of(**ONE_OF_EACH)[name]) == EXPLAINED[name]
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (
+            {**RULE, "first_to": [1], "first_ms": 20},
+            "released in their order at 0.050 s, to validator 1 already at 0.020 s.",
+        ),
+        (
+            {**RULE, "action": "delay", "delay_ms": 7, "views": [[3, 3], [5, 8]]},
+            "about view 3 and 5 to 8 arrive 0.007 s",
+        ),
+        (
+            {**RULE, "heights": [[3, 4]], "from": [1, 2]},
+            "from validators 1 and 2 to anybody about height 3 to 4 are held",
+        ),
+        (
+            {"kind": "links", "stop_ms": 5, "between": [[0, 1]], "latency_ms": 90, "duplicate_ppm": 12_500},
+            "the links 0-1 take 90 ms, give or take 0 ms and duplicate 1.25 % of messages.",
+        ),
+        (
+            {"kind": "blackout", "validators": [3, 1], "at_ms": 5, "restart_ms": 9, "restart_every_ms": 2_000},
+            "from 0.009 s on they restart in this order, 2 s apart.",
+        ),
+        (
+            {"kind": "isolate-leader", "cut_ms": 1, "open_ms": 1, **SPAN},
+            "for 0.001 s, then free for 0.001 s, and again.",
+        ),
+    ],
+)
+def test_what_a_fault_may_say_besides_is_explained_as_well(fault, expected):
+    """Ranges, releases, rhythms."""
+    assert expected in explain_fault(plan_of(it=fault)["it"])

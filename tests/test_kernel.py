@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from network.kernel import EventOrderError, Kernel, KernelError, PostedInPastError, RunFailedError
 from network.port import Delivery, Mailbox, TimerFired
 from network.trace import Trace
-from network.types import SUPERVISOR, EventKind
+from network.types import SUPERVISOR, EventKind, Label
 from tests.network_harness import Rig, build_rig, record_inbound, shuffled
 
 KEYS = st.tuples(st.integers(1, 3), st.integers(0, 3), st.sampled_from(list(EventKind)), st.integers(0, 4))
@@ -325,7 +325,7 @@ class TestShuffle:
             async def chatter(node: int) -> None:
                 port = rig.port(node)
                 for round_number in range(6):
-                    port.broadcast(bytes([node, round_number]), "chatter")
+                    port.broadcast(bytes([node, round_number]), Label("chatter"))
                     port.set_timer("now", port.now_us)
                     port.work(node * 100, round_number)
                     for _ in range(4):

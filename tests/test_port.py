@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from network.kernel import RunFailedError
-from network.port import Delivery, Submission, TimerFired, WorkDone
+from network.port import Delivery, Pace, Port, Submission, TimerFired, WorkDone
 from network.types import SUPERVISOR, EventKind
 from tests.network_harness import build_rig, record_inbound
 
@@ -166,3 +166,73 @@ class TestPort:
         with pytest.raises(RunFailedError) as caught:
             rig.run(port.receive, port.receive)
         assert "MailboxError" in str(caught.value)
+
+
+class TestPause:
+    def test_events_of_a_paused_port_are_held_back_and_delivered_in_order_on_resume(self):
+        """Delivery, timer and work keep their order; the clock has gone on."""
+        rig = build_rig()
+        port, record, held = rig.port(1), [], []
+        steps = [
+            (5, port.pause),
+            (10, partial(rig.bus.send, 0, 1, b"hello")),
+            (9_000, lambda: held.append(port.resume())),
+        ]
+        for ordinal, (at_us, call) in enumerate(steps):
+            rig.kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, ordinal, call)
+        port.set_timer("tick", 3_000)
+        port.work(2_000, "sum")
+
+        rig.run(partial(record_inbound, rig, port, record))
+
+        assert record == [
+            (9_000, Delivery(0, b"hello")),
+            (9_000, WorkDone("sum")),
+            (9_000, TimerFired("tick")),
+        ]
+        assert held == [3]
+
+    def test_a_paused_port_does_not_pull_what_comes_in_the_same_instant(self):
+        """What was in the mailbox before the pause waits as well."""
+        rig = build_rig()
+        port, record = rig.port(1), []
+        rig.kernel.post(1_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, port.pause)
+        rig.kernel.post(4_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 1, port.resume)
+        for token in "abc":
+            port.work(1_000 if token == "a" else 0, token)
+
+        rig.run(partial(record_inbound, rig, port, record))
+
+        assert record == [(4_000, WorkDone(token)) for token in "abc"]
+
+    def test_a_task_that_comes_back_while_paused_waits(self):
+        """What lies in the mailbox stays there until the resume."""
+        rig = build_rig()
+        port, record = rig.port(1), []
+        rig.kernel.post(4_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 1, port.resume)
+
+        async def main() -> None:
+            port.pause()
+            port.submit(b"early")
+            await record_inbound(rig, port, record)
+
+        rig.run(main)
+
+        assert record == [(4_000, Submission(b"early"))]
+
+
+class TestPace:
+    def test_work_on_a_slow_machine_takes_a_multiple(self):
+        """It is counted; work that costs nothing stays free, and a faster pace holds from the next work on."""
+        rig = build_rig()
+        pace, record = Pace(factor=3), []
+        port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, 0, pace=pace)
+        port.work(100, "slow")
+        port.work(0, "free")
+        pace.factor = 1
+        port.work(100, "fast")
+
+        rig.run(partial(record_inbound, rig, port, record))
+
+        assert record == [(300, WorkDone("slow")), (300, WorkDone("free")), (400, WorkDone("fast"))]
+        assert pace.slowed == 1

@@ -5,21 +5,24 @@ height. Peers are asked in turn, one request a block at a time, again after each
 long as something here waits for the block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from network.codec import Codec
 from network.port import Port
+from network.types import Label
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import block_digest, decode_block, encode_block
 from validators.follower import Follower
-from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message
+from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message, block_label
 from validators.settings import ValidatorSettings
 from validators.state import mmr_root
 from validators.storage import BlockFile
 
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
 """An answer takes on no further ancestor from here on; with the last one it is inside the wire's limit."""
+
+_REQUEST_LABEL: Final = Label(BlockRequest.__name__)
 
 
 class BlockExchange:
@@ -32,8 +35,11 @@ class BlockExchange:
         follower: Follower,
         block_file: BlockFile,
         settings: ValidatorSettings,
+        *,
+        refuse: Callable[[str, str], None],
     ) -> None:
         self._port = port
+        self._refuse = refuse
         self._codec = codec
         self._follower = follower
         self._block_file = block_file
@@ -59,7 +65,7 @@ class BlockExchange:
         peer = others[(self._first_peer[digest] + self._attempts[digest]) % len(others)]
         self._attempts[digest] += 1
         request = BlockRequest(digest, self._follower.engine.finalized.height)
-        self._port.send(peer, self._codec.encode(request), "BlockRequest")
+        self._port.send(peer, self._codec.encode(request), _REQUEST_LABEL)
         self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_timeout_us)
 
     def take(self, encoded_blocks: Sequence[bytes]) -> None:
@@ -68,11 +74,11 @@ class BlockExchange:
             try:
                 block = decode_block(encoded)
             except InvalidEncodingError as error:
-                self._port.trace("refused", "block", str(error))
+                self._refuse("block", str(error))
                 return
             if mmr_root(block.transactions) != block.header.tx_root:
                 # Its digest is that of the header alone: kept, it would stand in the way of the true block.
-                self._port.trace("refused", "block", "tx_root")
+                self._refuse("block", "tx_root")
                 return
             digest = block_digest(block)
             self._follower.add_block(digest, block)
@@ -83,7 +89,8 @@ class BlockExchange:
         """Answer with what is here of the chain below the digest; silence when it is not here."""
         blocks = tuple(self._chain_below(request))
         if blocks:
-            self._port.send(peer, self._codec.encode(BlockResponse(blocks)), "BlockResponse")
+            response = BlockResponse(blocks)
+            self._port.send(peer, self._codec.encode(response), block_label(response, decode_block(blocks[0]).header))
 
     def _chain_below(self, request: BlockRequest) -> Iterator[bytes]:
         digest, room_bytes = request.digest, RESPONSE_BYTES_MAX

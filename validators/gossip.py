@@ -5,17 +5,20 @@ sends it to every other; besides, each validator regularly sends what has waited
 in turn, which heals what loss and partitions took.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from network.codec import Codec
 from network.port import Port
+from network.types import Label
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
 from validators.mempool import Mempool, Pooled
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
+
+_LABEL: Final = Label(TransactionGossip.__name__)
 
 
 class Verified(NamedTuple):
@@ -29,9 +32,16 @@ class Gossip:
     """One validator's mempool and what it says about it."""
 
     def __init__(
-        self, port: Port, codec: Codec[Message], verifier: TransactionVerifier, settings: ValidatorSettings
+        self,
+        port: Port,
+        codec: Codec[Message],
+        verifier: TransactionVerifier,
+        settings: ValidatorSettings,
+        *,
+        refuse: Callable[[str, str], None],
     ) -> None:
         self._port = port
+        self._refuse = refuse
         self._codec = codec
         self._verifier = verifier
         self._settings = settings
@@ -59,7 +69,7 @@ class Gossip:
         """The signature check's virtual time is over: keep the transaction, and send on a client's."""
         if self._mempool.add(verified.pooled) and verified.is_own:
             gossip = TransactionGossip((verified.pooled.encoded,))
-            self._port.broadcast(self._codec.encode(gossip), "TransactionGossip")
+            self._port.broadcast(self._codec.encode(gossip), _LABEL)
 
     def remove_included(self, block: Block) -> None:
         """Forget the transactions of a finalized block."""
@@ -74,20 +84,20 @@ class Gossip:
             peer = (self._settings.node + step) % self._settings.validators
             self._round += 1
             gossip = TransactionGossip(tuple(_within_limit(waiting)))
-            self._port.send(peer, self._codec.encode(gossip), "TransactionGossip")
+            self._port.send(peer, self._codec.encode(gossip), _LABEL)
 
     def _take_one(self, payload: bytes, *, is_own: bool) -> None:
         try:
             transaction = decode_transaction(payload)
         except InvalidEncodingError as error:
-            self._port.trace("refused", "transaction", str(error))
+            self._refuse("transaction", str(error))
             return
         digest = transaction_digest(transaction)
         if digest in self._mempool:
             return
         before = self._verifier.verified
         if not self._verifier(transaction):
-            self._port.trace("refused", "transaction", "signature")
+            self._refuse("transaction", "signature")
             return
         cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
         self._port.work(cost_us, Verified(Pooled(transaction, payload, digest), is_own))

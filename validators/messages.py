@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from network.codec import Codec
+from network.types import Label
 from validators.consensus.messages import (
     CertificateRequest,
     CertificateResponse,
@@ -20,6 +21,7 @@ from validators.consensus.messages import (
     Nullification,
     Nullify,
 )
+from validators.execution.blocks import Header
 
 BLOCK_BYTES_MAX: Final = 16 * 1024 * 1024
 """A message that carries blocks may not be larger."""
@@ -88,6 +90,18 @@ _SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
     BlockResponse: BLOCK_BYTES_MAX,
     TransactionGossip: TRANSACTION_BYTES_MAX,
 }
+
+
+MESSAGE_KINDS: Final = tuple(kind.__name__ for kind in _SIZE_LIMITS)
+"""What a label calls the messages, by the names of their records."""
+
+KINDS_WITHOUT_VIEW: Final = (BlockRequest.__name__, TransactionGossip.__name__)
+"""Messages that are about no view and no height."""
+
+
+def block_label(message: BlockRelay | BlockResponse, header: Header) -> Label:
+    """Return the label of a message with blocks, of which `header` is the newest."""
+    return Label(type(message).__name__, header.view, header.height)
 
 
 def message_codec() -> Codec[Message]:

@@ -22,12 +22,14 @@ from typing import Final, NamedTuple, assert_never
 
 from network.codec import Refused
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
+from network.types import Label
 from validators.block_exchange import BlockExchange
 from validators.consensus import (
     Append,
     Artifact,
     Broadcast,
     CancelTimer,
+    CertificateResponse,
     Certify,
     CorruptArtifactError,
     Effect,
@@ -49,6 +51,7 @@ from validators.consensus import (
     certificate_signers,
     decode_artifact,
     encode_artifact,
+    view_of,
 )
 from validators.execution import Engine, Executed, Genesis, InvalidEncodingError, ProposalContext, RootMismatchError
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
@@ -60,8 +63,8 @@ from validators.messages import (
     BlockRequest,
     BlockResponse,
     ConsensusMessage,
-    Message,
     TransactionGossip,
+    block_label,
     message_codec,
 )
 from validators.settings import ValidatorFactory, ValidatorSettings
@@ -156,7 +159,7 @@ class Validator:
         self._finalizing: bytes | None = None
         self._signatures_charged = 0
         self._paced: dict[int, Propose] = {}
-        self._gossip = Gossip(port, self._codec, self._verifier, settings)
+        self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._refuse)
         self._exchange: BlockExchange
 
     @property
@@ -187,7 +190,9 @@ class Validator:
         entries = list(self._log.replay())
         self._engine = self._reopen_engine(entries)
         self._follower = Follower(self._engine, execute=self._execute, request=self._request, settle=self._settle)
-        self._exchange = BlockExchange(self._port, self._codec, self._follower, self._block_file, self._settings)
+        self._exchange = BlockExchange(
+            self._port, self._codec, self._follower, self._block_file, self._settings, refuse=self._refuse
+        )
         self._simplex = Simplex(
             me=self._settings.node,
             validators=self._settings.validators,
@@ -360,15 +365,25 @@ class Validator:
             case _:
                 assert_never(effect)
 
-    def _broadcast(self, message: Message) -> None:
+    def _broadcast(self, message: ConsensusMessage) -> None:
         if isinstance(message, Notarize | Finalize):
             self._port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
         elif isinstance(message, Nullify):
             self._port.trace("vote", "nullify", message.view, b"")
-        self._port.broadcast(self._codec.encode(message), type(message).__name__)
+        self._port.broadcast(self._codec.encode(message), self._label(message))
 
-    def _send(self, to: int, message: Message) -> None:
-        self._port.send(to, self._codec.encode(message), type(message).__name__)
+    def _send(self, to: int, message: ConsensusMessage) -> None:
+        self._port.send(to, self._codec.encode(message), self._label(message))
+
+    def _label(self, message: ConsensusMessage) -> Label:
+        """Say what a message is about: its certificate's view rather than the one asked for, its block's height."""
+        kind = type(message).__name__
+        if isinstance(message, CertificateResponse):
+            message = message.certificate
+        block = None
+        if isinstance(message, Notarize | Finalize | Notarization | Finalization):
+            block = self._follower.block(message.proposal.payload)
+        return Label(kind, view_of(message), None if block is None else block.header.height)
 
     def _trace_certificate(self, artifact: Artifact) -> None:
         if isinstance(artifact, Notarization | Finalization):
@@ -417,7 +432,8 @@ class Validator:
     def _relay(self, digest: bytes) -> None:
         block = self._follower.block(digest)
         if block is not None:
-            self._broadcast(BlockRelay(encode_block(block)))
+            relay = BlockRelay(encode_block(block))
+            self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
 
     # -- executing -----------------------------------------------------------------------------
 

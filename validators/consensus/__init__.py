@@ -43,6 +43,7 @@ from validators.consensus.messages import (
     Nullify,
     Proposal,
     Vote,
+    view_of,
 )
 from validators.consensus.signing import Ed25519Scheme, Scheme
 from validators.consensus.simplex import Simplex
@@ -91,4 +92,5 @@ __all__ = [
     "faults_of",
     "quorum_of",
     "verify_certificate",
+    "view_of",
 ]

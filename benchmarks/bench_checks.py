@@ -1,0 +1,103 @@
+"""What judging costs: the online checks and the oracle as shares of the run that they judge.
+
+A share is time beside that of the whole judged run: the cluster itself, the checks that follow it, and the
+oracle after it. The cold replay is left out; it runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from checker.results import CheckResult
+from cluster.judge import Jury, consult_oracle, make_jury
+from cluster.run import Cluster, RunHooks
+from cluster.scenario import load_scenario
+
+Show: TypeAlias = Callable[[str], None]
+
+
+_SCENARIOS: Final = (
+    ("calm", ("run.until_height=40",)),
+    ("outage-storm", ("workload.storm.timers_per_actor=100", "chain.timers.gc_cycles_per_block=14_000")),
+)
+_NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class Figures:
+    """Time of one judged run, in nanoseconds, and what was judged."""
+
+    cluster_ns: int = 0
+    online_ns: int = 0
+    oracle_ns: int = 0
+    blocks: int = 0
+    timers: int = 0
+
+    @property
+    def total_ns(self) -> int:
+        """The whole judged run."""
+        return self.cluster_ns + self.online_ns + self.oracle_ns
+
+
+def run(show: Show = print) -> None:
+    """Print both shares for the calm and the storm scenario at reduced size."""
+    show("checks, time of a judged run           blocks   timers  cluster ms  online ms   share  oracle ms   share")
+    for name, settings in _SCENARIOS:
+        figures = measure(name, settings)
+        show(
+            f"  {name:<34}{figures.blocks:8,d}{figures.timers:9,d}{_milliseconds(figures.cluster_ns)}"
+            f"{_milliseconds(figures.online_ns)}{_share(figures.online_ns, figures)}"
+            f"{_milliseconds(figures.oracle_ns)}{_share(figures.oracle_ns, figures)}"
+        )
+
+
+def measure(name: str, settings: Sequence[str]) -> Figures:
+    """Run a scenario under its checks, let the oracle judge it, and return what each of the three cost."""
+    figures = Figures()
+    cluster = Cluster(load_scenario(name, settings), 0)
+    jury = make_jury(cluster)
+    cluster.hooks = _timed_hooks(jury, figures)
+    gc.collect()
+    start_ns = time.perf_counter_ns()
+    finished = cluster.run()
+    figures.cluster_ns = time.perf_counter_ns() - start_ns - figures.online_ns
+    start_ns = time.perf_counter_ns()
+    verdict = consult_oracle(finished.genesis, jury.chain)
+    figures.oracle_ns = time.perf_counter_ns() - start_ns
+    _require_passed(verdict)
+    figures.blocks = len(jury.chain)
+    figures.timers = jury.suite.figures.scheduled
+    return figures
+
+
+def _timed_hooks(jury: Jury, figures: Figures) -> RunHooks:
+    def timed(hook: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            start_ns = time.perf_counter_ns()
+            hook(*arguments)
+            figures.online_ns += time.perf_counter_ns() - start_ns
+
+        return call
+
+    return RunHooks(on_event=timed(jury.suite.observe), on_applied=timed(jury.applied))
+
+
+def _require_passed(verdict: CheckResult) -> None:
+    # What fails early costs little, and would look like a gain.
+    assert verdict.status == "passed", verdict.summary
+
+
+def _milliseconds(nanoseconds: int) -> str:
+    return f"{nanoseconds // _NANOSECONDS_PER_MILLISECOND:12,d}"
+
+
+def _share(part_ns: int, figures: Figures) -> str:
+    return f"{100 * part_ns // figures.total_ns:6d} %"
+
+
+if __name__ == "__main__":
+    run()

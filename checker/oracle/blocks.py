@@ -1,0 +1,264 @@
+"""The chain by the oracle: it takes blocks one after the other and says what each one comes to."""
+
+from typing import NamedTuple
+
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
+
+from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
+from checker.oracle.contents import Basefees, contents_at_genesis
+from checker.oracle.merkle import list_root
+from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending, run_call
+from checker.oracle.records import (
+    Genesis,
+    Header,
+    MalformedError,
+    Transaction,
+    address_of,
+    read_transaction,
+    sha256,
+    signing_bytes,
+    write,
+)
+from checker.oracle.timers import TimerPhase
+
+TRANSACTION_CYCLES = 1_000
+MAX_BASEFEE = 2**62
+BASEFEE_CHANGE = 8
+"""A full block raises a basefee by one part in so many."""
+
+
+class InvalidBlockError(Exception):
+    """A block breaks a rule: `what` is its header or a transaction, the message says which rule."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(reason)
+        self.what = what
+
+
+class Result(NamedTuple):
+    """What a block comes to. `counts` are its budgets: what was used of each, and how many timers wait."""
+
+    receipts: list[list[object]]
+    changes: dict[bytes, bytes | None]
+    tx_root: bytes
+    receipts_root: bytes
+    state_root: bytes
+    counts: dict[str, int]
+
+
+class OracleChain:
+    """A chain from genesis on."""
+
+    def __init__(self, genesis: Genesis, encoded_genesis: bytes) -> None:
+        self.genesis = genesis
+        self.contents = contents_at_genesis(genesis)
+        self.units = self.contents.units()
+        empty = list_root([])
+        self.header = Header(
+            version=1,
+            height=0,
+            consensus_epoch=0,
+            view=0,
+            parent=sha256(encoded_genesis),
+            proposer=0,
+            slot=genesis.timestamp_ms // genesis.slot_ms,
+            timestamp_ms=genesis.timestamp_ms,
+            state_root=self.contents.log.root,
+            tx_root=empty,
+            receipts_root=empty,
+        )
+
+    def execute(self, header: Header, transactions: list[bytes]) -> Result:
+        """Execute the next block; its roots are left to be compared. Raises InvalidBlockError."""
+        check_header(header, self.header, self.genesis)
+        block = _Block(self, header)
+        receipts = [block.run_transaction(index, encoded) for index, encoded in enumerate(transactions)]
+        phase = block.run_timers()
+        receipts += [[1, event] for event in phase.events]
+        block.end(phase)
+        changes = self.contents.settle()
+        self.header = header
+        return Result(
+            receipts=receipts,
+            changes=changes,
+            tx_root=list_root(transactions),
+            receipts_root=list_root([write(receipt) for receipt in receipts]),
+            state_root=self.contents.log.root,
+            counts={
+                "cycles_used": block.cycles,
+                "cells_used": block.cells,
+                "lane_cycles": phase.lane_cycles,
+                "lane_cells": phase.lane_cells,
+                "gc_cycles": phase.gc_cycles,
+                "fired": phase.fired,
+                "expired": phase.expired,
+                "insolvent": phase.insolvent,
+                "waiting_live": phase.waiting_live,
+                "waiting_dead": phase.waiting_dead,
+                "burned": block.burned + phase.burned,
+                "tips": block.tips,
+            },
+        )
+
+    def audit(self) -> str:
+        """Work everything out anew; return what does not add up, or nothing."""
+        if self.contents.encode_all() != self.contents.log.values:
+            return "the tables encoded anew are not the values of the operation log"
+        if self.contents.units() != self.units:
+            return f"balances and burned units add up to {self.contents.units()}, genesis had {self.units}"
+        live: dict[bytes, int] = {}
+        for timer in self.contents.timers.rows.values():
+            live[timer.actor] = live.get(timer.actor, 0) + 1
+        for actor, counts in self.contents.counts.rows.items():
+            if counts.live != live.get(actor, 0):
+                return f"actor {actor.hex()} has {live.get(actor, 0)} timers and counts {counts.live}"
+        return ""
+
+
+class _Block:
+    """One block in execution. Configuration and basefees are those at its start."""
+
+    def __init__(self, chain: OracleChain, header: Header) -> None:
+        self.genesis = chain.genesis
+        self.contents = chain.contents
+        self.proposer = chain.genesis.validators[header.proposer]
+        self.parent_now = _present(chain.genesis, chain.header)
+        self.basefees = chain.contents.basefees.rows[None]
+        self.present = Present(
+            height=header.height,
+            now=_present(chain.genesis, header),
+            config=chain.contents.config.rows[None],
+            is_collected=False,
+        )
+        self.cycles = 0
+        self.cells = 0
+        self.burned = 0
+        self.tips = 0
+
+    def run_transaction(self, index: int, encoded: bytes) -> list[object]:
+        """Check, charge, run and settle one transaction; return its receipt. Raises InvalidBlockError."""
+        try:
+            transaction = read_transaction(encoded)
+        except MalformedError as error:
+            raise InvalidBlockError(f"transaction {index}", str(error)) from None
+        sender = address_of(transaction.public_key)
+        refusal = self._refusal(transaction, sender, len(encoded))
+        if refusal:
+            raise InvalidBlockError(f"transaction {index}", refusal)
+        charge = _charge(transaction)
+        self.contents.credit(sender, -charge)
+        account = self.contents.account(sender)
+        self.contents.accounts.put(sender, account._replace(nonce=account.nonce + 1))
+        ending = self._run(transaction, sender, len(encoded))
+        burned = ending.cycles * self.basefees.cycle + ending.cells * self.basefees.cell
+        tip_per_cycle = min(transaction.priority_fee_per_cycle, transaction.max_fee_per_cycle - self.basefees.cycle)
+        tip = ending.cycles * tip_per_cycle
+        self.contents.credit(self.proposer, tip)
+        self.contents.credit(sender, charge - burned - tip)
+        self.cycles += ending.cycles
+        self.cells += ending.cells
+        self.burned += burned
+        self.tips += tip
+        return [0, sha256(encoded), *ending[:4], burned, tip, ending.events]
+
+    def run_timers(self) -> TimerPhase:
+        """Run the timer phase."""
+        present = self.present._replace(is_collected=True)
+        phase = TimerPhase(self.contents, present, self.parent_now, self.basefees)
+        phase.run()
+        return phase
+
+    def end(self, phase: TimerPhase) -> None:
+        """Set the basefees of the next block, and add what was burned to the total."""
+        genesis = self.genesis
+        used_cycles, used_cells = self.cycles + phase.lane_cycles, self.cells + phase.lane_cells
+        cycle = next_basefee(self.basefees.cycle, used_cycles, genesis.block_cycles, genesis.min_basefee)
+        cell = next_basefee(self.basefees.cell, used_cells, genesis.block_cells, genesis.min_basefee)
+        self.contents.basefees.put(None, Basefees(cycle, cell))
+        self.contents.burned.put(None, self.contents.burned.rows[None] + self.burned + phase.burned)
+
+    def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:
+        """Return why a transaction may not stand here, or nothing."""
+        account, basefees = self.contents.account(sender), self.basefees
+        cycles_left, cells_left = self.genesis.block_cycles - self.cycles, self.genesis.block_cells - self.cells
+        reasons = (
+            (f"its cycles_limit is below {TRANSACTION_CYCLES}", transaction.cycles_limit < TRANSACTION_CYCLES),
+            (f"its cells_limit is below its {size} bytes", transaction.cells_limit < size),
+            (f"its cycles_limit is above the {cycles_left} that are left", transaction.cycles_limit > cycles_left),
+            (f"its cells_limit is above the {cells_left} that are left", transaction.cells_limit > cells_left),
+            (f"its max_fee_per_cycle is below {basefees.cycle}", transaction.max_fee_per_cycle < basefees.cycle),
+            (f"its max_fee_per_cell is below {basefees.cell}", transaction.max_fee_per_cell < basefees.cell),
+            (
+                "its priority fee is above its max_fee_per_cycle",
+                transaction.priority_fee_per_cycle > transaction.max_fee_per_cycle,
+            ),
+            (f"its nonce {transaction.nonce} is not {account.nonce}", transaction.nonce != account.nonce),
+            (f"its charge is above the sender's {account.balance}", account.balance < _charge(transaction)),
+            ("its signature is not valid", not _is_signed(transaction)),
+        )
+        return next((reason for reason, is_so in reasons if is_so), "")
+
+    def _run(self, transaction: Transaction, sender: bytes, size: int) -> Ending:
+        gas = Gas(transaction.cycles_limit, transaction.cells_limit)
+        gas.use(TRANSACTION_CYCLES, size)
+        kind, target = transaction.call[:2]
+        if kind == 1:
+            call = Call(self.contents, self.present, gas, actor=target, sender=sender, nonce=transaction.nonce)
+            return run_call(call, transaction.call[2], transaction.call[3], cells_if_failed=size)
+        return self._transfer(sender, target, transaction.call[2], gas)
+
+    def _transfer(self, sender: bytes, to: bytes, amount: int, gas: Gas) -> Ending:
+        size = gas.cells
+        try:
+            gas.use(TRANSFER_CYCLES)
+        except OutOfGasError:
+            return Ending(OUT_OF_GAS, "OutOfGas", gas.cycles_limit, size, [])
+        if self.contents.balance(sender) < amount:
+            return Ending(REVERTED, "InsufficientBalance", gas.cycles, size, [])
+        self.contents.credit(sender, -amount)
+        self.contents.credit(to, amount)
+        return Ending(OK, "", gas.cycles, size, [])
+
+
+def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
+    """Check a header against its parent's; raises InvalidBlockError."""
+    rules = (
+        ("version", header.version == 1),
+        ("height", header.height == parent.height + 1),
+        ("consensus_epoch", header.consensus_epoch == 0),
+        ("view", header.view > parent.view),
+        ("parent", header.parent == sha256(write(parent))),
+        ("proposer", header.proposer < len(genesis.validators)),
+        ("timestamp_ms", header.timestamp_ms > parent.timestamp_ms),
+        ("slot", header.slot == header.timestamp_ms // genesis.slot_ms),
+    )
+    for name, holds in rules:
+        if not holds:
+            raise InvalidBlockError("header", f"its {name} {getattr(header, name)!r} breaks the rule for this field")
+
+
+def next_basefee(basefee: int, used: int, limit: int, least: int) -> int:
+    """Return the basefee of the next block from what this one used."""
+    excess = min(2 * used - limit, limit)
+    step = basefee * abs(excess) // (BASEFEE_CHANGE * limit)
+    if excess > 0:
+        return min(max(basefee + max(step, 1), least), MAX_BASEFEE)
+    return max(basefee - step, least)
+
+
+def _is_signed(transaction: Transaction) -> bool:
+    try:
+        VerifyKey(transaction.public_key).verify(signing_bytes(transaction), transaction.signature)
+    except (BadSignatureError, ValueError):
+        return False
+    return True
+
+
+def _charge(transaction: Transaction) -> int:
+    cycles = transaction.cycles_limit * transaction.max_fee_per_cycle
+    return cycles + transaction.cells_limit * transaction.max_fee_per_cell
+
+
+def _present(genesis: Genesis, header: Header) -> int:
+    return header.slot if genesis.timebase == "slot" else header.height

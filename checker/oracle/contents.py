@@ -1,0 +1,234 @@
+"""The contents of a chain's state as plain tables, and their encoding by docs/state.md.
+
+A table is a dict. Every write goes through it, so that a call's writes can be taken back and a block's can be counted.
+Nothing that can be worked out is kept: a bucket's head, for instance, is looked for when the block is over.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from checker.oracle.operations import OperationLog
+from checker.oracle.records import Genesis, TimerConfig, be8, keccak256, write
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
+
+LONGEST_PLAIN_STORAGE_KEY = 10
+
+
+class Account(NamedTuple):
+    """The units of an address, and how many transactions it has sent."""
+
+    balance: int
+    nonce: int
+
+
+class Actor(NamedTuple):
+    """What an actor runs, and whose it is."""
+
+    program: str
+    owner: bytes
+
+
+class Timer(NamedTuple):
+    """A timer that waits, field by field as its record."""
+
+    timer_id: bytes
+    actor: bytes
+    due: int
+    sequence: int
+    payload: bytes
+    handler: str
+    fee_payer: bytes
+    gas_limit: int
+    gas_limit_is_default: bool
+    expires_at: int
+
+
+class Bucket(NamedTuple):
+    """The timers of one due height: the sequence of the next one, and how many are live."""
+
+    tail: int
+    live: int
+
+
+class TimerCounts(NamedTuple):
+    """An actor's timers: those that wait, and all that it ever scheduled."""
+
+    live: int
+    scheduled: int
+
+
+class Basefees(NamedTuple):
+    """Units burned for a cycle and for a cell."""
+
+    cycle: int
+    cell: int
+
+
+class Table(Generic[Key, Row]):
+    """One table; the journal remembers what each write replaced.
+
+    Args:
+        journal: (table, key, row before) of each write, shared by all tables.
+        place: The state key of a key.
+        fields: The record of a row, or None for a row that has no entry.
+    """
+
+    def __init__(
+        self,
+        journal: list[tuple["Table[Any, Any]", Any, Any]],
+        place: Callable[[Key], bytes],
+        fields: Callable[[Key, Row], list[object] | None],
+    ) -> None:
+        self.rows: dict[Key, Row] = {}
+        self._journal = journal
+        self._place = place
+        self._fields = fields
+
+    def get(self, key: Key) -> Row | None:
+        """Return the row of a key, or None."""
+        return self.rows.get(key)
+
+    def put(self, key: Key, row: Row | None) -> None:
+        """Write a row; None removes it."""
+        self._journal.append((self, key, self.rows.get(key)))
+        self.restore(key, row)
+
+    def restore(self, key: Key, row: Row | None) -> None:
+        """Write a row without remembering what it replaces."""
+        if row is None:
+            self.rows.pop(key, None)
+        else:
+            self.rows[key] = row
+
+    def entry(self, key: Key) -> tuple[bytes, bytes | None]:
+        """Return the state key of a key, and the encoded value that belongs there; None for no entry."""
+        row = self.rows.get(key)
+        fields = None if row is None else self._fields(key, row)
+        return self._place(key), None if fields is None else write(fields)
+
+
+class Contents:
+    """All tables, and the operation log that their changes go to at the end of a block."""
+
+    def __init__(self) -> None:
+        journal: list[tuple[Table[Any, Any], Any, Any]] = []
+        self._journal = journal
+        self._heads: dict[int, int] = {}
+        self.log = OperationLog()
+        self.accounts = Table[bytes, Account](journal, lambda address: plain_key(1, address), _account_fields)
+        self.actors = Table[bytes, Actor](journal, lambda address: plain_key(2, address), lambda _, row: list(row))
+        self.storage = Table[tuple[bytes, bytes], bytes](journal, storage_key, _storage_fields)
+        self.timers = Table[bytes, Timer](journal, lambda timer_id: hashed_key(5, timer_id), lambda _, row: list(row))
+        self.buckets = Table[int, Bucket](
+            journal, lambda due: plain_key(6, be8(due)), lambda due, row: [self._heads[due], row.tail, row.live]
+        )
+        self.bucket_entries = Table[tuple[int, int], bytes](
+            journal, lambda place: plain_key(7, be8(place[0]) + be8(place[1])), lambda _, timer_id: [timer_id]
+        )
+        self.counts = Table[bytes, TimerCounts](journal, lambda actor: plain_key(8, actor), lambda _, row: list(row))
+        # Tables of one row each.
+        self.basefees = Table[None, Basefees](journal, lambda _: plain_key(9, b""), lambda _, row: list(row))
+        self.burned = Table[None, int](journal, lambda _: plain_key(10, b""), lambda _, total: [total])
+        self.config = Table[None, TimerConfig](journal, lambda _: plain_key(11, b""), lambda _, row: list(row))
+
+    def account(self, address: bytes) -> Account:
+        """Return an account; one without an entry has nothing."""
+        return self.accounts.get(address) or Account(0, 0)
+
+    def balance(self, address: bytes) -> int:
+        """Return the units of an address."""
+        return self.account(address).balance
+
+    def credit(self, address: bytes, amount: int) -> None:
+        """Add units to an address, or take them where the amount is negative."""
+        account = self.account(address)
+        assert account.balance + amount >= 0, f"{address.hex()} has {account.balance}, {-amount} were taken"
+        self.accounts.put(address, account._replace(balance=account.balance + amount))
+
+    def mark(self) -> int:
+        """Return a point to which the writes that follow can be taken back."""
+        return len(self._journal)
+
+    def take_back(self, mark: int) -> None:
+        """Undo every write since a mark, the last first."""
+        while len(self._journal) > mark:
+            table, key, row = self._journal.pop()
+            table.restore(key, row)
+
+    def settle(self) -> dict[bytes, bytes | None]:
+        """End a block: return its changes, state key to encoded value, and append them to the log."""
+        touched = dict.fromkeys((table, key) for table, key, _ in self._journal)
+        self._journal.clear()
+        self._find_heads()
+        changes: dict[bytes, bytes | None] = {}
+        for table, key in touched:
+            place, value = table.entry(key)
+            if self.log.values.get(place) != value:
+                changes[place] = value
+        self.log.commit(changes)
+        return changes
+
+    def encode_all(self) -> dict[bytes, bytes]:
+        """Return all entries, encoded from nothing but the tables."""
+        self._find_heads()
+        tables: list[Table[Any, Any]] = [value for value in vars(self).values() if isinstance(value, Table)]
+        entries = (table.entry(key) for table in tables for key in table.rows)
+        return {place: value for place, value in entries if value is not None}
+
+    def units(self) -> int:
+        """Return all units of all accounts and the burned total together."""
+        return sum(account.balance for account in self.accounts.rows.values()) + (self.burned.get(None) or 0)
+
+    def _find_heads(self) -> None:
+        self._heads.clear()
+        heads = self._heads
+        for due, sequence in self.bucket_entries.rows:
+            # Written out: this looks at every waiting timer in every block, and min() would triple its cost.
+            if due not in heads or sequence < heads[due]:
+                heads[due] = sequence
+
+
+def contents_at_genesis(genesis: Genesis) -> Contents:
+    """Return the state of block 0, one batch on an empty log."""
+    contents = Contents()
+    for address, balance in genesis.accounts:
+        contents.credit(address, balance)
+    for address, program, owner, balance, storage in genesis.actors:
+        contents.credit(address, balance)
+        contents.actors.put(address, Actor(program, owner))
+        for key, value in storage:
+            contents.storage.put((address, key), value)
+    contents.basefees.put(None, Basefees(genesis.cycle_basefee, genesis.cell_basefee))
+    contents.burned.put(None, 0)
+    contents.config.put(None, genesis.timer_config)
+    contents.settle()
+    return contents
+
+
+def plain_key(table: int, raw: bytes) -> bytes:
+    """Return the state key of a raw key of at most 31 bytes: padded with zeros."""
+    return (bytes([table]) + raw).ljust(32, b"\0")
+
+
+def hashed_key(table: int, raw: bytes) -> bytes:
+    """Return the state key of a longer raw key: hashed and cut."""
+    return bytes([table]) + keccak256(raw)[:31]
+
+
+def storage_key(place: tuple[bytes, bytes]) -> bytes:
+    """Return the state key of an actor's storage."""
+    actor, key = place
+    if len(key) <= LONGEST_PLAIN_STORAGE_KEY:
+        return plain_key(3, actor + bytes([len(key)]) + key)
+    return hashed_key(4, actor + key)
+
+
+def _account_fields(_address: bytes, account: Account) -> list[object] | None:
+    return list(account) if account != (0, 0) else None
+
+
+def _storage_fields(place: tuple[bytes, bytes], value: bytes) -> list[object]:
+    actor, key = place
+    return [value] if len(key) <= LONGEST_PLAIN_STORAGE_KEY else [actor, key, value]

@@ -1,0 +1,68 @@
+"""Merkle mountain ranges over SHA-256, by appending one leaf after the other."""
+
+from collections.abc import Iterable
+
+from checker.oracle.records import be8, sha256
+
+
+class Mountains:
+    """The peaks of a range, tallest first, each with the number of leaves below it."""
+
+    def __init__(self) -> None:
+        self.peaks: list[tuple[int, bytes]] = []
+        self.leaves = 0
+        # Nodes are numbered in post-order, so the next node's position is how many there are.
+        self._nodes = 0
+
+    def append(self, element: bytes) -> None:
+        """Add a leaf; as long as the last two peaks are of one size they become one."""
+        leaves, digest = 1, self._number(element)
+        while self.peaks and self.peaks[-1][0] == leaves:
+            digest = self._number(self.peaks.pop()[1] + digest)
+            leaves *= 2
+        self.peaks.append((leaves, digest))
+        self.leaves += 1
+
+    def _number(self, content: bytes) -> bytes:
+        digest = sha256(be8(self._nodes) + content)
+        self._nodes += 1
+        return digest
+
+
+def list_root(items: Iterable[bytes]) -> bytes:
+    """Return the root of a list: the peaks folded from the first to the last."""
+    mountains = Mountains()
+    for item in items:
+        mountains.append(item)
+    return sha256(be8(mountains.leaves) + fold_forward([digest for _, digest in mountains.peaks]))
+
+
+def log_root(mountains: Mountains, floor: int) -> bytes:
+    """Return the root of an operation log: peaks below the floor folded into one, then all from the last back."""
+    digests = [digest for _, digest in mountains.peaks]
+    inactive, end = 0, 0
+    for leaves, _ in mountains.peaks:
+        end += leaves
+        if end > floor:
+            break
+        inactive += 1
+    folded = [fold_forward(digests[:inactive])] if inactive else []
+    return sha256(
+        be8(mountains.leaves) + (be8(inactive) if inactive else b"") + fold_backward(folded + digests[inactive:])
+    )
+
+
+def fold_forward(digests: list[bytes]) -> bytes:
+    """Fold from the first to the last; nothing folds to nothing."""
+    accumulated = digests[0] if digests else b""
+    for digest in digests[1:]:
+        accumulated = sha256(accumulated + digest)
+    return accumulated
+
+
+def fold_backward(digests: list[bytes]) -> bytes:
+    """Fold from the last to the first."""
+    accumulated = digests[-1]
+    for digest in reversed(digests[:-1]):
+        accumulated = sha256(digest + accumulated)
+    return accumulated

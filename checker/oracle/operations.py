@@ -1,0 +1,67 @@
+"""The operation log and its root, by the rules of docs/state.md."""
+
+from collections.abc import Mapping
+
+from checker.oracle.merkle import Mountains, log_root
+from checker.oracle.records import varint
+
+_DELETE = b"\xd1"
+_UPDATE = b"\xd2"
+_COMMIT = b"\xd3"
+_NO_METADATA = b"\0"
+
+
+class OperationLog:
+    """All operations since genesis, the last value of each key, and where in the log it stands."""
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes] = {}
+        self.floor = 0
+        self._locations: dict[bytes, int] = {}
+        # The key that each operation updates; None for the other kinds, which no scan for live keys has to look at.
+        self._updates: list[bytes | None] = []
+        self._mountains = Mountains()
+        self._append(_COMMIT + _NO_METADATA + varint(0), None)
+
+    @property
+    def size(self) -> int:
+        """How many operations there are."""
+        return len(self._updates)
+
+    @property
+    def root(self) -> bytes:
+        """The root after the last batch."""
+        return log_root(self._mountains, self.floor)
+
+    def commit(self, changes: Mapping[bytes, bytes | None]) -> None:
+        """Append one batch: what existed by location, what is new by key, the floor raise, the end of the batch."""
+        existing = sorted((key for key in changes if key in self._locations), key=self._locations.__getitem__)
+        created = sorted(key for key in changes if key not in self._locations)
+        for key in [*existing, *created]:
+            value = changes[key]
+            if value is not None:
+                self._update(key, value)
+            elif key in self._locations:
+                del self.values[key], self._locations[key]
+                self._append(_DELETE + key, None)
+        self._raise_floor(len(existing) + 1)
+        self._append(_COMMIT + _NO_METADATA + varint(self.floor), None)
+
+    def _raise_floor(self, moves: int) -> None:
+        # What is moved here is not looked at again: with few live keys each of them is moved once.
+        end = self.size
+        while moves and self.floor < end:
+            key = self._updates[self.floor]
+            if key is not None and self._locations.get(key) == self.floor:
+                self._update(key, self.values[key])
+                moves -= 1
+            self.floor += 1
+
+    def _update(self, key: bytes, value: bytes) -> None:
+        self.values[key] = value
+        self._locations[key] = self.size
+        self._append(_UPDATE + key + varint(len(value)) + value, key)
+
+    def _append(self, operation: bytes, key: bytes | None) -> None:
+        self._updates.append(key)
+        self._mountains.append(operation)

@@ -1,0 +1,166 @@
+"""The timer phase of a block under the policy `fifo`: collect, classify, remove the dead, fire, report."""
+
+import base64
+import json
+from dataclasses import dataclass, field
+
+from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present, remove_timer
+from checker.oracle.contents import Basefees, Contents, Timer
+from checker.oracle.programs import OK, run_call
+from checker.oracle.records import MAX_INTEGER
+
+FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
+"""Tags of the events that the phase makes."""
+
+MAX_BRACKETS = 64
+"""A payload with more opening brackets is not read as JSON."""
+
+
+@dataclass
+class TimerPhase:
+    """One block's timer phase: what it works with, and what came of it."""
+
+    contents: Contents
+    present: Present
+    parent_now: int
+    basefees: Basefees
+    events: list[list[object]] = field(default_factory=list)
+    fired: int = 0
+    expired: int = 0
+    insolvent: int = 0
+    lane_cycles: int = 0
+    lane_cells: int = 0
+    burned: int = 0
+    waiting_live: int = 0
+    waiting_dead: int = 0
+
+    def run(self) -> None:
+        """Go through the phase's five steps."""
+        due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
+        due.sort(key=lambda timer: (timer.due, timer.sequence))
+        dead = [timer for timer in due if self._is_dead(timer)]
+        gone = {timer.timer_id: True for timer in dead}
+        live = [timer for timer in due if timer.timer_id not in gone]
+        lane = self.present.config.lane_timer_cycles
+        candidates = [timer for timer in live if timer.gas_limit <= lane]
+        for timer in dead:
+            self._remove_if_budget(timer)
+        held = self._fire_in_order(candidates)
+        reasons = {timer.timer_id: "lane_full" for timer in held}
+        reasons.update({timer.timer_id: "over_cap" for timer in live if timer.gas_limit > lane})
+        self._report([timer for timer in live if timer.timer_id in reasons], reasons)
+
+    @property
+    def gc_cycles(self) -> int:
+        """What the GC lane used: each removal costs the same."""
+        return self.removed * self.present.config.gc_cost_per_timer
+
+    @property
+    def removed(self) -> int:
+        """How many timers the GC lane removed."""
+        return self.expired + self.insolvent
+
+    def _max_cost(self, timer: Timer) -> int:
+        cells = self.present.config.max_cells_per_fire
+        return timer.gas_limit * self.basefees.cycle + cells * self.basefees.cell
+
+    def _is_dead(self, timer: Timer) -> bool:
+        is_expired = self.present.now > timer.expires_at
+        return is_expired or self.contents.balance(timer.fee_payer) < self._max_cost(timer)
+
+    def _remove_if_budget(self, timer: Timer) -> None:
+        """Remove a dead timer, or leave it to wait where the GC lane has nothing left."""
+        config = self.present.config
+        if config.gc_lane_paused or self.removed >= config.gc_cycles_per_block // config.gc_cost_per_timer:
+            self.waiting_dead += 1
+            return
+        remove_timer(self.contents, timer)
+        if self.present.now > timer.expires_at:
+            self.expired += 1
+            self.events.append([EXPIRED, timer.timer_id, timer.expires_at, self.present.now])
+        else:
+            self.insolvent += 1
+            available = self.contents.balance(timer.fee_payer)
+            required = min(self._max_cost(timer), MAX_INTEGER)
+            self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
+
+    def _fire_in_order(self, candidates: list[Timer]) -> list[Timer]:
+        """Take candidates into the lane until one does not fit; return that one and all after it."""
+        config = self.present.config
+        for index, timer in enumerate(candidates):
+            if config.execution_lane_paused or timer.gas_limit > config.lane_timer_cycles - self.lane_cycles:
+                return candidates[index:]
+            if self.contents.balance(timer.fee_payer) < self._max_cost(timer):
+                self._remove_if_budget(timer)
+            else:
+                self._fire(timer)
+        return []
+
+    def _fire(self, timer: Timer) -> None:
+        cost = self._max_cost(timer)
+        self.contents.credit(timer.fee_payer, -cost)
+        remove_timer(self.contents, timer)
+        gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
+        handler, payload = handler_of(timer)
+        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0)
+        ending = run_call(call, handler, payload)
+        burned = ending.cycles * self.basefees.cycle + ending.cells * self.basefees.cell
+        self.contents.credit(timer.fee_payer, cost - burned)
+        self.fired += 1
+        self.burned += burned
+        self.lane_cycles += ending.cycles
+        self.lane_cells += ending.cells
+        self.events += ending.events
+        is_ok = ending.status == OK
+        self.events.append(
+            [FIRED, timer.timer_id, timer.actor, timer.due, is_ok, ending.cycles, ending.cells, burned, 0]
+        )
+
+    def _report(self, held: list[Timer], reasons: dict[bytes, str]) -> None:
+        """Tell of each timer that is held back for the first time, in waiting order; then count all of them."""
+        self.waiting_live = len(held)
+        for timer in held:
+            if timer.due > self.parent_now:
+                self.events.append([DEFERRED, timer.timer_id, reasons[timer.timer_id]])
+        given = list(reasons.values())
+        counts = [[reason, given.count(reason)] for reason in ("lane_full", "over_cap") if reason in given]
+        if counts:
+            self.events.append([SUMMARY, counts])
+
+
+def handler_of(timer: Timer) -> tuple[str, bytes]:
+    """Return the handler and the payload that a timer's fire delivers."""
+    named = _read_convention(timer.payload) if timer.handler == DEFAULT_HANDLER else None
+    return named or (timer.handler, timer.payload)
+
+
+def _read_convention(payload: bytes) -> tuple[str, bytes] | None:
+    if b"{" not in payload or payload.count(b"{") + payload.count(b"[") > MAX_BRACKETS:
+        return None
+    try:
+        names = _read_json_object(payload.decode("utf-8"))
+        handler, text = names["_handler"], names["_payload"]
+        inner = base64.b64decode(text.encode("ascii"), validate=True)
+    except (ValueError, KeyError):
+        return None
+    is_canonical = base64.b64encode(inner).decode() == text
+    return (handler, inner) if len(handler.encode()) <= MAX_HANDLER_BYTES and is_canonical else None
+
+
+def _read_json_object(text: str) -> dict[str, str]:
+    """Return the two members that count; raises ValueError where the text is no JSON object or they are no strings."""
+    if not text.lstrip(" \t\r\n").startswith("{"):
+        raise ValueError(text)
+    # Python refuses very long numbers, and none is looked at, so any number will do. An object is a list of pairs.
+    pairs = json.loads(text, object_pairs_hook=list, parse_int=len, parse_float=len, parse_constant=_refuse_constant)
+    # Half a surrogate pair can be read but not written.
+    json.dumps(pairs, ensure_ascii=False).encode()
+    named = [(name, value) for name, value in pairs if name in ("_handler", "_payload")]
+    if not all(isinstance(value, str) for _, value in named):
+        raise ValueError(text)
+    return dict(named)
+
+
+def _refuse_constant(name: str) -> object:
+    # Python reads NaN and Infinity, which JSON does not have.
+    raise ValueError(name)

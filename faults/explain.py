@@ -1,0 +1,119 @@
+"""A fault in one plain sentence: who, what, when, until when."""
+
+from collections.abc import Sequence
+
+from faults.kinds import (
+    Blackout,
+    Crash,
+    Cut,
+    Fault,
+    Flapping,
+    IsolateLeader,
+    Links,
+    Partition,
+    Pause,
+    Range,
+    Rule,
+    Slow,
+)
+
+
+def explain_fault(fault: Fault) -> str:
+    """Return what the fault does, as one sentence."""
+    match fault:
+        case Crash():
+            return (
+                f"At {_time(fault.at_ms)} validator {fault.validator} loses its power and whatever it had not synced; "
+                f"at {_time(fault.restart_ms)} it restarts from its disk."
+            )
+        case Blackout():
+            return f"At {_time(fault.at_ms)} {_who(fault.validators)} lose their power at once; {_restart(fault)}."
+        case Pause():
+            held = "all its events are held back and delivered at the end, while its clock goes on"
+            return f"{_span(fault)} validator {fault.validator} is paused: {held}."
+        case Slow():
+            return f"{_span(fault)} all work of validator {fault.validator} takes {fault.factor} times as long."
+        case _:
+            return f"{_span(fault)} {_explain_network(fault)}."
+
+
+def _explain_network(fault: Partition | Cut | Flapping | IsolateLeader | Links | Rule) -> str:
+    match fault:
+        case Partition():
+            return f"all links between {_groups(fault.groups)} are cut"
+        case Cut():
+            arrows = ", ".join(f"{source}->{destination}" for source, destination in fault.links)
+            return f"everything sent on {arrows} is lost, that direction only"
+        case Flapping():
+            rhythm = f"for {_time(fault.cut_ms)}, then whole for {_time(fault.open_ms)}, and again"
+            return f"all links between {_groups(fault.groups)} are cut {rhythm}"
+        case IsolateLeader():
+            rhythm = f" for {_time(fault.cut_ms)}, then free for {_time(fault.open_ms)}, and again"
+            return f"whoever leads the current view is cut off from all others{rhythm if fault.open_ms else ''}"
+        case Links():
+            return _explain_links(fault)
+        case Rule():
+            return _explain_rule(fault)
+
+
+def _explain_links(fault: Links) -> str:
+    pairs = ", ".join(f"{first}-{second}" for first, second in fault.between)
+    rates = (("lose", fault.loss_ppm), ("duplicate", fault.duplicate_ppm), ("flip a byte in", fault.corrupt_ppm))
+    changes = [f"{what} {_share(ppm)} of messages" for what, ppm in rates if ppm]
+    if fault.reorder_ppm:
+        changes.append(f"hold {_share(fault.reorder_ppm)} of messages back for {_time(fault.reorder_extra_ms)}")
+    if fault.latency_ms is not None:
+        changes.insert(0, f"take {fault.latency_ms} ms, give or take {fault.jitter_ms} ms")
+    return f"{'the links ' + pairs if pairs else 'all links'} {_join(changes)}"
+
+
+def _explain_rule(fault: Rule) -> str:
+    kinds = _join(fault.kinds) if fault.kinds else "all"
+    links = f"from {_who(fault.senders) if fault.senders else 'anybody'}"
+    links += f" to {_who(fault.receivers) if fault.receivers else 'anybody'}"
+    about = [
+        f"{what} {_ranges(ranges)}" for what, ranges in (("view", fault.views), ("height", fault.heights)) if ranges
+    ]
+    which = f"{kinds} messages {links}" + (f" about {_join(about)}" if about else "")
+    if fault.action == "drop":
+        return f"{which} are dropped"
+    if fault.action == "delay":
+        return f"{which} arrive {_time(fault.delay_ms)} later"
+    first = f", to {_who(fault.first_to)} already at {_time(fault.first_ms or 0)}" if fault.first_to else ""
+    return f"{which} are held, and released in their order at {_time(fault.released_ms)}{first}"
+
+
+def _restart(fault: Blackout) -> str:
+    if not fault.restart_every_ms:
+        return f"at {_time(fault.restart_ms)} they restart from their disks"
+    return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
+
+
+def _span(fault: Partition | Cut | Flapping | IsolateLeader | Links | Rule | Pause | Slow) -> str:
+    return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
+
+
+def _time(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1_000)
+    return f"{seconds}.{rest:03} s" if rest else f"{seconds} s"
+
+
+def _share(ppm: int) -> str:
+    percent, rest = divmod(ppm, 10_000)
+    return f"{percent}.{rest:04}".rstrip("0").rstrip(".") + " %"
+
+
+def _who(nodes: Sequence[int]) -> str:
+    return f"validator{'s' if len(nodes) > 1 else ''} {_join([str(node) for node in nodes])}"
+
+
+def _groups(groups: Sequence[Sequence[int]]) -> str:
+    return _join(["{" + ", ".join(str(node) for node in group) + "}" for group in groups])
+
+
+def _ranges(ranges: Sequence[Range]) -> str:
+    return _join([str(first) if first == last else f"{first} to {last}" for first, last in ranges])
+
+
+def _join(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,187 @@
+"""The fault catalogue as data: what a scenario file may say under ``[faults.NAME]``.
+
+Each kind says whom it hits and when; times are virtual milliseconds from the start of the run. What
+a type can refuse is refused here, what needs the whole cluster in ``faults.plan``.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from network.conditions import RuleAction
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Validator = Annotated[int, msgspec.Meta(ge=0)]
+Link = tuple[Validator, Validator]
+Range = tuple[NotNegative, NotNegative]
+PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+Factor = Annotated[int, msgspec.Meta(ge=2, le=1_000_000)]
+
+
+class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
+    enabled: bool = True
+
+
+class Partition(_Fault, tag="partition", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Cut every link between different groups; a validator in no group is a group of its own."""
+
+    groups: tuple[tuple[Validator, ...], ...]
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+
+
+class Cut(_Fault, tag="cut", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Cut single links in one direction each, from the first validator to the second."""
+
+    links: tuple[Link, ...]
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+
+
+class Flapping(_Fault, tag="flapping", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A partition that comes and goes: cut for ``cut_ms``, open for ``open_ms``, and again."""
+
+    groups: tuple[tuple[Validator, ...], ...]
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+    cut_ms: Positive
+    open_ms: Positive
+
+
+class IsolateLeader(_Fault, tag="isolate-leader", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Cut off whoever leads the greatest view that anybody has entered; with ``open_ms`` it comes and goes."""
+
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+    cut_ms: Milliseconds = 0
+    open_ms: Milliseconds = 0
+
+
+class Links(_Fault, tag="links", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Make links worse: latency, loss, reordering, copies, damage. Without ``between`` every link is hit."""
+
+    start_ms: Milliseconds = 0
+    stop_ms: Milliseconds
+    between: tuple[Link, ...] = ()
+    latency_ms: Positive | None = None
+    jitter_ms: Milliseconds = 0
+    loss_ppm: PartsPerMillion = 0
+    reorder_ppm: PartsPerMillion = 0
+    reorder_extra_ms: Milliseconds = 0
+    duplicate_ppm: PartsPerMillion = 0
+    corrupt_ppm: PartsPerMillion = 0
+
+
+class Rule(_Fault, tag="rule", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Drop, hold or delay single messages, by kind, view, height, sender and receiver; what is left out admits all.
+
+    Held messages are released at ``release_ms``, or else when the rule stops; those to ``first_to`` at ``first_ms``
+    already. ``release_gap_ms`` lies between two released messages of one receiver.
+    """
+
+    action: RuleAction
+    start_ms: Milliseconds = 0
+    stop_ms: Milliseconds
+    kinds: tuple[str, ...] = ()
+    views: tuple[Range, ...] = ()
+    heights: tuple[Range, ...] = ()
+    senders: tuple[Validator, ...] = msgspec.field(default=(), name="from")
+    receivers: tuple[Validator, ...] = msgspec.field(default=(), name="to")
+    delay_ms: Milliseconds = 0
+    release_ms: Milliseconds | None = None
+    release_gap_ms: Milliseconds = 0
+    first_to: tuple[Validator, ...] = ()
+    first_ms: Milliseconds | None = None
+
+    @property
+    def released_ms(self) -> int:
+        """When the last held message is let go."""
+        return self.stop_ms if self.release_ms is None else self.release_ms
+
+
+class Crash(_Fault, tag="crash", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Stop one validator in an instant: memory and unsynced writes are gone. It restarts from its disk."""
+
+    validator: Validator
+    at_ms: Milliseconds
+    restart_ms: Milliseconds
+
+
+class Blackout(_Fault, tag="blackout", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Cut the power of validators in one instant; they come back at one later time, or ``restart_every_ms`` apart."""
+
+    validators: tuple[Validator, ...]
+    at_ms: Milliseconds
+    restart_ms: Milliseconds
+    restart_every_ms: Milliseconds = 0
+
+    def restarts_ms(self) -> Iterator[tuple[int, int]]:
+        """Yield each validator with the time at which it comes back, in the order in which they are named."""
+        for place, node in enumerate(self.validators):
+            yield node, self.restart_ms + place * self.restart_every_ms
+
+
+class Pause(_Fault, tag="pause", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Hold back all events of one validator and deliver them when it is resumed; its clock goes on."""
+
+    validator: Validator
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+
+
+class Slow(_Fault, tag="slow", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """All work of one validator (executing, verifying, syncing) takes ``factor`` times as long."""
+
+    validator: Validator
+    factor: Factor
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+
+
+Fault = Partition | Cut | Flapping | IsolateLeader | Links | Rule | Crash | Blackout | Pause | Slow
+
+
+def span_ms(fault: Fault) -> tuple[int, int]:
+    """Return when the fault starts and when nothing of it is left, in virtual milliseconds."""
+    if isinstance(fault, Crash):
+        return fault.at_ms, fault.restart_ms
+    if isinstance(fault, Blackout):
+        return fault.at_ms, max((at_ms for _, at_ms in fault.restarts_ms()), default=fault.restart_ms)
+    if isinstance(fault, Rule) and fault.action == "hold":
+        return fault.start_ms, fault.released_ms
+    return fault.start_ms, fault.stop_ms
+
+
+def cut_windows_ms(fault: Flapping | IsolateLeader) -> Iterator[tuple[int, int]]:
+    """Yield when a cut that comes and goes begins and ends; a cut that is never open has one window."""
+    if not fault.open_ms:
+        yield fault.start_ms, fault.stop_ms
+        return
+    for start_ms in range(fault.start_ms, fault.stop_ms, fault.cut_ms + fault.open_ms):
+        yield start_ms, min(start_ms + fault.cut_ms, fault.stop_ms)
+
+
+def kind_of(fault: Fault) -> str:
+    """Return what a scenario file calls the fault's kind."""
+    return str(type(fault).__struct_config__.tag)
+
+
+def named_validators(fault: Fault) -> tuple[int, ...]:
+    """Return every validator that the fault names, in the order in which it does."""
+    match fault:
+        case Crash() | Pause() | Slow():
+            return (fault.validator,)
+        case Blackout():
+            return fault.validators
+        case Partition() | Flapping():
+            return tuple(node for group in fault.groups for node in group)
+        case Cut() | Links():
+            links = fault.links if isinstance(fault, Cut) else fault.between
+            return tuple(node for link in links for node in link)
+        case Rule():
+            return (*fault.senders, *fault.receivers, *fault.first_to)
+        case IsolateLeader():
+            return ()

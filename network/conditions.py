@@ -1,0 +1,200 @@
+"""What faults put on links, and what becomes of a message there.
+
+A condition stands on some links under the name of its fault and counts the messages that it touched. `fate_of` decides
+about one message and has no other effect than those counts: a cut beats all, then losses, then rules, and whoever
+survives that is delayed, damaged and doubled. Each draw is by (seed, purpose with the condition's name, link, ordinal),
+so that two conditions on one link never share a draw and taking one away leaves the other's as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from network.chance import Chance, Draws, below
+from network.latency import Latency
+from network.topology import MILLION, LinkSpec
+from network.trace import EventChain
+from network.types import Label, Micros, NodeId
+
+Range: TypeAlias = tuple[int, int]
+"""The first and the last of consecutive numbers."""
+
+RuleAction: TypeAlias = Literal["drop", "hold", "delay"]
+
+_FLIPS: Final = 255
+"""In how many ways a byte can become another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRule:
+    """Which messages a rule is about, and what it does to them.
+
+    An empty tuple admits everything. A message whose sender states no view, or no height, is in no range of them.
+    """
+
+    action: RuleAction
+    kinds: tuple[str, ...] = ()
+    views: tuple[Range, ...] = ()
+    heights: tuple[Range, ...] = ()
+    delay_us: Micros = 0
+
+    def matches(self, label: Label) -> bool:
+        """Whether the rule is about this message."""
+        if self.kinds and label.kind not in self.kinds:
+            return False
+        return _admits(self.views, label.view) and _admits(self.heights, label.height)
+
+
+def _admits(ranges: tuple[Range, ...], value: int | None) -> bool:
+    if not ranges:
+        return True
+    return value is not None and any(first <= value <= last for first, last in ranges)
+
+
+@dataclass(slots=True, kw_only=True)
+class Condition:
+    """Something that a fault did to links, and how many messages felt it."""
+
+    name: str
+    is_cut: bool = False
+    latency: Latency | None = None
+    loss_ppm: int = 0
+    reorder_ppm: int = 0
+    reorder_extra_us: Micros = 0
+    duplicate_ppm: int = 0
+    corrupt_ppm: int = 0
+    rule: MessageRule | None = None
+    touched: int = field(default=0, init=False)
+
+
+class Fate(NamedTuple):
+    """What becomes of a message.
+
+    Attributes:
+        loss: why it is lost, "cut", "loss" or "rule"; empty when it is not.
+        condition: whose doing the loss is; empty for the link's own.
+        held_by: the condition that keeps it back.
+        delays_us: when its copies arrive, the message itself first.
+        flips: draws that say which byte becomes what.
+    """
+
+    loss: str = ""
+    condition: str = ""
+    held_by: str = ""
+    delays_us: tuple[Micros, ...] = ()
+    flips: tuple[int, ...] = ()
+
+
+class Wire:
+    """One direction of a link at run time."""
+
+    __slots__ = (
+        "_chance",
+        "_streams",
+        "chain",
+        "conditions",
+        "destination",
+        "is_plain",
+        "sent",
+        "source",
+        "spec",
+    )
+
+    def __init__(self, source: NodeId, destination: NodeId, spec: LinkSpec, chain: EventChain, chance: Chance) -> None:
+        self.source = source
+        self.destination = destination
+        self.spec = spec
+        self.chain = chain
+        self._chance = chance
+        self._streams: dict[str, Draws] = {}
+        self.sent = 0
+        self.conditions: tuple[Condition, ...] = ()
+        self.is_plain = False
+        self.set_conditions(())
+
+    def set_conditions(self, conditions: tuple[Condition, ...]) -> None:
+        """Put these conditions, oldest first, on the wire."""
+        self.conditions = conditions
+        self.is_plain = not (conditions or self.spec.loss_ppm or self.spec.reorder_ppm)
+
+    def sample(self, latency: Latency, ordinal: int, purpose: str = "latency") -> Micros:
+        """Return a message's time on the wire."""
+        if latency.kind == "fixed":
+            return latency.mean_us
+        return latency.sample(self.draw(purpose, ordinal))
+
+    def happens(self, purpose: str, ordinal: int, ppm: int) -> bool:
+        """Draw whether something of this probability, in millionths, happens to a message."""
+        return ppm > 0 and below(self.draw(purpose, ordinal), MILLION) < ppm
+
+    def draw(self, purpose: str, ordinal: int) -> int:
+        """Return the 64-bit draw of one purpose for one message."""
+        stream = self._streams.get(purpose)
+        if stream is None:
+            stream = self._streams[purpose] = self._chance.stream(purpose, f"{self.source}->{self.destination}")
+        return stream.at(ordinal)
+
+
+def fate_of(wire: Wire, ordinal: int, label: Label) -> Fate:
+    """Decide what becomes of a message under the conditions of its wire, and count whom it touched."""
+    cuts = [condition for condition in wire.conditions if condition.is_cut]
+    for condition in cuts:
+        condition.touched += 1
+    if cuts:
+        return Fate(loss="cut", condition=cuts[0].name)
+    if wire.happens("loss", ordinal, wire.spec.loss_ppm):
+        return Fate(loss="loss")
+    for condition in wire.conditions:
+        # A condition's name is part of the purpose: two conditions on one wire must not lose the same messages.
+        if wire.happens(f"loss {condition.name}", ordinal, condition.loss_ppm):
+            condition.touched += 1
+            return Fate(loss="loss", condition=condition.name)
+    ruled = [each for each in wire.conditions if each.rule is not None and each.rule.matches(label)]
+    return _stop_by_rule(ruled) or _carry(wire, ordinal, ruled)
+
+
+def _stop_by_rule(ruled: Sequence[Condition]) -> Fate | None:
+    """Let a rule drop the message, or else keep it back; of several that would, the oldest does."""
+    for action in ("drop", "hold"):
+        for condition in ruled:
+            if condition.rule is not None and condition.rule.action == action:
+                condition.touched += 1
+                is_drop = action == "drop"
+                return Fate(loss="rule", condition=condition.name) if is_drop else Fate(held_by=condition.name)
+    return None
+
+
+def _carry(wire: Wire, ordinal: int, ruled: Sequence[Condition]) -> Fate:
+    latency, extra_us = wire.spec.latency, 0
+    if wire.happens("reorder", ordinal, wire.spec.reorder_ppm):
+        extra_us += wire.spec.reorder_extra_us
+    for condition in ruled:
+        assert condition.rule is not None, "only rules are matched"
+        extra_us += condition.rule.delay_us
+        condition.touched += 1
+    flips: list[int] = []
+    doubled_by: list[str] = []
+    for condition in wire.conditions:
+        name = condition.name
+        latency = condition.latency or latency
+        is_late = wire.happens(f"reorder {name}", ordinal, condition.reorder_ppm)
+        is_damaged = wire.happens(f"corrupt {name}", ordinal, condition.corrupt_ppm)
+        is_doubled = wire.happens(f"duplicate {name}", ordinal, condition.duplicate_ppm)
+        extra_us += condition.reorder_extra_us if is_late else 0
+        flips += [wire.draw(f"flip {name}", ordinal)] if is_damaged else []
+        doubled_by += [name] if is_doubled else []
+        condition.touched += is_late or is_damaged or is_doubled or condition.latency is not None
+    own_us = wire.sample(latency, ordinal) + extra_us
+    copies_us = (wire.sample(latency, ordinal, f"latency of copy {name}") + extra_us for name in doubled_by)
+    return Fate(delays_us=(own_us, *copies_us), flips=tuple(flips))
+
+
+def flip_bytes(payload: bytes, flips: Sequence[int]) -> bytes:
+    """Return the payload with one byte changed for each draw; an empty one has none to change."""
+    damaged = bytearray(payload)
+    for flip in flips if payload else ():
+        place, change = divmod(below(flip, len(payload) * _FLIPS), _FLIPS)
+        damaged[place] ^= change + 1
+    return bytes(damaged)
