@@ -57,10 +57,7 @@ class Mirror:
         """
         encoded = self.values.get(TIMER_CONFIG_KEY, b"")
         if encoded != self._config[0]:
-            try:
-                self._config = (encoded, msgspec.msgpack.decode(encoded, type=TimerConfig))
-            except (msgspec.MsgspecError, InvalidInput):
-                self._config = (encoded, self._config[1])
+            self._config = (encoded, read_timer_config(encoded, self._config[1]))
         return self._config[1]
 
     def take(self, changes: Mapping[bytes, bytes | None]) -> None:
@@ -71,3 +68,11 @@ class Mirror:
                 self.values.pop(key, None)
             else:
                 self.values[key] = value
+
+
+def read_timer_config(encoded: bytes | None, otherwise: TimerConfig) -> TimerConfig:
+    """Return a stored timer configuration; where there is none, or it cannot be read, the other one."""
+    try:
+        return otherwise if encoded is None else msgspec.msgpack.decode(encoded, type=TimerConfig)
+    except (msgspec.MsgspecError, InvalidInput):
+        return otherwise

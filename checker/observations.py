@@ -128,6 +128,10 @@ class BlockSummary(Protocol):
         """Timers fired, reverted ones included."""
 
     @property
+    def reverted(self) -> int:
+        """Timers that fired and whose handler did not end ok."""
+
+    @property
     def expired(self) -> int:
         """Timers removed past their time to live."""
 

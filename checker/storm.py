@@ -1,17 +1,19 @@
 """The storm after an outage: was there one, how long did it take to drain, did live timers go on firing?
 
-Judged from the blocks of the canonical chain alone, as the first validator to apply each one did. The
-storm begins with the block in which the most dead timers were at hand (removed in it or left waiting),
-and the drain lasts until no dead timer waits. A run that promised a storm and had less of one is
-inconclusive, never passed.
+Judged from the blocks of the canonical chain alone, as the first validator to apply each one did. The storm begins with
+the last block in which the most dead timers were at hand (removed in it or left waiting), and the drain lasts until no
+dead timer waits. A block whose execution lane is paused need not have a fire. A run that promised a storm and had less
+of one is inconclusive, never passed.
 """
 
 from dataclasses import dataclass
 from typing import final
 
+from checker.mirror import read_timer_config
 from checker.observations import AppliedBlock
 from checker.results import CheckResult, Tally
-from scheduler import TimerCancelledInsufficientFunds, TimerExpired, TimerScheduled
+from checker.tables import TIMER_CONFIG_KEY
+from scheduler import TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, TimerScheduled
 from validators.execution.receipts import TimerReceipt, decode_receipt
 
 NAME = "storm"
@@ -37,7 +39,7 @@ class StormFigures:
 class StormWatch:
     """Follows the canonical chain and remembers the greatest storm on it."""
 
-    def __init__(self, *, dead_timers_min: int, actors_min: int, drain_blocks_min: int) -> None:
+    def __init__(self, *, dead_timers_min: int, actors_min: int, drain_blocks_min: int, config: TimerConfig) -> None:
         self._dead_timers_min = dead_timers_min
         self._actors_min = actors_min
         self._drain_blocks_min = drain_blocks_min
@@ -45,6 +47,8 @@ class StormWatch:
         self._dead: list[int] = []
         self._waiting_dead: list[int] = []
         self._fired: list[int] = []
+        self._is_paused: list[bool] = []
+        self._config = config
         self._actors: dict[bytes, bytes] = {}
         self._dead_actors: dict[bytes, None] = {}
 
@@ -57,6 +61,8 @@ class StormWatch:
         self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead)
         self._waiting_dead.append(summary.waiting_dead)
         self._fired.append(summary.fired)
+        self._is_paused.append(self._config.execution_lane_paused)
+        self._config = read_timer_config(block.changes.get(TIMER_CONFIG_KEY), self._config)
         for encoded in block.receipts:
             receipt = decode_receipt(encoded)
             for event in (receipt.event,) if isinstance(receipt, TimerReceipt) else receipt.events:
@@ -68,7 +74,7 @@ class StormWatch:
     def figures(self) -> StormFigures:
         """Return the greatest storm of the chain."""
         peak = max(self._dead, default=0)
-        first = self._dead.index(peak) if peak else 0
+        first = max((index for index, dead in enumerate(self._dead) if dead == peak), default=0) if peak else 0
         drain = [index for index in range(first, self._height) if self._dead[index] > 0]
         end = next((index for index in range(first, self._height) if self._waiting_dead[index] == 0), None)
         last = drain[-1] if end is None and drain else end
@@ -80,7 +86,7 @@ class StormWatch:
             first_height=first + 1,
             drain_blocks=len(blocks),
             fired_in_drain=sum(fired),
-            blocks_without_fire=fired.count(0),
+            blocks_without_fire=sum(not self._fired[index] and not self._is_paused[index] for index in blocks),
             is_drained=end is not None,
         )
 

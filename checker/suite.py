@@ -9,6 +9,7 @@ Only honest validators are judged.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
+from checker.accounting import StormAccounting
 from checker.agreement import Agreement, EqualRoots, WriteSets
 from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
@@ -56,6 +57,11 @@ CATALOGUE: Final = (
     CatalogueEntry("budgets", "safety", "No block spends more than its limits and the budgets of the two timer lanes."),
     CatalogueEntry(
         "timer-delivery", "safety", "Each timer is scheduled once, never fires early, and leaves by exactly one exit."
+    ),
+    CatalogueEntry(
+        "storm-accounting",
+        "safety",
+        "Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone.",
     ),
     CatalogueEntry("supply", "safety", "After every block balances and burned units add up to the supply of genesis."),
     CatalogueEntry(
@@ -123,10 +129,18 @@ class Suite:
         self._certificates = Certificates(validators=validators, honest=honest)
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
+        self._accounting = StormAccounting(self._timers)
         self._supply = Supply(genesis_values)
         self._live_values = LiveValues(genesis_values)
         self._finality = FinalityRegained(validators=validators, honest=honest, views_max=finality_views_max)
-        self._block_checks: tuple[BlockCheck, ...] = (self._certificates, self._budgets, self._timers, self._supply)
+        # The accounting reads from the timers' check what it made of the same block.
+        self._block_checks: tuple[BlockCheck, ...] = (
+            self._certificates,
+            self._budgets,
+            self._timers,
+            self._accounting,
+            self._supply,
+        )
         self._handlers = self._subscribe()
 
     @property
@@ -189,6 +203,7 @@ class Suite:
             self._certificates.result(),
             self._budgets.result(),
             self._timers.result(),
+            self._accounting.result(),
             self._supply.result(),
             self._live_values.result(),
             judge_cold_replay(cold, self._roots),

@@ -8,7 +8,7 @@ entries in the state's timer table is compared, after each block, and at the end
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from checker.mirror import SettledBlock
 from checker.observations import ChainRules
@@ -16,9 +16,11 @@ from checker.results import CheckResult, Tally
 from checker.tables import TIMER, read_fields
 from scheduler.events import (
     TimerCancelled,
+    TimerCancelledByGovernance,
     TimerCancelledInsufficientFunds,
     TimerExpired,
     TimerExtended,
+    TimerExtendedByGovernance,
     TimerFired,
     TimerScheduled,
 )
@@ -26,11 +28,16 @@ from validators.execution.receipts import ChainEvent, TransactionReceipt
 
 
 class Pending(NamedTuple):
-    """A timer that has not left: its place in the waiting order, and its expiry."""
+    """A timer that has not left: its place in the waiting order, its gas limit and its expiry."""
 
     due: int
     sequence: int
+    gas_limit: int
     expires_at: int
+
+
+ORDERED_POLICIES: Final = ("fifo", "fifo-free")
+"""Policies whose fires follow the waiting order within a block."""
 
 
 @final
@@ -58,7 +65,7 @@ class TimerDelivery:
 
     def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
         self._tally = Tally("timer-delivery", "safety")
-        self._is_ordered = rules.policy == "fifo"
+        self._is_ordered = rules.policy in ORDERED_POLICIES
         self._pending: dict[bytes, Pending] = dict(_stored_timers(genesis_values))
         self._exits: dict[bytes, int] = {}
         self._not_yet_due = [(timer.due, timer_id) for timer_id, timer in self._pending.items()]
@@ -68,12 +75,12 @@ class TimerDelivery:
         self._last_place = (-1, -1)
         self._scheduled = len(self._pending)
         self._due = 0
+        self._waiting: dict[bytes, None] = {}
         self._counts = dict.fromkeys(("fired", "expired", "insolvent", "cancelled", "early"), 0)
 
     def figures(self) -> TimerFigures:
         """Return the sums so far."""
         counts = self._counts
-        left = counts["fired"] + counts["expired"] + counts["insolvent"] + counts["cancelled"]
         return TimerFigures(
             scheduled=self._scheduled,
             due=self._due,
@@ -82,8 +89,12 @@ class TimerDelivery:
             insolvent=counts["insolvent"],
             cancelled_after_due=counts["cancelled"],
             removed_early=counts["early"],
-            waiting=self._due - left,
+            waiting=len(self._waiting),
         )
+
+    def waiting(self) -> list[Pending]:
+        """Return the timers whose time has come and that have not left, in the order in which they came due."""
+        return [self._pending[timer_id] for timer_id in self._waiting]
 
     def settle(self, block: SettledBlock) -> None:
         """Judge one block's events in their order, then the sums."""
@@ -125,7 +136,9 @@ class TimerDelivery:
         heap = self._not_yet_due
         while heap and heap[0][0] <= self._now:
             _, timer_id = heapq.heappop(heap)
-            self._due += timer_id in self._pending
+            if timer_id in self._pending:
+                self._due += 1
+                self._waiting[timer_id] = None
 
     def _judge(self, block: SettledBlock, event: ChainEvent) -> None:
         if isinstance(event, TimerScheduled):
@@ -141,7 +154,12 @@ class TimerDelivery:
                 self._require(is_short, block, event.timer_id, reason, event.available, event.required)
         elif isinstance(event, TimerCancelled):
             self._leave(block, event.timer_id, "cancelled")
-        elif isinstance(event, TimerExtended):
+        elif isinstance(event, TimerCancelledByGovernance):
+            is_pending = event.timer_id in self._pending
+            self._require(is_pending == event.was_live, block, event.timer_id, "cancelled as live: {}", event.was_live)
+            if is_pending:
+                self._leave(block, event.timer_id, "cancelled")
+        elif isinstance(event, TimerExtended | TimerExtendedByGovernance):
             self._extend(block, event)
 
     def _schedule(self, block: SettledBlock, event: TimerScheduled) -> None:
@@ -149,7 +167,7 @@ class TimerDelivery:
         is_new = timer_id not in self._pending and timer_id not in self._exits
         self._require(is_new, block, timer_id, "was scheduled a second time")
         self._require(event.due > block.now, block, timer_id, "was scheduled at {} for {}", block.now, event.due)
-        self._pending[timer_id] = Pending(event.due, event.sequence, event.expires_at)
+        self._pending[timer_id] = Pending(event.due, event.sequence, event.gas_limit, event.expires_at)
         self._scheduled += 1
         heapq.heappush(self._not_yet_due, (event.due, timer_id))
 
@@ -173,7 +191,7 @@ class TimerDelivery:
             is_past = event.current_height == block.now > expiry == event.expires_at
             self._require(is_past, block, event.timer_id, "was removed as expired at {}, expiry {}", block.now, expiry)
 
-    def _extend(self, block: SettledBlock, event: TimerExtended) -> None:
+    def _extend(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance) -> None:
         timer = self._pending.get(event.timer_id)
         self._require(timer is not None, block, event.timer_id, "was extended but is not pending")
         if timer is not None:
@@ -181,6 +199,7 @@ class TimerDelivery:
 
     def _leave(self, block: SettledBlock, timer_id: bytes, exit_name: str) -> Pending | None:
         timer = self._pending.pop(timer_id, None)
+        self._waiting.pop(timer_id, None)
         self._tally.compared += 1
         if timer is None:
             gone = self._exits.get(timer_id)
@@ -193,7 +212,18 @@ class TimerDelivery:
 
     def _judge_sums(self, block: SettledBlock) -> None:
         """Compare with what the validator says: due timers that wait, and timers in the state."""
-        waiting = self.figures().waiting
+        figures = self.figures()
+        waiting = figures.waiting
+        left = figures.fired + figures.expired + figures.insolvent + figures.cancelled_after_due
+        self._tally.compared += 1
+        if figures.due != left + waiting:
+            self._tally.fail(
+                f"height {block.height}: {figures.due:,} timers came due, {left:,} left and {waiting:,} wait",
+                height=block.height,
+                due=figures.due,
+                left=left,
+                waiting=waiting,
+            )
         claimed = block.summary.waiting_live + block.summary.waiting_dead
         self._tally.compared += 2
         if waiting != claimed:
@@ -240,7 +270,16 @@ def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pendi
     for key, value in values.items():
         if key[0] == TIMER:
             match read_fields(value):
-                case [bytes() as timer_id, _, int() as due, int() as sequence, *_, int() as expires_at]:
-                    yield timer_id, Pending(due, sequence, expires_at)
+                case [
+                    bytes() as timer_id,
+                    _,
+                    int() as due,
+                    int() as sequence,
+                    *_,
+                    int() as gas_limit,
+                    _,
+                    int() as expiry,
+                ]:
+                    yield timer_id, Pending(due, sequence, gas_limit, expiry)
                 case _:
-                    yield key, Pending(0, 0, 0)
+                    yield key, Pending(0, 0, 0, 0)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from cluster.power import Place
-from cluster.workload import TimedTransaction
+from cluster.submission import TimedTransaction
 from network.kernel import Kernel
 from network.trace import EventChain
 from network.types import SUPERVISOR, EventKind

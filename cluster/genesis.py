@@ -38,4 +38,5 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
         validators=tuple(address_of(key) for key in keys.validator_keys),
         accounts=tuple(account for share in shares for account in share.accounts),
         actors=tuple(actor for share in shares for actor in share.actors),
+        system_deployers=tuple(deployer for share in shares for deployer in share.system_deployers),
     )

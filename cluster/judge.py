@@ -15,6 +15,7 @@ import msgspec
 from checker.cold_replay import run_cold_replay
 from checker.observations import AppliedBlock, rules_of
 from checker.oracle import OracleBlock, judge_oracle
+from checker.promises import Promises
 from checker.readback import read_back
 from checker.record import RecordReader, RecordWriter
 from checker.reorg import ReorgWatch
@@ -22,10 +23,12 @@ from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
 from checker.suite import Suite
+from checker.workloads import judge_workloads
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
+from cluster.workload import promised_workloads
 from faults import span_ms
 from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
@@ -100,6 +103,7 @@ class Jury:
 
     suite: Suite
     storm: StormWatch | None
+    promises: Promises | None
     reorg: ReorgWatch | None = None
     chain: list[Executed] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -128,6 +132,8 @@ class Jury:
         self.suite.applied(block)
         if self.storm is not None:
             self.storm.applied(block)
+        if self.promises is not None:
+            self.promises.applied(block)
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
         self.last[node] = executed
@@ -191,22 +197,25 @@ def make_jury(cluster: Cluster) -> Jury:
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
-        requires=scenario.requires,
+        requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
     )
     storm = scenario.expect.storm
+    config = cluster.genesis.timer_config
     watch = None
     if storm is not None:
         watch = StormWatch(
             dead_timers_min=storm.dead_timers_min,
             actors_min=storm.actors_min,
             drain_blocks_min=storm.drain_blocks_min,
+            config=config,
         )
     expect = scenario.expect
     reorg = None
     if expect.rolled_back_min or expect.rolled_back_depth_min:
         reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
-    return Jury(suite, watch, reorg)
+    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
+    return Jury(suite, watch, promises, reorg)
 
 
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
@@ -253,6 +262,12 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         results.append(jury.storm.result())
     if jury.reorg is not None:
         results.append(jury.reorg.result())
+    if jury.promises is not None:
+        results.append(jury.promises.result())
+    promised = list(promised_workloads(run.scenario))
+    if promised:
+        blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
+        results.append(judge_workloads(promised, blocks))
     return tuple(results)
 
 

@@ -12,16 +12,17 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from cluster.workload import Workload
+from checker.promises import COUNTS
+from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
-from scheduler import TimerConfig
+from scheduler import MAX_U63, POLICIES, TimerConfig
 
 SCENARIO_DIRECTORY = Path(__file__).resolve().parent.parent / "scenarios"
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64)]
 
@@ -48,7 +49,10 @@ _TIMERS = TimerConfig()
 
 
 class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own."""
+    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own.
+
+    What is not named among the prices is set by the policy, when the scenario is resolved.
+    """
 
     max_ttl_blocks: NotNegative = _TIMERS.max_ttl_blocks
     max_cycles_per_fire: NotNegative = _TIMERS.max_cycles_per_fire
@@ -57,22 +61,29 @@ class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     gc_cycles_per_block: NotNegative = _TIMERS.gc_cycles_per_block
     gc_cost_per_timer: Positive = _TIMERS.gc_cost_per_timer
     lane_timer_cycles: Positive = _TIMERS.lane_timer_cycles
-    schedule_cycles: NotNegative = _TIMERS.schedule_cycles
+    schedule_cycles: NotNegative | None = None
     extend_cycles: NotNegative = _TIMERS.extend_cycles
-    cancel_cycles: NotNegative = _TIMERS.cancel_cycles
+    cancel_cycles: NotNegative | None = None
     execution_lane_paused: bool = _TIMERS.execution_lane_paused
     gc_lane_paused: bool = _TIMERS.gc_lane_paused
 
     def config(self) -> TimerConfig:
         """Return the record that genesis holds."""
-        return TimerConfig(**msgspec.structs.asdict(self))
+        return TimerConfig(**{key: value for key, value in msgspec.structs.asdict(self).items() if value is not None})
+
+    def resolved(self, policy: str) -> "TimersSection":
+        """Return the section with the policy's own values where none is stated."""
+        default = POLICIES[policy].default_config
+        stated = msgspec.structs.asdict(self)
+        left_out = {key: getattr(default, key) for key, value in stated.items() if value is None}
+        return msgspec.structs.replace(self, **left_out)
 
 
 class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of the chain; what is not named has the default of docs/chain.md."""
 
-    policy: Literal["fifo"] = "fifo"
-    timebase: Literal["slot"] = "slot"
+    policy: Literal["fifo", "fifo-free"] = "fifo"
+    timebase: Literal["slot", "height"] = "slot"
     slot_ms: Positive = 1_000
     block_interval_ms: Positive = 1_000
     block_cycles: Positive = 10_000_000
@@ -141,6 +152,7 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     storm: StormExpectation | None = None
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
+    counts: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -196,8 +208,16 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, _explain(_name_entry(raw, str(error)))) from error
+    scenario = _resolve(scenario)
     _check(scenario, place)
     return scenario
+
+
+def _resolve(scenario: Scenario) -> Scenario:
+    """Write out the defaults that depend on other keys."""
+    chain = scenario.chain
+    timers = chain.timers.resolved(chain.policy)
+    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers))
 
 
 def encode_scenario(scenario: Scenario) -> bytes:
@@ -274,9 +294,11 @@ def _check(scenario: Scenario, place: str) -> None:
     except PlanError as error:
         raise ScenarioError(place, str(error)) from error
     for name in scenario.requires:
-        if name not in scenario.faults:
-            known = ", ".join(scenario.faults) or "none"
-            raise ScenarioError(place, f"requires: no fault is named {name!r}; the plan has {known}")
+        if name not in scenario.faults and name not in scenario.workload:
+            known = ", ".join([*scenario.faults, *scenario.workload]) or "none"
+            raise ScenarioError(place, f"requires: no fault or workload is named {name!r}; there are {known}")
+        if name in scenario.faults and name in scenario.workload:
+            raise ScenarioError(place, f"requires: both a fault and a workload are named {name!r}; rename one")
     for key, is_sound, reason in _rules(scenario):
         if not is_sound:
             raise ScenarioError(place, f"{key}: {reason}")
@@ -303,8 +325,11 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     ]
     rules += _network_rules(scenario)
     rules += [
-        (f"workload.{name}", workload.is_possible(), workload.rule) for name, workload in scenario.workload.items()
+        (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
     ]
+    for site, workload in sites_of(scenario):
+        reason = workload.problem(site)
+        rules.append((f"workload.{site.name}", not reason, reason))
     return rules
 
 

@@ -22,18 +22,22 @@ from scheduler.events import (
     DeferralReason,
     DeferredSummary,
     TimerCancelled,
+    TimerCancelledByGovernance,
     TimerCancelledInsufficientFunds,
+    TimerConfigUpdated,
     TimerDeferred,
     TimerEvent,
     TimerExpired,
     TimerExtended,
+    TimerExtendedByGovernance,
     TimerFired,
     TimerScheduled,
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
+from scheduler.governance import cancel_by_governance, decode_timer_config, extend_by_governance, require_deployer
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
 from scheduler.lifecycle import Desk, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
-from scheduler.policies import Fifo
+from scheduler.policies import POLICIES, Fifo, FifoFree, Policy
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import (
@@ -58,6 +62,7 @@ __all__ = [
     "MAX_PAYLOAD_BYTES",
     "MAX_U63",
     "MIN_BASEFEE",
+    "POLICIES",
     "ZERO_ORIGIN",
     "AlreadyCollected",
     "Basefees",
@@ -67,6 +72,7 @@ __all__ = [
     "Desk",
     "DuplicateTimer",
     "Fifo",
+    "FifoFree",
     "GasLimitTooHigh",
     "HandlerTooLong",
     "HeightNotInFuture",
@@ -75,6 +81,7 @@ __all__ = [
     "Moment",
     "PayloadTooLarge",
     "PhaseResult",
+    "Policy",
     "Rejected",
     "RunOutcome",
     "Runner",
@@ -82,12 +89,15 @@ __all__ = [
     "Timebase",
     "Timer",
     "TimerCancelled",
+    "TimerCancelledByGovernance",
     "TimerCancelledInsufficientFunds",
     "TimerConfig",
+    "TimerConfigUpdated",
     "TimerDeferred",
     "TimerEvent",
     "TimerExpired",
     "TimerExtended",
+    "TimerExtendedByGovernance",
     "TimerFired",
     "TimerScheduled",
     "TimerTables",
@@ -98,14 +108,18 @@ __all__ = [
     "WaitingSet",
     "call_of",
     "cancel",
+    "cancel_by_governance",
     "classify",
+    "decode_timer_config",
     "destroy",
     "extend",
+    "extend_by_governance",
     "height_key_of",
     "is_expired",
     "keccak256",
     "max_cost",
     "next_basefee",
+    "require_deployer",
     "schedule",
     "settle",
     "store_key_of",

@@ -84,10 +84,10 @@ class InvalidInput(Rejected):
 
 @final
 class Unauthorized(Rejected):
-    """Only the actor that owns a timer may change or cancel it."""
+    """Only the actor that owns a timer may change it, and only a system deployer may give system instructions."""
 
-    def __init__(self, timer_id: bytes, caller: bytes) -> None:
-        super().__init__(f"{caller.hex()} does not own timer {timer_id.hex()}")
+    def __init__(self, caller: bytes, right: str) -> None:
+        super().__init__(f"{caller.hex()} {right}")
 
 
 class UnknownTimer(Rejected):

@@ -1,6 +1,7 @@
 """What happened to timers, one record per happening, in the order of the block.
 
-Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds and TimerCancelled.
+Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled, and
+TimerCancelledByGovernance of a live timer.
 Records are msgpack arrays that begin with their tag; tags 0 to 31 belong to this module (docs/chain.md, events).
 """
 
@@ -96,6 +97,29 @@ class TimerExtended(msgspec.Struct, frozen=True, array_like=True, tag=7):
     expires_at: int
 
 
+@final
+class TimerCancelledByGovernance(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """`timer.cancelled_by_governance`: instruction 48; when the timer was not live any more it changed nothing."""
+
+    timer_id: bytes
+    was_live: bool
+
+
+@final
+class TimerConfigUpdated(msgspec.Struct, frozen=True, array_like=True, tag=9):
+    """`timer_config.updated`: instruction 49; `config` is the encoded record that holds from the next block on."""
+
+    config: bytes
+
+
+@final
+class TimerExtendedByGovernance(msgspec.Struct, frozen=True, array_like=True, tag=10):
+    """`timer.extended_by_governance`: instruction 50; `expires_at` is already clamped."""
+
+    timer_id: bytes
+    expires_at: int
+
+
 TimerEvent = (
     TimerScheduled
     | TimerFired
@@ -105,5 +129,8 @@ TimerEvent = (
     | TimerCancelled
     | DeferredSummary
     | TimerExtended
+    | TimerCancelledByGovernance
+    | TimerConfigUpdated
+    | TimerExtendedByGovernance
 )
 """Every event of this module."""

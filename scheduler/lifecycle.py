@@ -65,13 +65,15 @@ class ScheduleRequest:
 class Desk:
     """Where calls about timers are handed in: the tables, the block's moment and configuration.
 
-    `collected` is true while the timer phase runs: every timer due by then is on its list already.
+    `collected` is true while the timer phase runs: every timer due by then is on its list already. Where the policy
+    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is.
     """
 
     tables: TimerTables
     moment: Moment
     config: TimerConfig
     collected: bool = False
+    has_ttl: bool = True
 
 
 class _Convention(msgspec.Struct, frozen=True):
@@ -116,15 +118,24 @@ def extend(desk: Desk, caller: bytes, timer_id: bytes, new_expires_at: int) -> T
         Rejected: UnknownTimer, AlreadyCollected, Unauthorized, or InvalidInput when the new expiry is not in the future
             or the timer has expired: expired stays expired until it is removed.
     """
-    timer = _owned(desk, caller, timer_id)
+    expires_at = move_expiry(desk, _owned(desk, caller, timer_id), new_expires_at)
+    return TimerExtended(timer_id, expires_at)
+
+
+def move_expiry(desk: Desk, timer: Timer, new_expires_at: int) -> int:
+    """Give a live timer another expiry, clamped, and return that; whose right it is has been checked.
+
+    Raises:
+        InvalidInput: The new expiry is not in the future, or the timer has expired.
+    """
     now = desk.moment.now
     if new_expires_at <= now:
         raise InvalidInput("expires_at", f"{new_expires_at} is not above the current {now}")
     if is_expired(timer, now):
         raise InvalidInput("timer", f"expired at {timer.expires_at}")
-    expires_at = min(new_expires_at, now + desk.config.max_ttl_blocks)
+    expires_at = min(new_expires_at, now + desk.config.max_ttl_blocks) if desk.has_ttl else MAX_U63
     desk.tables.replace(msgspec.structs.replace(timer, expires_at=expires_at))
-    return TimerExtended(timer_id, expires_at)
+    return expires_at
 
 
 def cancel(desk: Desk, caller: bytes, timer_id: bytes) -> TimerCancelled:
@@ -189,8 +200,8 @@ def _check_request(desk: Desk, request: ScheduleRequest) -> tuple[bytes, int, in
     gas_limit = config.gas_limit_ceiling if request.gas_limit is None else request.gas_limit
     if gas_limit > config.gas_limit_ceiling:
         raise GasLimitTooHigh(gas_limit, config.gas_limit_ceiling)
-    latest = now + config.max_ttl_blocks
-    expires_at = latest if request.expires_at is None else request.expires_at
+    latest = now + config.max_ttl_blocks if desk.has_ttl else MAX_U63
+    expires_at = latest if request.expires_at is None or not desk.has_ttl else request.expires_at
     if expires_at > latest:
         raise TtlTooLong(expires_at, latest)
     if gas_limit < 0 or expires_at < 0:
@@ -226,7 +237,7 @@ def _owned(desk: Desk, caller: bytes, timer_id: bytes) -> Timer:
     if timer is None:
         raise UnknownTimer(timer_id)
     if timer.actor != caller:
-        raise Unauthorized(timer_id, caller)
+        raise Unauthorized(caller, f"does not own timer {timer_id.hex()}")
     if desk.collected and timer.due <= desk.moment.now:
         raise AlreadyCollected(timer_id)
     return timer

@@ -12,7 +12,7 @@ from typing import final
 from scheduler.events import TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 from scheduler.lifecycle import is_expired
 from scheduler.tables import Ledger, Runner, TimerTables
-from scheduler.types import Basefees, RunOutcome, Timer, TimerConfig
+from scheduler.types import MAX_U63, Basefees, RunOutcome, Timer, TimerConfig
 
 
 @final
@@ -82,7 +82,9 @@ def destroy(
     if is_expired(timer, now):
         return TimerExpired(timer.timer_id, timer.expires_at, now)
     available = ledger.balance(timer.fee_payer)
-    return TimerCancelledInsufficientFunds(timer.timer_id, timer.fee_payer, required, available)
+    # No price has a bound, a record's integers have one; and nobody can own as much as this.
+    stated = min(required, MAX_U63)
+    return TimerCancelledInsufficientFunds(timer.timer_id, timer.fee_payer, stated, available)
 
 
 def settle(

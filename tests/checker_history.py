@@ -20,6 +20,7 @@ from network.trace import Event
 from scheduler import TimerConfig
 from scheduler.events import (
     DeferralReason,
+    DeferredSummary,
     TimerCancelledInsufficientFunds,
     TimerDeferred,
     TimerExpired,
@@ -57,8 +58,8 @@ def timer_key(timer_id: bytes) -> bytes:
     return b"\x05" + timer_id[:31]
 
 
-def timer_record(timer_id: bytes, due: int, sequence: int, expires_at: int) -> bytes:
-    return pack(timer_id, ACTOR, due, sequence, b"", "handle_timer", ACTOR, 500, False, expires_at)
+def timer_record(timer_id: bytes, due: int, sequence: int, expires_at: int, gas_limit: int = 500) -> bytes:
+    return pack(timer_id, ACTOR, due, sequence, b"", "handle_timer", ACTOR, gas_limit, False, expires_at)
 
 
 GENESIS_VALUES = {
@@ -81,8 +82,8 @@ def call_receipt(*events: Any, cycles: int = 1_000) -> TransactionReceipt:
     return TransactionReceipt(bytes(32), 0, "", cycles, 100, 0, 0, events)
 
 
-def scheduled(timer_id: bytes, due: int, sequence: int, expires_at: int) -> TimerScheduled:
-    return TimerScheduled(timer_id, ACTOR, due, sequence, ACTOR, 500, expires_at)
+def scheduled(timer_id: bytes, due: int, sequence: int, expires_at: int, gas_limit: int = 500) -> TimerScheduled:
+    return TimerScheduled(timer_id, ACTOR, due, sequence, ACTOR, gas_limit, expires_at)
 
 
 def fired(timer_id: bytes, due: int, cycles: int = 300) -> TimerFired:
@@ -112,13 +113,13 @@ def default_plans() -> dict[int, Plan]:
             slot=1,
             view=1,
             receipts=[
-                call_receipt(scheduled(FIRES, 3, 0, 10), scheduled(EXPIRES, 2, 0, 2), scheduled(BROKE, 3, 1, 10))
+                call_receipt(scheduled(FIRES, 3, 0, 10), scheduled(EXPIRES, 2, 0, 2, 1_500), scheduled(BROKE, 3, 1, 10))
             ],
             changes={
                 account_key(ALICE): pack(990, 1),
                 account_key(BOB): pack(510, 0),
                 timer_key(FIRES): timer_record(FIRES, 3, 0, 10),
-                timer_key(EXPIRES): timer_record(EXPIRES, 2, 0, 2),
+                timer_key(EXPIRES): timer_record(EXPIRES, 2, 0, 2, 1_500),
                 timer_key(BROKE): timer_record(BROKE, 3, 1, 10),
             },
             summary={"cycles_used": 1_000, "cells_used": 100},
@@ -126,7 +127,10 @@ def default_plans() -> dict[int, Plan]:
         2: Plan(
             slot=2,
             view=2,
-            receipts=[TimerReceipt(TimerDeferred(EXPIRES, DeferralReason.LANE_FULL))],
+            receipts=[
+                TimerReceipt(TimerDeferred(EXPIRES, DeferralReason.OVER_CAP)),
+                TimerReceipt(DeferredSummary(((DeferralReason.OVER_CAP, 1),))),
+            ],
             changes={account_key(ALICE): pack(985, 2), BURNED_KEY: pack(5)},
             summary={"waiting_live": 1},
         ),

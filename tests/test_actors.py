@@ -209,9 +209,9 @@ class TestCalls:
     @settings(deadline=None)
     @given(st.sampled_from(sorted(PROGRAMS)), st.data(), st.binary(max_size=60))
     def test_no_payload_breaks_a_built_in_program(self, name, data, payload):
-        """Whatever bytes a transaction brings, a built-in program returns or reverts; it never faults."""
+        """Whatever bytes a call brings, a built-in program returns or reverts, unless it is made to end otherwise."""
         program = PROGRAMS[name]
-        handler = data.draw(st.sampled_from(program.handlers))
+        handler = data.draw(st.sampled_from([it for it in program.handlers if it not in ("crash", "spin")]))
         sender = data.draw(st.sampled_from((ACTOR, SENDER, OWNER)))
 
         assert call(Bench(), program, handler, payload, sender=sender).status in (Status.OK, Status.REVERTED)
@@ -287,7 +287,7 @@ class TestStormMaker:
         assert [timer.due for timer in self.make(not_before=50, spread=3)[2]] == [50, 51, 52, 50, 51]
 
     @pytest.mark.parametrize(
-        "change", [{"count": 0}, {"count": 10_001}, {"spread": 0}, {"delay": 0}, {"payload_size": 4_097}]
+        "change", [{"count": 0}, {"count": 10_001}, {"spread": 0}, {"delay": 0}, {"payload_size": 1_048_577}]
     )
     def test_an_order_out_of_bounds_reverts(self, change):
         """What cannot be meant is refused before anything is scheduled."""

@@ -25,10 +25,14 @@ from msgspec import structs
 
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY
 from scheduler.events import (
+    DeferralReason,
+    DeferredSummary,
     TimerCancelled,
+    TimerCancelledByGovernance,
     TimerCancelledInsufficientFunds,
     TimerExpired,
     TimerExtended,
+    TimerExtendedByGovernance,
 )
 from validators.execution.receipts import TimerReceipt
 
@@ -131,7 +135,7 @@ def cancel_what_can_pay(plans):
 
 def swap_order(plans):
     plans[1].receipts = [
-        call_receipt(scheduled(FIRES, 3, 1, 10), scheduled(EXPIRES, 2, 0, 2), scheduled(BROKE, 3, 0, 10))
+        call_receipt(scheduled(FIRES, 3, 1, 10), scheduled(EXPIRES, 2, 0, 2, 1_500), scheduled(BROKE, 3, 0, 10))
     ]
     plans[3].receipts = [
         TimerReceipt(TimerExpired(EXPIRES, 2, 3)),
@@ -193,6 +197,35 @@ class TestTimerDelivery:
         """Each rule of delivery, broken alone, is named with height and timer."""
         assert_only(planned(change), "timer-delivery", *words)
 
+    def test_governance_cancels_and_extends_too(self):
+        """Instruction 48 takes a timer away, or says that it was gone; instruction 50 gives it time."""
+
+        def change(plans):
+            plans[2].receipts = [
+                call_receipt(
+                    TimerExtendedByGovernance(EXPIRES, 9),
+                    TimerCancelledByGovernance(BROKE, was_live=True),
+                    TimerCancelledByGovernance(BROKE, was_live=False),
+                ),
+                *plans[2].receipts,
+            ]
+            plans[2].changes |= {timer_key(BROKE): None}
+            plans[2].summary |= {"cycles_used": 1_000, "cells_used": 100}
+            plans[3].receipts = [TimerReceipt(fired(EXPIRES, 2)), TimerReceipt(fired(FIRES, 3))]
+            del plans[3].changes[timer_key(BROKE)]
+            plans[3].summary |= {"lane_cycles": 600, "fired": 2, "expired": 0, "insolvent": 0, "gc_cycles": 0}
+
+        assert failing(planned(change)) == []
+
+    def test_a_cancellation_that_lies_about_the_timer_fails(self):
+        """The flag of instruction 48 says whether the timer was live."""
+
+        def change(plans):
+            plans[4].receipts = [call_receipt(TimerCancelledByGovernance(FIRES, was_live=True))]
+            plans[4].summary |= {"cycles_used": 1_000, "cells_used": 100}
+
+        assert_only(planned(change), "timer-delivery", "height 4", "cancelled as live: True")
+
     def test_cancelling_and_extending_are_followed(self):
         """A cancelled timer has left; an extended one lives until its new expiry."""
 
@@ -206,6 +239,65 @@ class TestTimerDelivery:
             plans[3].receipts = [TimerReceipt(fired(EXPIRES, 2)), TimerReceipt(fired(FIRES, 3))]
             plans[3].summary = {"lane_cycles": 600, "fired": 2}
             del plans[3].changes[timer_key(BROKE)]
+
+        assert failing(planned(change)) == []
+
+
+def leave_dead(plans):
+    plans[3].receipts = plans[3].receipts[1:]
+    del plans[3].changes[timer_key(EXPIRES)]
+    plans[3].summary |= {"expired": 0, "gc_cycles": 200, "waiting_dead": 1}
+    plans[4].receipts = [TimerReceipt(TimerExpired(EXPIRES, 2, 5))]
+    plans[4].changes[timer_key(EXPIRES)] = None
+    plans[4].summary |= {"expired": 1, "gc_cycles": 200}
+
+
+def call_dead_live(plans):
+    leave_dead(plans)
+    plans[3].receipts.append(TimerReceipt(DeferredSummary(((DeferralReason.OVER_CAP, 1),))))
+    plans[3].summary |= {"waiting_dead": 0, "waiting_live": 1}
+
+
+def hold_without_reason(plans):
+    plans[2].receipts = plans[2].receipts[:1]
+
+
+def hold_what_fits(plans):
+    plans[1].receipts = [
+        call_receipt(scheduled(FIRES, 3, 0, 10), scheduled(EXPIRES, 2, 0, 2), scheduled(BROKE, 3, 1, 10))
+    ]
+    plans[1].changes[timer_key(EXPIRES)] = timer_record(EXPIRES, 2, 0, 2)
+    plans[2].receipts = [TimerReceipt(DeferredSummary(((DeferralReason.LANE_FULL, 1),)))]
+
+
+def hold_as_over_the_cap(plans):
+    hold_what_fits(plans)
+    plans[2].receipts = [TimerReceipt(DeferredSummary(((DeferralReason.OVER_CAP, 1),)))]
+
+
+class TestStormAccounting:
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (leave_dead, ("height 3", "1 dead timers were left, the budget of 2 predicts 0")),
+            (call_dead_live, ("height 3", "1 expired timers wait, the block counts 0 as dead")),
+            (hold_without_reason, ("height 2", "1 live timers wait, reasons are given for 0")),
+            (hold_what_fits, ("height 2", "live timers of at most 500 cycles wait beside 1000 free in the lane")),
+            (hold_as_over_the_cap, ("height 2", "1 wait as over the cap, 0 are")),
+        ],
+    )
+    def test_books_that_do_not_add_up_fail(self, change, words):
+        """Clean-up behind its budget, and live timers that wait for anything but the execution lane."""
+        assert_only(planned(change), "storm-accounting", *words)
+
+    def test_a_paused_lane_is_a_reason_to_wait(self):
+        """While the execution lane is paused everything that lives is held back."""
+
+        def change(plans):
+            hold_what_fits(plans)
+            paused = structs.replace(CONFIG, execution_lane_paused=True)
+            plans[1].changes[TIMER_CONFIG_KEY] = msgspec.msgpack.encode(paused)
+            plans[2].changes[TIMER_CONFIG_KEY] = msgspec.msgpack.encode(CONFIG)
 
         assert failing(planned(change)) == []
 

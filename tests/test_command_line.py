@@ -130,6 +130,15 @@ def test_check_refuses_a_plan_that_cannot_be_meant(setting, rule):
     assert rule in done.stderr
 
 
+GOVERNANCE = '[workload.w]\nkind = "governance"\nactions = [{ at_ms = 1, %s }]'
+STORM = """[workload.w]
+kind = "storm"
+actors = 1
+timers_per_actor = 9
+first_slot = 9
+spread_slots = 1
+ttl_slots = 1
+"""
 BAD_SCENARIOS = {
     "unknown key": ("[network]\nlatncy_ms = 4", "network: Object contains unknown field `latncy_ms`"),
     "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
@@ -142,7 +151,41 @@ BAD_SCENARIOS = {
         "faults.f: unknown validator 7; this cluster has 0 to 3",
     ),
     "unknown fault kind": ('[faults.f]\nkind = "meteor"', "meteor"),
-    "unknown requirement": ('requires = ["g"]', "requires: no fault is named 'g'"),
+    "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
+    "a timer key beyond its range": (
+        "[chain.timers]\ngc_cycles_per_block = 9223372036854775808",
+        "gc_cycles_per_block",
+    ),
+    "a configuration key that is not there": (
+        GOVERNANCE % 'do = "configure", set = { pause = true }',
+        "workload.w: actions[0].set: pause: no such key; there are max_ttl_blocks",
+    ),
+    "a configuration value of the wrong type": (
+        GOVERNANCE % 'do = "configure", set = { gc_lane_paused = 1 }',
+        "workload.w: actions[0].set: Expected `bool`, got `int`",
+    ),
+    "no lane": (
+        GOVERNANCE % 'do = "configure", set = { lane_timer_cycles = 0 }',
+        "workload.w: actions[0].set: lane_timer_cycles: must be above zero",
+    ),
+    "governance of a storm that is not there": (
+        GOVERNANCE % 'do = "cancel", workload = "s"',
+        "workload.w: actions[0]: no storm is named 's'; there are none",
+    ),
+    "a cancel flood without a time": (
+        STORM + "cancels_per_actor = 1",
+        "workload.w: cancel_ms and cancels_per_actor belong together",
+    ),
+    "nobody's money where the sender pays": (
+        STORM + 'payer = "sender"\nunfunded_actors = 1',
+        "workload.w: unfunded_actors means nothing where payer is sender",
+    ),
+    "one name for a fault and a workload": (
+        'requires = ["f"]\n'
+        + STORM.replace("workload.w", "workload.f")
+        + '[faults.f]\nkind = "crash"\nvalidator = 0\nat_ms = 5\nrestart_ms = 9',
+        "requires: both a fault and a workload are named 'f'",
+    ),
     "timeouts": ("[consensus]\nleader_timeout_ms = 500", "chain.block_interval_ms"),
     "not TOML": ("= = =", "not a TOML file"),
 }

@@ -6,7 +6,7 @@ from cluster.scenario import load_scenario, scenario_paths
 from tests.cluster_runs import check_named, judged
 
 NAMES = [path.stem for path in scenario_paths()]
-REQUIRED = [(name, fault) for name in NAMES for fault in load_scenario(name).requires]
+REQUIRED = [(name, required) for name in NAMES for required in load_scenario(name).requires]
 
 SMALL_STORM = (
     "workload.storm.timers_per_actor=60",
@@ -39,13 +39,33 @@ def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
     assert storm["fired_in_drain"] >= storm["drain_blocks"]
 
 
-@pytest.mark.parametrize(("name", "fault"), REQUIRED)
-def test_a_scenario_without_a_required_fault_is_inconclusive(name, fault):
-    """A run that promised a fault which never happened proves nothing."""
-    result = judged(name, *settings_of(name), f"faults.{fault}.enabled=false")
+@pytest.mark.parametrize(("name", "required"), REQUIRED)
+def test_a_scenario_without_what_it_requires_is_inconclusive(name, required):
+    """A run that promised a fault or a workload which never came proves nothing."""
+    is_fault = required in load_scenario(name).faults
+    table, check = ("faults", "faults-effective") if is_fault else ("workload", "workloads-effective")
+    result = judged(name, *settings_of(name), f"{table}.{required}.enabled=false")
 
     assert result.exit_code == 3, result.headline
-    assert check_named(result, "faults-effective").status == "inconclusive"
+    assert check_named(result, check).status == "inconclusive"
+    assert f"{required} is switched off" in check_named(result, check).summary
+
+
+def test_a_required_workload_whose_transactions_fail_is_inconclusive():
+    """In the chain is not enough: an intruder's instructions are there and reverted."""
+    result = judged("governance-mid-storm", "workload.council.is_deployer=false")
+
+    assert "council: 0 transactions succeeded, 32 failed" in check_named(result, "workloads-effective").summary
+    assert result.exit_code == 3
+
+
+def test_less_than_promised_is_inconclusive():
+    """Without the handlers that fail, no fire reverts."""
+    switched_off = [f"workload.{name}.enabled=false" for name in ("failing", "spinning", "crashing")]
+    result = judged("services", *switched_off)
+
+    assert check_named(result, "promised-counts").summary == "less than promised: fires_reverted 0 (at least 60)"
+    assert result.exit_code == 3
 
 
 def test_a_fault_that_touches_nothing_is_inconclusive():
@@ -63,6 +83,6 @@ def test_a_storm_that_drains_too_soon_is_inconclusive():
     assert result.exit_code == 3
 
 
-def test_every_scenario_but_calm_requires_a_fault():
+def test_every_scenario_but_calm_requires_a_fault_or_a_workload():
     """What a scenario is about stands in its `requires`."""
     assert [name for name in NAMES if not load_scenario(name).requires] == ["calm"]

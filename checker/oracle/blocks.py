@@ -20,7 +20,11 @@ from checker.oracle.records import (
     signing_bytes,
     write,
 )
+from checker.oracle.system import run_instruction
 from checker.oracle.timers import TimerPhase
+
+FREE_POLICY = "fifo-free"
+"""The policy under which fires cost nothing and timers do not expire."""
 
 TRANSACTION_CYCLES = 1_000
 MAX_BASEFEE = 2**62
@@ -130,6 +134,7 @@ class _Block:
             now=_present(chain.genesis, header),
             config=chain.contents.config.rows[None],
             is_collected=False,
+            never_expires=chain.genesis.policy == FREE_POLICY,
         )
         self.cycles = 0
         self.cells = 0
@@ -165,7 +170,9 @@ class _Block:
     def run_timers(self) -> TimerPhase:
         """Run the timer phase."""
         present = self.present._replace(is_collected=True)
-        phase = TimerPhase(self.contents, present, self.parent_now, self.basefees)
+        # Where fires are free the phase goes by prices of nothing; the block's own go on for everything else.
+        prices = Basefees(0, 0) if self.genesis.policy == FREE_POLICY else self.basefees
+        phase = TimerPhase(self.contents, present, self.parent_now, prices)
         phase.run()
         return phase
 
@@ -206,7 +213,10 @@ class _Block:
         if kind == 1:
             call = Call(self.contents, self.present, gas, actor=target, sender=sender, nonce=transaction.nonce)
             return run_call(call, transaction.call[2], transaction.call[3], cells_if_failed=size)
-        return self._transfer(sender, target, transaction.call[2], gas)
+        if kind == 0:
+            return self._transfer(sender, target, transaction.call[2], gas)
+        is_deployer = sender in self.genesis.system_deployers
+        return run_instruction(self.contents, self.present, gas, transaction.call, is_deployer=is_deployer)
 
     def _transfer(self, sender: bytes, to: bytes, amount: int, gas: Gas) -> Ending:
         size = gas.cells

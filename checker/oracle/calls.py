@@ -49,17 +49,31 @@ class Gas:
         """Charge; raises OutOfGasError past a limit."""
         self.cycles += cycles
         self.cells += cells
-        if self.cycles > self.cycles_limit or self.cells > self.cells_limit:
+        if self.is_exceeded:
             raise OutOfGasError
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether a limit was passed; what was used stays used, so this never becomes false again."""
+        return self.cycles > self.cycles_limit or self.cells > self.cells_limit
 
 
 class Present(NamedTuple):
-    """What a call knows of its block: the present, the configuration, and whether the due timers are collected."""
+    """What a call knows of its block: the present, the configuration, whether the due timers are collected.
+
+    With `never_expires` the policy knows no expiry.
+    """
 
     height: int
     now: int
     config: TimerConfig
     is_collected: bool
+    never_expires: bool
+
+    @property
+    def latest_expiry(self) -> int:
+        """The latest expiry that a timer can be given now."""
+        return MAX_INTEGER if self.never_expires else self.now + self.config.max_ttl_blocks
 
 
 @dataclass
@@ -108,6 +122,7 @@ class Call:
     def transfer(self, to: bytes, amount: int) -> None:
         """Move units from the actor to an address."""
         self.gas.use(TRANSFER_CYCLES)
+        _require_number(amount)
         available = self.contents.balance(self.actor)
         if available < amount:
             raise RevertedError(f"transfer of {amount} exceeds balance {available}")
@@ -118,6 +133,11 @@ class Call:
         """Make an event of the program's own."""
         self.gas.use(EMIT_CYCLES, len(topic.encode()) + len(data))
         self.events.append([EMITTED, self.actor, topic, data])
+
+    def compute(self, cycles: int) -> None:
+        """Pay for work of the program's own."""
+        _require_number(cycles)
+        self.gas.use(cycles)
 
     def schedule(
         self,
@@ -131,10 +151,10 @@ class Call:
         """Schedule a call of this actor's default handler; None is the default. Return the timer's identifier."""
         config = self.present.config
         self.gas.use(config.schedule_cycles, len(payload))
-        if max(due, gas_limit or 0, expires_at or 0) > MAX_INTEGER:
-            raise RevertedError("InvalidInput")
+        for number in (due, gas_limit, expires_at):
+            _require_number(number or 0)
         ceiling = min(config.max_cycles_per_fire, config.lane_timer_cycles)
-        latest = self.now + config.max_ttl_blocks
+        latest = self.present.latest_expiry
         asked = Timer(
             timer_id=b"",
             actor=self.actor,
@@ -145,7 +165,7 @@ class Call:
             fee_payer=self.actor if fee_payer is None else fee_payer,
             gas_limit=ceiling if gas_limit is None else gas_limit,
             gas_limit_is_default=gas_limit is None,
-            expires_at=latest if expires_at is None else expires_at,
+            expires_at=latest if expires_at is None or self.present.never_expires else expires_at,
         )
         error = self._refusal(asked, ceiling, latest)
         counts = self.contents.counts.get(self.actor) or TimerCounts(0, 0)
@@ -170,13 +190,12 @@ class Call:
     def extend(self, timer_id: bytes, expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one."""
         self.gas.use(self.present.config.extend_cycles)
+        _require_number(expires_at)
         timer = self._own_timer(timer_id)
-        if expires_at <= self.now or self.now > timer.expires_at or expires_at > MAX_INTEGER:
-            raise RevertedError("InvalidInput")
-        clamped = min(expires_at, self.now + self.present.config.max_ttl_blocks)
-        self.contents.timers.put(timer_id, timer._replace(expires_at=clamped))
-        self.events.append([EXTENDED, timer_id, clamped])
-        return clamped
+        moved = new_expiry(timer, self.present, expires_at)
+        self.contents.timers.put(timer_id, timer._replace(expires_at=moved))
+        self.events.append([EXTENDED, timer_id, moved])
+        return moved
 
     def cancel(self, timer_id: bytes) -> None:
         """Remove one of the actor's timers."""
@@ -208,6 +227,14 @@ class Call:
         return timer
 
 
+def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
+    """Return the expiry that an extension to `expires_at` gives to a timer; raises RevertedError."""
+    if expires_at <= present.now or present.now > timer.expires_at:
+        raise RevertedError("InvalidInput")
+    # Where nothing expires it does not matter what was asked for.
+    return present.latest_expiry if present.never_expires else min(expires_at, present.latest_expiry)
+
+
 def remove_timer(contents: Contents, timer: Timer) -> None:
     """Take a timer out of all its tables; the last one of a height takes the bucket with it."""
     contents.timers.put(timer.timer_id, None)
@@ -216,3 +243,8 @@ def remove_timer(contents: Contents, timer: Timer) -> None:
     contents.buckets.put(timer.due, Bucket(bucket.tail, bucket.live - 1) if bucket.live > 1 else None)
     counts = contents.counts.rows[timer.actor]
     contents.counts.put(timer.actor, TimerCounts(counts.live - 1, counts.scheduled))
+
+
+def _require_number(number: int) -> None:
+    if not 0 <= number <= MAX_INTEGER:
+        raise RevertedError("InvalidInput")

@@ -30,6 +30,9 @@ EVENTS = {
     5: "TimerCancelled",
     6: "DeferredSummary",
     7: "TimerExtended",
+    8: "TimerCancelledByGovernance",
+    9: "TimerConfigUpdated",
+    10: "TimerExtendedByGovernance",
     32: "Emitted",
 }
 """Name of each event by its tag."""

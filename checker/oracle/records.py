@@ -89,15 +89,22 @@ class Genesis(NamedTuple):
     cell_basefee: int
     accounts: list[list[Any]]
     actors: list[list[Any]]
+    system_deployers: list[bytes]
 
 
 _HEADER: Final = ("int", "int", "int", "int", "bin32", "int", "int", "int", "bin32", "bin32", "bin32")
 _TRANSACTION: Final = ("bin32", "int", "int", "int", "int", "int", "int", "array", "bin64")
-_CALLS: Final = {0: ("int", "bin20", "int"), 1: ("int", "bin20", "str", "bin")}
+_CALLS: Final = {
+    0: ("int", "bin20", "int"),
+    1: ("int", "bin20", "str", "bin"),
+    48: ("int", "bin32"),
+    49: ("int", "bin"),
+    50: ("int", "bin32", "int"),
+}
 _CONFIG: Final = ("int",) * 10 + ("bool",) * 2
 _GENESIS: Final = (
     *("str", "array", "str", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
-    *("array", "array"),
+    *("array", "array", "array"),
 )
 _GENESIS_ACCOUNT: Final = ("bin20", "int")
 _GENESIS_ACTOR: Final = ("bin20", "str", "bin20", "int", "array")
@@ -185,8 +192,16 @@ def read_genesis(encoded: bytes) -> Genesis:
         _checked(actor, _GENESIS_ACTOR, "an actor of genesis")
         for item in actor[4]:
             _checked(item, _STORAGE_ITEM, "a storage item of genesis")
+    for deployer in genesis.system_deployers:
+        _checked([deployer], ("bin20",), "a system deployer of genesis")
     config = _checked(genesis.timer_config, _CONFIG, "the timer configuration")
     return genesis._replace(timer_config=TimerConfig(*config))
+
+
+def read_timer_config(encoded: bytes) -> TimerConfig:
+    """Return a timer configuration; raises MalformedError."""
+    what = "the timer configuration"
+    return TimerConfig(*_checked(read(encoded, what), _CONFIG, what))
 
 
 def signing_bytes(transaction: Transaction) -> bytes:

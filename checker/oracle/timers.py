@@ -1,4 +1,4 @@
-"""The timer phase of a block under the policy `fifo`: collect, classify, remove the dead, fire, report."""
+"""The timer phase of a block under both policies: collect, classify, remove the dead, fire, report."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ MAX_BRACKETS = 64
 
 @dataclass
 class TimerPhase:
-    """One block's timer phase: what it works with, and what came of it."""
+    """One block's timer phase: what it works with, and what came of it. `basefees` is what fires pay."""
 
     contents: Contents
     present: Present

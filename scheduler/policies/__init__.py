@@ -1,5 +1,14 @@
 """Policies: each decides admission, order, payment and carry-over, and lists the phases of a block."""
 
-from scheduler.policies.fifo import Fifo
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
-__all__ = ["Fifo"]
+from scheduler.policies.fifo import Fifo
+from scheduler.policies.fifo_free import FifoFree
+from scheduler.policies.policy import Policy
+
+POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType({Fifo.name: Fifo, FifoFree.name: FifoFree})
+"""Policies by the name that genesis gives them."""
+
+__all__ = ["POLICIES", "Fifo", "FifoFree", "Policy"]

@@ -7,7 +7,7 @@ fires, so that no handler of this phase can change who is on the list.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 import msgspec
 
@@ -21,7 +21,9 @@ from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, Timer, Ti
 class Fifo:
     """First in, first out, with an execution lane and a GC lane (CIP-5 as revised)."""
 
-    name = "fifo"
+    name: ClassVar[str] = "fifo"
+    has_ttl: ClassVar[bool] = True
+    default_config: ClassVar[TimerConfig] = TimerConfig()
 
     def phases(self) -> tuple[BlockPhase, ...]:
         """Return the steps of a block in order: timers come after transactions (K-1)."""

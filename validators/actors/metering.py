@@ -11,6 +11,8 @@ TRANSACTION_BYTE_CELLS: Final = 1
 """Each byte of an encoded transaction; paid whatever becomes of it."""
 CALL_CYCLES: Final = 200
 """Calling a handler, from a transaction or a timer."""
+SYSTEM_INSTRUCTION_CYCLES: Final = 200
+"""A system instruction, whether or not its sender may give it."""
 STORAGE_GET_CYCLES: Final = 50
 """Reading one value of the actor's storage."""
 STORAGE_PUT_CYCLES: Final = 100

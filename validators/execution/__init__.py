@@ -1,6 +1,16 @@
 """Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
 
-from validators.execution.blocks import Block, ExecuteActor, Header, Transaction, Transfer, address_of
+from validators.execution.blocks import (
+    Block,
+    ExecuteActor,
+    Header,
+    SystemCancelTimer,
+    SystemExtendTimer,
+    SystemUpdateTimerConfig,
+    Transaction,
+    Transfer,
+    address_of,
+)
 from validators.execution.engine import Engine, Executed, Finalization, ProposalContext
 from validators.execution.errors import (
     CorruptStateError,
@@ -37,6 +47,9 @@ __all__ = [
     "InvalidTransactionError",
     "ProposalContext",
     "RootMismatchError",
+    "SystemCancelTimer",
+    "SystemExtendTimer",
+    "SystemUpdateTimerConfig",
     "TimerReceipt",
     "Transaction",
     "TransactionReceipt",

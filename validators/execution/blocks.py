@@ -57,6 +57,35 @@ class ExecuteActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
 
 @final
+class SystemCancelTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=48):
+    """SYS_CANCEL_TIMER: remove a timer in the name of the validator set."""
+
+    timer_id: Bytes32
+
+
+@final
+class SystemUpdateTimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=49):
+    """SYS_UPDATE_TIMER_CONFIG: replace the timer configuration; `config` is the record as the state will hold it."""
+
+    config: bytes
+
+
+@final
+class SystemExtendTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=50):
+    """SYS_EXTEND_TIMER: move a timer's expiry in the name of the validator set."""
+
+    timer_id: Bytes32
+    expires_at: Uint
+
+
+SystemInstruction: TypeAlias = SystemCancelTimer | SystemUpdateTimerConfig | SystemExtendTimer
+"""What only a system deployer may ask for."""
+
+Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction
+"""What a transaction may do."""
+
+
+@final
 class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A signed call; the sender is the address of the key. Limits in cycles and cells, fees in units for each."""
 
@@ -67,7 +96,7 @@ class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     max_fee_per_cycle: Uint
     max_fee_per_cell: Uint
     priority_fee_per_cycle: Uint
-    call: Transfer | ExecuteActor
+    call: Call
     signature: Bytes64
 
 

@@ -8,12 +8,11 @@ Rejected: applying a block on execution and undoing it when it loses; dropping a
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import Final, final
 
 import msgspec
 
-from scheduler import Fifo, Moment
+from scheduler import POLICIES, Moment
 from validators.actors import Programs
 from validators.execution.blocks import (
     VERSION,
@@ -36,9 +35,6 @@ from validators.execution.run import BlockRun, BlockSummary, Rules
 from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys, Waiting
 from validators.execution.view import DecodedCache, View
 from validators.state import Batch, Database, mmr_root
-
-POLICIES: Final = MappingProxyType({"fifo": Fifo})
-"""Policies by the name that genesis gives them."""
 
 
 @final

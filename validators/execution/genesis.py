@@ -43,6 +43,7 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     """Everything that validators must agree on before the first block.
 
     `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block.
+    `system_deployers` are the senders whose system instructions count.
     """
 
     chain_id: str
@@ -59,6 +60,7 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     cell_basefee: Positive = MIN_BASEFEE
     accounts: tuple[GenesisAccount, ...] = ()
     actors: tuple[GenesisActor, ...] = ()
+    system_deployers: tuple[Bytes20, ...] = ()
 
     @property
     def supply(self) -> int:
@@ -75,8 +77,8 @@ def check_genesis(genesis: Genesis) -> None:
     """Check what the types do not say.
 
     Raises:
-        InvalidGenesisError: No validators, an address or a storage key named twice, a supply above 63 bits, basefees
-            below their minimum.
+        InvalidGenesisError: No validators, an address, deployer or storage key named twice, a supply above 63 bits,
+            basefees below their minimum.
     """
     if not genesis.validators:
         raise InvalidGenesisError("a chain needs at least one validator")
@@ -89,6 +91,7 @@ def check_genesis(genesis: Genesis) -> None:
         )
     addresses = [account.address for account in genesis.accounts] + [actor.address for actor in genesis.actors]
     _check_distinct("address", addresses)
+    _check_distinct("system deployer", list(genesis.system_deployers))
     for actor in genesis.actors:
         _check_distinct(f"storage key of actor {actor.address.hex()}", [key for key, _ in actor.storage])
 

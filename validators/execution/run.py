@@ -13,10 +13,12 @@ import msgspec
 from scheduler import (
     Basefees,
     BlockPhase,
-    Fifo,
+    Desk,
     Moment,
     PhaseResult,
+    Policy,
     TimerCancelled,
+    TimerCancelledByGovernance,
     TimerScheduled,
     next_basefee,
 )
@@ -74,7 +76,7 @@ class Rules:
 
     genesis: Genesis
     programs: Programs
-    policy: Fifo
+    policy: Policy
     verify_transaction: Callable[[Transaction], bool]
 
 
@@ -95,7 +97,11 @@ class BlockRun:
         self._basefees = Basefees(market.cycle_basefee, market.cell_basefee)
         self._ledger = StateLedger(view)
         self._world = ChainWorld(
-            view=view, ledger=self._ledger, timers=timers, moment=moment, config=config, programs=rules.programs
+            view=view,
+            ledger=self._ledger,
+            desk=Desk(timers, moment, config, has_ttl=rules.policy.has_ttl),
+            programs=rules.programs,
+            system_deployers=rules.genesis.system_deployers,
         )
         self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
@@ -211,7 +217,7 @@ class BlockRun:
             lane_cells=result.lane_cells,
             gc_cycles=result.gc_cycles,
             scheduled=sum(isinstance(event, TimerScheduled) for event in self.events),
-            cancelled=sum(isinstance(event, TimerCancelled) for event in self.events),
+            cancelled=sum(map(_is_cancellation, self.events)),
             fired=result.fired,
             reverted=result.reverted,
             expired=result.expired,
@@ -224,3 +230,7 @@ class BlockRun:
             cycle_basefee=self._basefees.cycle,
             cell_basefee=self._basefees.cell,
         )
+
+
+def _is_cancellation(event: msgspec.Struct) -> bool:
+    return isinstance(event, TimerCancelled) or (isinstance(event, TimerCancelledByGovernance) and event.was_live)

@@ -8,10 +8,22 @@ import hashlib
 from dataclasses import dataclass
 from typing import final
 
-from scheduler import Basefees
+from scheduler import Basefees, Rejected
 from validators.actors import CallResult, Frame, Meter, OutOfGas, Status
-from validators.actors.metering import TRANSACTION_BYTE_CELLS, TRANSACTION_CYCLES, TRANSFER_CYCLES
-from validators.execution.blocks import TRANSACTION_BYTES_MAX, ExecuteActor, Transaction, Transfer, address_of
+from validators.actors.metering import (
+    SYSTEM_INSTRUCTION_CYCLES,
+    TRANSACTION_BYTE_CELLS,
+    TRANSACTION_CYCLES,
+    TRANSFER_CYCLES,
+)
+from validators.execution.blocks import (
+    TRANSACTION_BYTES_MAX,
+    ExecuteActor,
+    SystemInstruction,
+    Transaction,
+    Transfer,
+    address_of,
+)
 from validators.execution.errors import InvalidTransactionError
 from validators.execution.ledger import StateLedger
 from validators.execution.receipts import TransactionReceipt, as_chain_events
@@ -117,9 +129,21 @@ def _perform(admitted: Admitted, digest: bytes, world: ChainWorld, meter: Meter)
     call = admitted.transaction.call
     if isinstance(call, Transfer):
         return _transfer(admitted.sender, call, world, meter)
-    assert isinstance(call, ExecuteActor), f"no such call: {type(call).__name__}"
+    if not isinstance(call, ExecuteActor):
+        return _instruct(admitted.sender, call, world, meter)
     frame = Frame(call.actor, admitted.sender, digest, admitted.transaction.nonce)
     return world.call(frame, meter, handler=call.handler, payload=call.payload)
+
+
+def _instruct(sender: bytes, instruction: SystemInstruction, world: ChainWorld, meter: Meter) -> CallResult:
+    try:
+        meter.use(SYSTEM_INSTRUCTION_CYCLES)
+        event = world.obey(sender, instruction)
+    except OutOfGas:
+        return CallResult(Status.OUT_OF_GAS, "OutOfGas", meter.cycles, 0, ())
+    except Rejected as error:
+        return CallResult(Status.REVERTED, error.name, meter.cycles, 0, ())
+    return CallResult(Status.OK, "", meter.cycles, meter.cells, (event,))
 
 
 def _transfer(sender: bytes, call: Transfer, world: ChainWorld, meter: Meter) -> CallResult:

@@ -1,37 +1,50 @@
 """The chain as programs reach it, within one block: storage, transfers, timers, and calls with their savepoint."""
 
-from typing import final
+from collections.abc import Collection
+from dataclasses import replace
+from typing import assert_never, final
 
 from scheduler import (
     ZERO_ORIGIN,
     Desk,
-    Moment,
     RunOutcome,
     ScheduleRequest,
     Timer,
     TimerCancelled,
-    TimerConfig,
+    TimerCancelledByGovernance,
+    TimerConfigUpdated,
     TimerExtended,
+    TimerExtendedByGovernance,
     TimerScheduled,
     call_of,
     cancel,
+    cancel_by_governance,
+    decode_timer_config,
     extend,
+    extend_by_governance,
+    require_deployer,
     schedule,
 )
 from validators.actors import CallResult, Frame, Meter, Programs, Status, call_handler
+from validators.execution.blocks import (
+    SystemCancelTimer,
+    SystemExtendTimer,
+    SystemInstruction,
+    SystemUpdateTimerConfig,
+)
 from validators.execution.ledger import StateLedger
 from validators.execution.schema import (
     ACTORS,
     LONG_STORAGE,
     SHORT_STORAGE_KEY_BYTES,
     STORAGE,
+    TIMER_CONFIG,
     LongStoredValue,
     StoredValue,
     actor_key,
     long_storage_key,
     storage_key,
 )
-from validators.execution.timers import StateTimers
 from validators.execution.view import View
 
 
@@ -44,22 +57,21 @@ class ChainWorld:
         *,
         view: View,
         ledger: StateLedger,
-        timers: StateTimers,
-        moment: Moment,
-        config: TimerConfig,
+        desk: Desk,
         programs: Programs,
+        system_deployers: Collection[bytes],
     ) -> None:
-        self.moment = moment
-        self.config = config
+        self.moment = desk.moment
+        self.config = desk.config
         self._view = view
         self._ledger = ledger
-        self._timers = timers
+        self._desk = desk
         self._programs = programs
-        self._desk = Desk(timers, moment, config)
+        self._system_deployers = system_deployers
 
     def begin_timer_phase(self) -> None:
         """From now on timers that are due are on the phase's list, and too late to change (Q-28)."""
-        self._desk = Desk(self._timers, self.moment, self.config, collected=True)
+        self._desk = replace(self._desk, collected=True)
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
         """Call a handler of the frame's actor; unless the result is OK, nothing that it wrote remains."""
@@ -124,6 +136,22 @@ class ChainWorld:
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         """Cancel a timer."""
         return cancel(self._desk, caller, timer_id)
+
+    def obey(
+        self, sender: bytes, instruction: SystemInstruction
+    ) -> TimerCancelledByGovernance | TimerConfigUpdated | TimerExtendedByGovernance:
+        """Carry out a system instruction, or raise the named error with nothing written."""
+        require_deployer(sender, self._system_deployers)
+        match instruction:
+            case SystemCancelTimer():
+                return cancel_by_governance(self._desk, instruction.timer_id)
+            case SystemUpdateTimerConfig():
+                # This block goes on with what it read at its start: `self.config` stays.
+                self._view.set(TIMER_CONFIG.key(), decode_timer_config(instruction.config))
+                return TimerConfigUpdated(instruction.config)
+            case SystemExtendTimer():
+                return extend_by_governance(self._desk, instruction.timer_id, instruction.expires_at)
+        assert_never(instruction)
 
 
 def put_storage(view: View, actor: bytes, key: bytes, value: bytes) -> None:

@@ -1,0 +1,129 @@
+"""The workload `governance`: system instructions at their times."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import msgspec
+
+from cluster.storms import Storm
+from cluster.submission import (
+    Client,
+    GenesisShare,
+    Milliseconds,
+    NotNegative,
+    Positive,
+    Site,
+    TimedTransaction,
+    WorkloadKind,
+)
+from scheduler import InvalidInput, TimerConfig
+from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
+from validators.execution.blocks import SystemInstruction
+
+INSTRUCTION_CYCLES: Final = 5_000
+"""Cycles that a system deployer allows for one instruction."""
+
+
+class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", kw_only=True):
+    """Something that the validator set does at a time."""
+
+    at_ms: Milliseconds
+
+
+class Configure(Action, tag="configure", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Replace the timer configuration: the keys of ``set`` change, the others stay as the action before left them."""
+
+    set: Annotated[dict[str, int | bool], msgspec.Meta(min_length=1)]
+
+
+class CancelTimers(Action, tag="cancel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Cancel ``count`` timers of an actor of a storm, from the ``first`` one on."""
+
+    workload: str
+    actor: NotNegative = 0
+    first: NotNegative = 0
+    count: Positive = 1
+
+
+class ExtendTimers(Action, tag="extend", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Move the expiry of ``count`` timers of an actor of a storm to ``expires_at``, a slot or height."""
+
+    workload: str
+    actor: NotNegative = 0
+    first: NotNegative = 0
+    count: Positive = 1
+    expires_at: Positive
+
+
+class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Timed system instructions; one that is no deployer (``is_deployer``) has them all refused."""
+
+    actions: Annotated[tuple[Configure | CancelTimers | ExtendTimers, ...], msgspec.Meta(min_length=1)]
+    is_deployer: bool = True
+
+    def problem(self, site: Site) -> str:
+        """Say which action cannot be meant."""
+        config, at_ms = site.config, 0
+        for index, action in enumerate(self.actions):
+            place = f"actions[{index}]"
+            if action.at_ms < at_ms:
+                return f"{place}.at_ms: {action.at_ms} is before the action above it, at {at_ms}"
+            at_ms = action.at_ms
+            if isinstance(action, Configure):
+                try:
+                    config = _changed(config, action)
+                except (msgspec.ValidationError, InvalidInput) as error:
+                    return f"{place}.set: {error}; there are {', '.join(TimerConfig.__struct_fields__)}"
+            else:
+                reason = _storm_problem(action, site)
+                if reason:
+                    return f"{place}: {reason}"
+        return ""
+
+    def genesis(self, site: Site) -> GenesisShare:
+        """The account, which genesis names as a system deployer unless it is to be refused."""
+        client = Client(site)
+        return GenesisShare((client.funded,), (), (client.address,) if self.is_deployer else ())
+
+    def transactions(self, site: Site) -> Iterator[TimedTransaction]:
+        """One transaction for each instruction."""
+        client, config = Client(site), site.config
+        for action in self.actions:
+            if isinstance(action, Configure):
+                config = _changed(config, action)
+            for instruction in _instructions(action, config, site):
+                yield client.sign(action.at_ms, instruction, cycles_limit=INSTRUCTION_CYCLES)
+
+
+def _instructions(action: Action, config: TimerConfig, site: Site) -> Iterator[SystemInstruction]:
+    if isinstance(action, CancelTimers | ExtendTimers):
+        storm = site.workloads[action.workload]
+        assert isinstance(storm, Storm), "a scenario is checked before it runs"
+        for timer_id in storm.timer_ids(site.at(action.workload), action.actor, action.first, action.count):
+            if isinstance(action, CancelTimers):
+                yield SystemCancelTimer(timer_id)
+            else:
+                yield SystemExtendTimer(timer_id, action.expires_at)
+    else:
+        yield SystemUpdateTimerConfig(msgspec.msgpack.encode(config))
+
+
+def _changed(config: TimerConfig, action: Configure) -> TimerConfig:
+    """Return a configuration with some keys changed; raises ValidationError or InvalidInput."""
+    for key in action.set:
+        if key not in TimerConfig.__struct_fields__:
+            raise InvalidInput(key, "no such key")
+    fields = msgspec.structs.asdict(config) | action.set
+    return msgspec.convert(list(fields.values()), TimerConfig)
+
+
+def _storm_problem(action: CancelTimers | ExtendTimers, site: Site) -> str:
+    storm = site.workloads.get(action.workload)
+    if not isinstance(storm, Storm):
+        storms = [name for name, workload in site.workloads.items() if isinstance(workload, Storm)]
+        return f"no storm is named {action.workload!r}; there are {', '.join(storms) or 'none'}"
+    if action.actor >= storm.actors:
+        return f"actor {action.actor} is not there; {action.workload} has 0 to {storm.actors - 1}"
+    if action.first + action.count > storm.timers_per_actor:
+        return f"actors of {action.workload} have {storm.timers_per_actor} timers each"
+    return ""

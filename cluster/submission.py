@@ -1,0 +1,146 @@
+"""What every kind of workload is made of: clients that sign, what they add to genesis, when they submit."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import msgspec
+from nacl.signing import SigningKey
+
+from scheduler import MAX_U63, TimerConfig, keccak256
+from validators.execution import GenesisAccount, GenesisActor
+from validators.execution.blocks import (
+    Call,
+    ExecuteActor,
+    Transaction,
+    address_of,
+    encode_transaction,
+    transaction_digest,
+    transaction_signing_bytes,
+)
+from validators.identity import public_key_of, secret_seed
+
+FUNDS: Final = 10**14
+"""Units that a funded account or actor starts with."""
+
+FEE_MAX: Final = 1_000_000
+"""Units per cycle and per cell that clients are ready to pay: enough that no basefee prices them out."""
+
+CALL_CYCLES: Final = 20_000
+"""Cycles that a client allows for a plain call."""
+
+CALL_CELLS: Final = 2_000
+"""Cells that a client allows for a plain call."""
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedTransaction:
+    """An encoded transaction, its hash, and the virtual time at which a client submits it.
+
+    `workload` is the name of what it belongs to; one that `may_fail` tells nothing by failing.
+    """
+
+    at_us: int
+    encoded: bytes
+    digest: bytes
+    workload: str
+    may_fail: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GenesisShare:
+    """What a workload needs to find in genesis."""
+
+    accounts: tuple[GenesisAccount, ...] = ()
+    actors: tuple[GenesisActor, ...] = ()
+    system_deployers: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a workload stands: the chain, its own name there, the configuration at genesis, all workloads."""
+
+    chain_id: str
+    name: str
+    config: TimerConfig
+    workloads: Mapping[str, "WorkloadKind"]
+
+    def actor(self, index: int, workload: str = "") -> bytes:
+        """Return the address of an actor of this workload, or of another one."""
+        return keccak256(f"stampede/actor/{workload or self.name}/{index}".encode())[-20:]
+
+    def at(self, name: str) -> "Site":
+        """Return the place of another workload."""
+        return Site(self.chain_id, name, self.config, self.workloads)
+
+
+class Client:
+    """One account with its key; signs transactions with ascending nonces."""
+
+    def __init__(self, site: Site, index: int = 0) -> None:
+        seed = secret_seed(site.chain_id, site.name, index)
+        self._workload = site.name
+        self._key = SigningKey(seed)
+        self.public_key = public_key_of(seed)
+        self.address = address_of(self.public_key)
+        self._nonce = 0
+
+    @property
+    def funded(self) -> GenesisAccount:
+        """The account with its funds at genesis."""
+        return GenesisAccount(self.address, FUNDS)
+
+    def sign(
+        self,
+        at_ms: int,
+        call: Call,
+        *,
+        cycles_limit: int = CALL_CYCLES,
+        cells_limit: int = CALL_CELLS,
+        fee_max: int = FEE_MAX,
+        may_fail: bool = False,
+    ) -> TimedTransaction:
+        """Return the next transaction of this account, signed, to be submitted at ``at_ms``."""
+        unsigned = Transaction(
+            public_key=self.public_key,
+            nonce=self._nonce,
+            cycles_limit=cycles_limit,
+            cells_limit=cells_limit,
+            max_fee_per_cycle=fee_max,
+            max_fee_per_cell=fee_max,
+            priority_fee_per_cycle=1,
+            call=call,
+            signature=b"",
+        )
+        signature = self._key.sign(transaction_signing_bytes(unsigned)).signature
+        transaction = msgspec.structs.replace(unsigned, signature=signature)
+        self._nonce += 1
+        encoded, digest = encode_transaction(transaction), transaction_digest(transaction)
+        return TimedTransaction(at_ms * 1_000, encoded, digest, self._workload, may_fail)
+
+    def order(self, at_ms: int, actor: bytes, handler: str, order: msgspec.Struct) -> TimedTransaction:
+        """Return the next transaction of this account: a plain call of a program with an order."""
+        return self.sign(at_ms, ExecuteActor(actor, handler, msgspec.msgpack.encode(order)))
+
+
+class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
+    """What all kinds have in common. One that is not `enabled` stands in genesis and submits nothing."""
+
+    enabled: bool = True
+
+    def problem(self, site: Site) -> str:
+        """Say what does not fit together in the values, with the key; empty where all does."""
+        del site
+        return ""
+
+    def genesis(self, site: Site) -> GenesisShare:
+        """Return what to add to genesis."""
+        raise NotImplementedError
+
+    def transactions(self, site: Site) -> Iterator[TimedTransaction]:
+        """Yield the submissions."""
+        raise NotImplementedError

@@ -1,0 +1,31 @@
+"""What a policy is: the phases of a block in their order, and the rules of the timer phase."""
+
+from typing import ClassVar, Protocol
+
+from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, TimerConfig
+
+
+class Policy(Protocol):
+    """One way to deliver timers; genesis names it."""
+
+    name: ClassVar[str]
+    has_ttl: ClassVar[bool]
+    """Whether a timer can expire."""
+    default_config: ClassVar[TimerConfig]
+    """The configuration of a chain that states none."""
+
+    def phases(self) -> tuple[BlockPhase, ...]:
+        """Return the steps of a block in order."""
+
+    def run_timers(
+        self,
+        *,
+        moment: Moment,
+        config: TimerConfig,
+        basefees: Basefees,
+        tables: TimerTables,
+        ledger: Ledger,
+        run: Runner,
+    ) -> PhaseResult:
+        """Run the timer phase of a block."""

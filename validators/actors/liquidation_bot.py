@@ -1,0 +1,127 @@
+"""The liquidation bot: looks at its positions on a timer, the more often the nearer one is to its limit.
+
+A position's risk is debt / (collateral x price). Above 7/10 the bot looks again at the next opportunity, above 9/10 it
+liquidates (seed, example of a bidding agent).
+"""
+
+import contextlib
+from typing import Annotated, Final, final
+
+import msgspec
+
+from scheduler import UnknownTimer
+from validators.actors.calls import Actor
+from validators.actors.orders import (
+    Count,
+    Interval,
+    decode_order,
+    require_empty,
+    require_own_timer,
+    require_owner,
+)
+
+POSITIONS_PER_CHECK: Final = 16
+"""How many positions one check looks at; the next check goes on where it ended."""
+
+RISK_CYCLES: Final = 500
+"""What computing the risk of one position costs."""
+
+RISK_PARTS: Final = 10
+"""Risks are counted in tenths."""
+
+ALARM_RISK: Final = 7
+"""Above so many tenths the next check comes at once."""
+
+LIQUIDATION_RISK: Final = 9
+"""Above so many tenths a position is liquidated."""
+
+Units = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+"""An amount of collateral or debt, or a price."""
+
+
+@final
+class PositionOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Open a position with collateral and debt."""
+
+    collateral: Units
+    debt: Units
+
+
+@final
+class PriceOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Take over a price, and check every `interval`; a `gas_limit` of 0 means the protocol's default."""
+
+    price: Units
+    interval: Interval
+    gas_limit: Count = 0
+
+
+@final
+class LiquidationBot(Actor):
+    """Checks positions in turn and liquidates those that are too risky."""
+
+    handlers = ("open", "price", "handle_timer")
+
+    def open(self, payload: bytes) -> None:
+        """Add a position; anybody may."""
+        order = decode_order(payload, PositionOrder)
+        index = self._number(b"opened")
+        record = order.collateral.to_bytes(8, "big") + order.debt.to_bytes(8, "big")
+        self.host.put(_position_key(index), record)
+        self._put_number(b"opened", index + 1)
+
+    def price(self, payload: bytes) -> None:
+        """Take over a price and check at once, in the place of a check that may be pending. Only the owner may."""
+        require_owner(self)
+        decode_order(payload, PriceOrder)
+        self.host.put(b"order", payload)
+        pending = self.host.get(b"next")
+        if pending is not None:
+            with contextlib.suppress(UnknownTimer):
+                self.host.cancel_timer(pending)
+        self._schedule_next(1)
+
+    def handle_timer(self, payload: bytes) -> None:
+        """Look at the positions whose turn it is, and schedule the next check."""
+        require_own_timer(self)
+        require_empty(payload)
+        order = decode_order(self.host.get(b"order") or b"", PriceOrder)
+        is_alarmed = self._check_positions(order.price)
+        self._schedule_next(1 if is_alarmed else order.interval)
+
+    def _check_positions(self, price: int) -> bool:
+        """Check up to POSITIONS_PER_CHECK positions; say whether one of those that stay is near its limit."""
+        opened, cursor = self._number(b"opened"), self._number(b"cursor")
+        looked_at = min(POSITIONS_PER_CHECK, opened)
+        alarms = [self._check((cursor + step) % opened, price) for step in range(looked_at)]
+        if opened:
+            self._put_number(b"cursor", (cursor + looked_at) % opened)
+        return any(alarms)
+
+    def _check(self, index: int, price: int) -> bool:
+        record = self.host.get(_position_key(index))
+        if record is None:
+            return False
+        self.host.compute(RISK_CYCLES)
+        value = int.from_bytes(record[:8], "big") * price
+        debt = int.from_bytes(record[8:], "big") * RISK_PARTS
+        if debt > LIQUIDATION_RISK * value:
+            self.host.delete(_position_key(index))
+            self.host.emit("liquidated", index.to_bytes(8, "big"))
+            return False
+        return debt > ALARM_RISK * value
+
+    def _schedule_next(self, delay: int) -> None:
+        order = decode_order(self.host.get(b"order") or b"", PriceOrder)
+        timer_id = self.host.schedule_timer_ex(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
+        self.host.put(b"next", timer_id)
+
+    def _number(self, key: bytes) -> int:
+        return int.from_bytes(self.host.get(key) or bytes(8), "big")
+
+    def _put_number(self, key: bytes, number: int) -> None:
+        self.host.put(key, number.to_bytes(8, "big"))
+
+
+def _position_key(index: int) -> bytes:
+    return b"p" + index.to_bytes(8, "big")

@@ -1,0 +1,68 @@
+"""Orders: what the payload of a call to a built-in program may say, and how a program reads it.
+
+Payloads from transactions are hostile: an order is decoded strictly, and anything else reverts.
+"""
+
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from scheduler import MAX_U63
+from validators.actors.calls import Actor
+from validators.actors.host import Revert
+
+INTERVAL_MAX: Final = 1_000_000_000
+"""The longest interval that a service may be told, in the chain's timebase."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
+"""A whole number of 63 bits."""
+
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
+"""A whole number of 63 bits above zero."""
+
+Interval = Annotated[int, msgspec.Meta(ge=1, le=INTERVAL_MAX)]
+"""How far apart the calls of a service are."""
+
+Order = TypeVar("Order", bound=msgspec.Struct)
+
+
+def decode_order(payload: bytes, kind: type[Order]) -> Order:
+    """Decode the order of a call: a msgpack array in the order of the fields.
+
+    Raises:
+        Revert: It is anything else.
+    """
+    try:
+        return msgspec.msgpack.decode(payload, type=kind)
+    except (msgspec.MsgspecError, UnicodeError):
+        raise Revert(f"not a {kind.__name__}") from None
+
+
+def require_owner(program: Actor) -> None:
+    """Check that the owner of an actor calls.
+
+    Raises:
+        Revert: Somebody else does.
+    """
+    if program.host.sender != program.host.owner:
+        raise Revert("not the owner")
+
+
+def require_empty(payload: bytes) -> None:
+    """Check that a handler that takes no payload gets none.
+
+    Raises:
+        Revert: There is one.
+    """
+    if payload:
+        raise Revert("payload where none belongs")
+
+
+def require_own_timer(program: Actor) -> None:
+    """Check that a timer of the actor calls, and no transaction.
+
+    Raises:
+        Revert: A transaction does.
+    """
+    if program.host.sender != program.host.actor:
+        raise Revert("not a timer of this actor")
