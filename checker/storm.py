@@ -111,7 +111,8 @@ class StormWatch:
         tally.compared = figures.drain_blocks
         return tally.result(
             f"{figures.dead_timers:,} dead timers of {figures.actors} actors from height {figures.first_height} on, "
-            f"drained in {figures.drain_blocks} blocks; {figures.fired_in_drain:,} live timers fired, some in each",
+            f"drained in {figures.drain_blocks} blocks; {figures.fired_in_drain:,} live timers fired, "
+            "some in each block whose lane was open",
             dead_timers=figures.dead_timers,
             actors=figures.actors,
             first_height=figures.first_height,

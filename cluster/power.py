@@ -15,7 +15,8 @@ from network.kernel import Kernel
 from network.port import Mailbox, Pace, Port
 from network.trace import Trace
 from network.types import SUPERVISOR
-from validators.node import Validator, ValidatorCounts
+from validators.application import ValidatorCounts
+from validators.node import Validator
 from validators.storage import DiskHandle, SimulatedDisk
 
 Builder = Callable[["Place", Port, DiskHandle], Validator]

@@ -5,8 +5,9 @@ notarized one, to apply a finalized one, or to build on one. A block is *ready* 
 has taken its virtual time. A goal is *reached* when its block is ready, and *failed* when the block
 or one of its ancestors is invalid or lies on a branch that lost.
 
-Invariant: at most one execution is under way, and every ready block's ancestors are ready or
-finalized. Goals are served in a fixed order: finalized first, then by view.
+Invariant: no execution is begun here while another one is under way (a leader's own block may be),
+and every ready block's ancestors are ready or finalized. Goals are served in a fixed order: finalized
+first, then by view.
 
 This is a synchronous state machine over the engine; what it wants done in time (work, requests) goes
 out through the two callables of ``Follower``.
@@ -88,7 +89,7 @@ class Follower:
         self._blocks: dict[bytes, Block] = {}
         self._invalid: dict[bytes, str] = {}
         self._goals: dict[tuple[Purpose, int], Goal] = {}
-        self._executing: bytes | None = None
+        self._running: dict[bytes, None] = {}
         self._is_advancing = False
 
     def block(self, digest: bytes) -> Block | None:
@@ -115,16 +116,15 @@ class Follower:
         """Whether the block is executed here, its virtual time over, or is the finalized tip."""
         if digest == self.engine.finalized_digest:
             return True
-        return digest != self._executing and self.engine.executed(digest) is not None
+        return digest not in self._running and self.engine.executed(digest) is not None
 
     def begin(self, digest: bytes) -> None:
         """An execution of ``digest`` takes its virtual time from now on."""
-        self._executing = digest
+        self._running[digest] = None
 
     def end(self, digest: bytes) -> None:
         """The execution's time is over: the block is ready, or known to be invalid."""
-        assert self._executing == digest, "executions end in the order in which they began"
-        self._executing = None
+        del self._running[digest]
 
     def mark_invalid(self, digest: bytes, reason: str) -> None:
         """The block can never be executed."""
@@ -165,7 +165,7 @@ class Follower:
                 return True
             if isinstance(step, Fetch):
                 self._request(step.digest, goal)
-            elif self._executing is None:
+            elif not self._running:
                 self._execute(step.block, step.digest)
         return False
 

@@ -3,19 +3,25 @@
 from validators.state.batch import Batch
 from validators.state.database import Database
 from validators.state.errors import (
+    AbsentKey,
     BadKey,
     BadValue,
     CorruptLog,
     DeadBranch,
     NotMerkleized,
+    NotRetained,
+    PrunedLocation,
     SealedBatch,
     StaleBatch,
     StateFault,
 )
 from validators.state.mmr import mmr_root
 from validators.state.operations import Encoding
+from validators.state.roots import qmdb_root
+from validators.state.verify import verify_key, verify_operation, verify_root
 
 __all__ = [
+    "AbsentKey",
     "BadKey",
     "BadValue",
     "Batch",
@@ -24,8 +30,14 @@ __all__ = [
     "DeadBranch",
     "Encoding",
     "NotMerkleized",
+    "NotRetained",
+    "PrunedLocation",
     "SealedBatch",
     "StaleBatch",
     "StateFault",
     "mmr_root",
+    "qmdb_root",
+    "verify_key",
+    "verify_operation",
+    "verify_root",
 ]

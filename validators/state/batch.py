@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from validators.state.activity import GRAFT_HEIGHT, Activity, Graft, Layer
 from validators.state.draft import Draft
 from validators.state.errors import DeadBranch, NotMerkleized, SealedBatch, StaleBatch
-from validators.state.operations import require_key, require_length
-from validators.state.store import Store, Tip, extend_tree
+from validators.state.operations import KEY_BYTES, require_key, require_length
+from validators.state.store import Store, extend_tree
+from validators.state.tip import Tip
 from validators.state.view import Entries, View
 
 
@@ -38,18 +40,28 @@ class Outcome:
     Attributes:
         tip: The database after the batch.
         operations: Encoded operations, in the order of the log.
-        nodes: The tree's new nodes, in the order of their positions.
-        changes: Value of each key that changed against the parent, None for a deleted one, in the order of the log.
-        entries: Entry of each key that changed or moved.
-        superseded: Locations that are active no longer, the one of the commit before included.
+        nodes: The tree's new nodes by height, joined.
+        flags: One byte per operation, 1 for those that are active after the batch.
+        written: Keys that changed against the parent, in the order of the log.
+        entries: Location of each key that changed or moved.
+        superseded: Locations below the batch that are active no longer, the one of the commit before at the end.
+        rewritten: Those of them from the new floor on; all below is inactive, and needs no list to be cleared.
+        displaced: The keys that lived at `superseded`.
+        deleted: Keys deleted.
+        created: Keys that the parent had not.
     """
 
     tip: Tip
     operations: tuple[bytes, ...]
     nodes: list[bytes]
-    changes: dict[bytes, bytes | None]
+    flags: bytes
+    written: list[bytes]
     entries: Entries
     superseded: list[int]
+    rewritten: list[int]
+    displaced: list[bytes]
+    deleted: list[bytes]
+    created: list[bytes]
 
 
 @final
@@ -59,7 +71,20 @@ class Batch:
     Attributes that are not methods or properties belong to this package.
     """
 
-    __slots__ = ("_seen_epoch", "_view", "_writes", "base", "outcome", "parent", "status", "store")
+    __slots__ = (
+        "_canonical_root",
+        "_changes",
+        "_seen_epoch",
+        "_value_bytes",
+        "_view",
+        "_writes",
+        "base",
+        "graft",
+        "outcome",
+        "parent",
+        "status",
+        "store",
+    )
 
     def __init__(self, store: Store, parent: "Batch | None") -> None:
         self.store: Final = store
@@ -67,8 +92,12 @@ class Batch:
         self.base: Final = store.tip if parent is None else parent.result.tip
         self.status = Status.OPEN
         self.outcome: Outcome | None = None
+        self._changes: dict[bytes, bytes | None] | None = None
+        self.graft: Graft | None = None
+        self._canonical_root: bytes | None = None
         self._writes: dict[bytes, bytes | None] = {}
         self._view = View(store) if parent is None else parent.view_from_child()
+        self._value_bytes: Final = store.codec.value_bytes
         self._seen_epoch = store.epoch
 
     @property
@@ -83,6 +112,19 @@ class Batch:
     def root(self) -> bytes:
         """Root over the operations after this batch, 32 bytes; raises NotMerkleized before `merkleize`."""
         return self.result.tip.root
+
+    @property
+    def canonical_root(self) -> bytes:
+        """Root over operations and activity bitmap after this batch, 32 bytes; hashed at the first request.
+
+        Raises NotMerkleized before `merkleize`, and DeadBranch when the request comes after the branch died.
+        """
+        _ = self.result
+        if self._canonical_root is None:
+            self.check_alive()
+            activity = self.store.require_activity()
+            self._canonical_root = activity.root if self.status is Status.APPLIED else self.require_graft().root
+        return self._canonical_root
 
     @property
     def size(self) -> int:
@@ -108,9 +150,12 @@ class Batch:
     def changes(self) -> Mapping[bytes, bytes | None]:
         """Keys whose value differs from the parent's, with the value or None for deleted, in the order of the log.
 
-        Raises NotMerkleized before `merkleize`.
+        Raises NotMerkleized before `merkleize`. Made at the first request, of which a batch that gets lost sees none.
         """
-        return self.result.changes
+        if self._changes is None:
+            written = self.result.written
+            self._changes = dict(zip(written, map(self._writes.__getitem__, written), strict=True))
+        return self._changes
 
     def get(self, key: bytes) -> bytes | None:
         """Return a key's value as this batch, its ancestors and the database have it, or None.
@@ -122,7 +167,7 @@ class Batch:
         if self._seen_epoch != self.store.epoch:
             self.check_alive()
         require_key(key)
-        if key in self._writes:
+        if self.status is not Status.APPLIED and key in self._writes:
             return self._writes[key]
         return self._view.find_value(key)
 
@@ -137,9 +182,10 @@ class Batch:
         """
         if self._seen_epoch != self.store.epoch or self.status is not Status.OPEN:
             self._check_open()
-        require_key(key)
-        if value is not None:
-            require_length(value, self.store.codec.value_bytes)
+        if len(key) != KEY_BYTES:
+            require_key(key)
+        if value is not None and self._value_bytes is not None:
+            require_length(value, self._value_bytes)
         self._writes[key] = value
 
     def merkleize(self, metadata: bytes | None = None) -> bytes:
@@ -161,11 +207,21 @@ class Batch:
         ancestors = () if self.parent is None else self.parent.list_pending()
         # The commit before is active no longer: it makes the one step more than the changed keys do.
         floor = draft.raise_floor(steps + 1, ((ancestor.base.size, ancestor.operations) for ancestor in ancestors))
-        draft.superseded.append(self.base.size - 1)
-        draft.operations.append(self.store.codec.encode_commit(metadata, floor))
+        draft.end(self.store.codec.encode_commit(metadata, floor))
         tip, nodes = extend_tree(self.base, draft.operations, floor, draft.active)
-        operations = tuple(draft.operations)
-        self.outcome = Outcome(tip, operations, nodes, draft.changes, draft.entries, draft.superseded)
+        self.outcome = Outcome(
+            tip=tip,
+            operations=tuple(draft.operations),
+            nodes=nodes,
+            flags=bytes(draft.flags),
+            written=draft.written,
+            entries=draft.entries,
+            superseded=draft.superseded,
+            rewritten=draft.list_rewritten(floor),
+            displaced=draft.displaced,
+            deleted=draft.deleted,
+            created=draft.created,
+        )
         self.status = Status.MERKLEIZED
         return tip.root
 
@@ -181,12 +237,36 @@ class Batch:
         self.status = Status.DROPPED
         self.store.epoch += 1
 
+    def require_graft(self) -> Graft:
+        """Return bitmap and grafted tree after this pending batch, made now unless they exist, ancestors' first."""
+        activity = self.store.require_activity()
+        layers: tuple[Layer, ...] = ()
+        for member in self.list_pending():
+            if member.graft is None:
+                member.graft = member.make_graft(activity, layers)
+            layers = member.graft.layers
+        assert self.graft is not None, "the pending chain of a batch ends with the batch"
+        return self.graft
+
+    def make_graft(self, activity: Activity, layers: tuple[Layer, ...]) -> Graft:
+        """Return bitmap and grafted tree after this batch, from those after its parent."""
+        result = self.result
+        return activity.graft(
+            self.base,
+            result.tip,
+            # Once a layer's newest batch is applied, all of the layer is, and the store says the same.
+            tuple(layer for layer in layers if layer.end > self.store.tip.size),
+            flags=result.flags,
+            rewritten=result.rewritten,
+            nodes=result.nodes[GRAFT_HEIGHT] if len(result.nodes) > GRAFT_HEIGHT else b"",
+        )
+
     def settle(self) -> None:
         """Mark the batch as applied and let go of all that the store now has; a chain of all blocks would stay else."""
         self.status = Status.APPLIED
         self.parent = None
+        self.graft = None
         self._view = View(self.store)
-        self._writes = {}
 
     def is_alive(self) -> bool:
         """Return whether the batch can still be read, written or applied on the database as it is."""
@@ -225,7 +305,7 @@ class Batch:
         """Return the view of a child: this batch's changes over all that the batch itself reads."""
         if self.status is Status.APPLIED:
             return View(self.store)
-        return self._view.stack(self.result.entries, self.size)
+        return self._view.stack(self.result.entries, self.result.operations, self.size)
 
     def _check_open(self) -> None:
         """Raise DeadBranch or SealedBatch unless the batch takes writes."""

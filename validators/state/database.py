@@ -1,4 +1,7 @@
-"""The state database: QMDB "Any", unordered, over an MMR (qmdb specification, sections 1, 2 and 4).
+"""The state database: QMDB, unordered, over an MMR (qmdb specification).
+
+It has two roots: that over the operation log alone (`root`, QMDB "Any"), and the canonical one, which also says which
+operations are active (`canonical_root`, QMDB "Current"). The second costs nothing until it is asked for.
 
 Invariant: the root is a function of the batches that were applied and of nothing else. It does not matter whether a
 batch's parent was applied before the batch was merkleized, which other batches existed, or in which order keys were
@@ -10,34 +13,42 @@ The root commits to the log, hence to how writes were grouped into batches: equa
 from collections.abc import Iterable, Iterator
 from typing import final
 
-from validators.state.batch import Batch, Outcome, Status
-from validators.state.errors import StaleBatch
-from validators.state.operations import DELETE, Encoding, choose_codec, require_key
-from validators.state.store import DELETED, Store, rebuild_store
+from validators.state.batch import Batch, Status
+from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
+from validators.state.history import append_outcome, prune_store, rewind_store
+from validators.state.operations import Encoding, choose_codec, require_key
+from validators.state.proofs import prove_key, prove_operation, prove_root
+from validators.state.store import Store, rebuild_store
 
 
 @final
 class Database:
     """Committed keys and values, their operation log and its root.
 
-    Nothing is shared between databases, and nothing changes but by `apply`.
+    Nothing is shared between databases, and nothing changes but by `apply`, `rewind` and `prune`.
     """
 
     __slots__ = ("_store",)
 
-    def __init__(self, *, encoding: Encoding = "variable", bare_values: bool = False) -> None:
+    def __init__(self, *, encoding: Encoding = "variable", bare_values: bool = False, retain: int = 0) -> None:
         """Make a fresh database, whose log holds one operation: the commit with floor 0.
 
         Args:
             encoding: How operations are written.
             bare_values: Values are 32-byte digests and stand without their length; the fixed encoding knows no others.
+            retain: How many of the last applied batches can be taken back by `rewind`.
         """
         codec = choose_codec(encoding, bare_values=bare_values)
-        self._store: Store = rebuild_store(codec, (codec.encode_commit(None, 0),))
+        self._store: Store = rebuild_store(codec, (codec.encode_commit(None, 0),), retain)
 
     @classmethod
     def from_operations(
-        cls, operations: Iterable[bytes], *, encoding: Encoding = "variable", bare_values: bool = False
+        cls,
+        operations: Iterable[bytes],
+        *,
+        encoding: Encoding = "variable",
+        bare_values: bool = False,
+        retain: int = 0,
     ) -> "Database":
         """Rebuild a database from its operation log alone.
 
@@ -45,13 +56,14 @@ class Database:
             operations: Encoded operations from the first on, ending with a commit.
             encoding: As the log was written.
             bare_values: As the log was written.
+            retain: How many of the batches applied from now on can be taken back by `rewind`.
 
         Raises:
             CorruptLog: These bytes are no operation log. A log that is well formed but not the expected one shows in
                 its root, which the caller compares.
         """
         database = cls(encoding=encoding, bare_values=bare_values)
-        database._store = rebuild_store(choose_codec(encoding, bare_values=bare_values), operations)
+        database._store = rebuild_store(choose_codec(encoding, bare_values=bare_values), operations, retain)
         return database
 
     @property
@@ -70,6 +82,21 @@ class Database:
         return self._store.tip.root
 
     @property
+    def canonical_root(self) -> bytes:
+        """Root over operations and activity bitmap, 32 bytes; kept up to date from the first request on."""
+        return self._store.require_activity().root
+
+    @property
+    def start(self) -> int:
+        """Location of the oldest operation that was not pruned."""
+        return self._store.start
+
+    @property
+    def retained(self) -> int:
+        """How many batches `rewind` can take back."""
+        return len(self._store.undos)
+
+    @property
     def active(self) -> int:
         """Live keys."""
         return self._store.tip.active
@@ -83,11 +110,14 @@ class Database:
         """Yield all keys and values, ascending by key."""
         store = self._store
         for key in sorted(store.locations):
-            yield key, store.codec.value_of(store.log[store.locations[key]])
+            yield key, store.codec.value_of(store.log[store.locations[key] - store.start])
 
     def operations(self, start: int = 0) -> tuple[bytes, ...]:
-        """Return the encoded operations from a location on."""
-        return tuple(self._store.log[start:])
+        """Return the encoded operations from a location on; raise PrunedLocation when that one was pruned."""
+        if start < self._store.start:
+            msg = f"operation {start} was pruned; the oldest one kept is {self._store.start}"
+            raise PrunedLocation(msg)
+        return tuple(self._store.log[start - self._store.start :])
 
     def batch(self, parent: Batch | None = None) -> Batch:
         """Open a batch on the committed tip, or on a parent that is merkleized.
@@ -125,33 +155,66 @@ class Database:
         appended: list[bytes] = []
         _ = batch.result
         for member in batch.list_pending():
-            self._append(member.result)
+            # Once the canonical root was asked for, it is kept up to date, so that no later request finds a gap.
+            graft = None if self._store.activity is None else member.require_graft()
+            append_outcome(self._store, member.result, graft)
             appended += member.operations
             member.settle()
         self._store.epoch += 1
         return tuple(appended)
+
+    def rewind(self, batches: int) -> bytes:
+        """Take back the last applied batches and return the root then.
+
+        What was pending on the batches taken back is dead; what died when they were applied is alive again if it stands
+        on the tip that is reached. A batch taken back is not applied again: its writes go into a new one.
+
+        Args:
+            batches: How many to take back; a chain applied in one go counts each of its batches.
+
+        Raises:
+            NotRetained: More than `retained`, or a negative number. Nothing has changed then.
+        """
+        if not 0 <= batches <= self.retained:
+            msg = f"{batches} batches cannot be taken back, only 0 to {self.retained}"
+            raise NotRetained(msg)
+        if batches:
+            rewind_store(self._store, batches)
+            self._store.epoch += 1
+        return self.root
+
+    def prune(self, location: int | None = None) -> int:
+        """Forget operations below a location as far as nothing needs them, and return the oldest one kept.
+
+        Kept is what is active, now or in any state that `rewind` can reach: everything from the floor of the oldest one
+        on. Only whole chunks of the bitmap are forgotten.
+
+        Args:
+            location: Keep everything from here on; None to forget all that may be forgotten.
+        """
+        return prune_store(self._store, self.size if location is None else location)
+
+    def prove_operation(self, location: int) -> bytes:
+        """Return the proof that `root` covers the operation at a location, for `verify_operation`.
+
+        Raises PrunedLocation when the operation was pruned or does not exist.
+        """
+        return prove_operation(self._store, location)
+
+    def prove_key(self, key: bytes) -> bytes:
+        """Return the proof that `canonical_root` covers a key with its value, for `verify_key`.
+
+        Raises BadKey unless the key is 32 bytes long, and AbsentKey when it has no value.
+        """
+        require_key(key)
+        return prove_key(self._store, key)
+
+    def prove_root(self) -> bytes:
+        """Return the proof that `canonical_root` has `root` inside, for `verify_root`."""
+        return prove_root(self._store)
 
     def _check_own(self, batch: Batch) -> None:
         """Raise StaleBatch for a batch that another database made, however equal the two may look."""
         if batch.store is not self._store:
             msg = f"a batch of another database, on {batch.base.size} operations and root {batch.base.root.hex()}"
             raise StaleBatch(msg)
-
-    def _append(self, outcome: Outcome) -> None:
-        """Take over what one batch found; rewinding would undo exactly these lines."""
-        store = self._store
-        assert len(store.log) == outcome.tip.size - len(outcome.operations), "a batch left a gap in the log"
-        store.log += outcome.operations
-        store.nodes += outcome.nodes
-        store.flags += bytes([operation[0] != DELETE for operation in outcome.operations])
-        flags = store.flags
-        for location in outcome.superseded:
-            flags[location] = 0
-        locations = store.locations
-        for key, entry in outcome.entries.items():
-            if entry is DELETED:
-                del locations[key]
-            else:
-                locations[key] = entry[0]
-        assert len(locations) == outcome.tip.active, "a batch miscounted the live keys"
-        store.tip = outcome.tip

@@ -31,3 +31,15 @@ class StaleBatch(StateFault):
 
 class DeadBranch(StateFault):
     """A batch was used whose branch was dropped or lost to an applied sibling."""
+
+
+class PrunedLocation(StateFault):
+    """An operation was asked for that was pruned."""
+
+
+class NotRetained(StateFault):
+    """A rewind goes further back than the database retains."""
+
+
+class AbsentKey(StateFault):
+    """A proof was asked of a key that the database has not."""

@@ -1,45 +1,25 @@
 """The committed part of a state database: its log, its tree, and where each key lives.
 
-Everything here can be rebuilt from the operation log alone (`rebuild_store`). Positions only ever grow at the end, so
-cutting `log`, `nodes` and `flags` back to an older size restores them; only the locations that later operations took
-over would have to be put back besides.
+Everything here can be rebuilt from the operation log alone (`rebuild_store`). Log, tree and flags only ever grow at the
+end, so cutting them back to an older size restores them; what later operations changed besides, an `Undo` of history.py
+puts back. Their oldest part, below every floor that can still be returned to, can be pruned.
 
 Values are not kept apart: a key's location leads to its operation, whose bytes hold the value.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from itertools import repeat
+from operator import sub
+from typing import final
 
+from validators.state.activity import Activity
 from validators.state.errors import CorruptLog
-from validators.state.mmr import append_leaves, count_inactive_peaks, fold_root
+from validators.state.mmr import count_inactive_peaks, fold_root
 from validators.state.operations import COMMIT, DELETE, UPDATE, Codec, Operation
-
-Entry: TypeAlias = tuple[int, bytes]
-"""Location and bytes of a key's latest update."""
-
-DELETED: Final[Entry] = (-1, b"")
-"""Entry of a key that pending operations removed: no location, no bytes."""
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Tip:
-    """The database after one batch; compared by identity, so that an equal-looking sibling is another tip.
-
-    Attributes:
-        size: Operations in the log.
-        floor: Location below which no operation is active.
-        active: Live keys.
-        root: Root over the operations, 32 bytes.
-        peaks: Peaks of the tree, tallest first.
-    """
-
-    size: int
-    floor: int
-    active: int
-    root: bytes
-    peaks: tuple[bytes, ...]
+from validators.state.tip import Tip
+from validators.state.tree import Levels, grow_tree
+from validators.state.undo import Undo
 
 
 @final
@@ -48,42 +28,59 @@ class Store:
 
     Attributes:
         codec: How operations are written.
-        log: All operations, oldest first.
-        nodes: All nodes of the tree, by position.
+        start: Location of the oldest operation that is kept, a multiple of a chunk's bits; index 0 of log and flags.
+        log: All kept operations, oldest first.
+        levels: Nodes of the tree.
         flags: One byte per operation, 1 for the latest update of a live key and for the latest commit, else 0. A byte
             and not a bit, because `find` then steps to the next active operation at the speed of memchr.
         locations: Location of each live key's latest update.
         tip: The result of the last applied batch.
+        activity: Bitmap and grafted tree at the tip, None until a canonical root is asked for.
+        undos: How to take back the last applied batches, oldest first, at most as many as are to be retained.
         epoch: Counts the events that can kill a branch; a batch that saw this epoch need not check again.
     """
 
-    __slots__ = ("codec", "epoch", "flags", "locations", "log", "nodes", "tip")
+    __slots__ = ("activity", "codec", "epoch", "flags", "levels", "locations", "log", "start", "tip", "undos")
 
-    def __init__(self, codec: Codec) -> None:
+    def __init__(self, codec: Codec, retain: int = 0) -> None:
         self.codec = codec
+        self.start = 0
         self.log: list[bytes] = []
-        self.nodes: list[bytes] = []
+        self.levels = Levels()
         self.flags = bytearray()
         self.locations: dict[bytes, int] = {}
         self.tip = Tip(0, 0, 0, fold_root((), 0), ())
+        self.activity: Activity | None = None
+        self.undos: deque[Undo] = deque(maxlen=retain)
         self.epoch = 0
 
     def find_value(self, key: bytes) -> bytes | None:
         """Return a key's committed value, or None."""
         location = self.locations.get(key)
-        return None if location is None else self.codec.value_of(self.log[location])
+        return None if location is None else self.codec.value_of(self.log[location - self.start])
+
+    def read_operations(self, locations: Sequence[int]) -> list[bytes]:
+        """Return the encoded operations at locations that were not pruned."""
+        indices = map(sub, locations, repeat(self.start)) if self.start else locations
+        return list(map(self.log.__getitem__, indices))
+
+    def require_activity(self) -> Activity:
+        """Return bitmap and grafted tree at the tip; the first request builds them, from then on they are kept."""
+        if self.activity is None:
+            self.activity = Activity(self.tip, self.levels)
+        self.activity.refresh(self.tip, self.flags, self.levels)
+        return self.activity
 
 
 def extend_tree(base: Tip, operations: Sequence[bytes], floor: int, active: int) -> tuple[Tip, list[bytes]]:
-    """Return the tip after more operations, and the tree's new nodes in the order of their positions."""
+    """Return the tip after more operations, and the tree's new nodes by height."""
     size = base.size + len(operations)
-    peaks = list(base.peaks)
-    nodes = append_leaves(peaks, base.size, operations)
+    peaks, rows = grow_tree(base.peaks, base.size, operations)
     root = fold_root(peaks, size, count_inactive_peaks(size, floor))
-    return Tip(size, floor, active, root, tuple(peaks)), nodes
+    return Tip(size, floor, active, root, peaks), rows
 
 
-def rebuild_store(codec: Codec, operations: Iterable[bytes]) -> Store:
+def rebuild_store(codec: Codec, operations: Iterable[bytes], retain: int = 0) -> Store:
     """Rebuild everything from an operation log.
 
     Raises:
@@ -91,7 +88,7 @@ def rebuild_store(codec: Codec, operations: Iterable[bytes]) -> Store:
             or a delete finds no key; or a floor falls, passes its commit, or leaves an active operation below it.
             A log that is well formed but wrong is found by comparing roots, not here.
     """
-    store = Store(codec)
+    store = Store(codec, retain)
     floor = 0
     commit_location = 0
     operation = Operation(UPDATE)
@@ -107,7 +104,8 @@ def rebuild_store(codec: Codec, operations: Iterable[bytes]) -> Store:
     if operation.kind != COMMIT:
         msg = f"a log of {len(store.log)} operations does not end with a commit"
         raise CorruptLog(msg)
-    store.tip, store.nodes = extend_tree(store.tip, store.log, floor, len(store.locations))
+    store.tip, rows = extend_tree(store.tip, store.log, floor, len(store.locations))
+    store.levels.extend(rows)
     return store
 
 

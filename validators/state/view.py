@@ -5,23 +5,29 @@ as a binary counter does: n ancestors make about log2(n) layers. One flat copy p
 grows with the whole pending chain; so was the walk through every ancestor, because each miss pays for all of them.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
-from validators.state.store import DELETED, Entry, Store
+from validators.state.store import Store
 
-Entries: TypeAlias = dict[bytes, Entry]
-"""Latest entry of each key that some batches wrote, moved or deleted."""
+Entries: TypeAlias = dict[bytes, int]
+"""Latest location of each key that some batches wrote or moved, DELETED for a deleted one."""
+
+DELETED: Final = -1
+"""Stands for the location of a key that pending operations removed."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Changes of `count` consecutive batches; `end` is the log's size after the newest of them."""
+    """Changes and operations of `count` consecutive batches, whose operations start at `start` and end before `end`."""
 
     count: int
+    start: int
     end: int
     entries: Entries
+    operations: tuple[bytes, ...]
 
 
 @final
@@ -30,32 +36,52 @@ class View:
     """The store under layers of pending changes, newest layer first.
 
     It stays right when the oldest of these changes are applied, for then the store says the same. It is wrong once
-    anything else is applied, which the batch that reads through it has to know.
+    anything else is applied or rewound, which the batch that reads through it has to know.
     """
 
     store: Store
     layers: tuple[Layer, ...] = ()
 
-    def find_entry(self, key: bytes) -> Entry:
-        """Return a key's latest entry, DELETED if it has none."""
+    def find_location(self, key: bytes) -> int | None:
+        """Return the location of a key's latest update, None if it has none."""
         for layer in self.layers:
-            entry = layer.entries.get(key)
-            if entry is not None:
-                return entry
-        location = self.store.locations.get(key)
-        return DELETED if location is None else (location, self.store.log[location])
+            location = layer.entries.get(key)
+            if location is not None:
+                return None if location == DELETED else location
+        return self.store.locations.get(key)
+
+    def locate(self) -> Callable[[bytes], int | None]:
+        """Return what finds the location of a key: the index's own method when nothing is pending."""
+        return self.find_location if self.layers else self.store.locations.get
+
+    def read_operations(self, locations: Sequence[int]) -> list[bytes]:
+        """Return the encoded operations at locations that were not pruned."""
+        return (
+            [self.operation_at(location) for location in locations]
+            if self.layers
+            else self.store.read_operations(locations)
+        )
+
+    def operation_at(self, location: int) -> bytes:
+        """Return the encoded operation at a location that was not pruned."""
+        for layer in self.layers:
+            if layer.start <= location < layer.end:
+                return layer.operations[location - layer.start]
+        return self.store.log[location - self.store.start]
 
     def find_value(self, key: bytes) -> bytes | None:
         """Return a key's value, or None."""
-        location, operation = self.find_entry(key)
-        return None if location < 0 else self.store.codec.value_of(operation)
+        location = self.find_location(key)
+        return None if location is None else self.store.codec.value_of(self.operation_at(location))
 
-    def stack(self, entries: Entries, end: int) -> "View":
+    def stack(self, entries: Entries, operations: Sequence[bytes], end: int) -> "View":
         """Return the view through one more batch, which left `end` operations in the log."""
-        newest = Layer(1, end, entries)
+        newest = Layer(1, end - len(operations), end, entries, tuple(operations))
         # Once a layer's newest batch is applied, all of the layer is: what it says is in the store.
         older = [layer for layer in self.layers if layer.end > self.store.tip.size]
         while older and older[0].count <= newest.count:
             layer = older.pop(0)
-            newest = Layer(layer.count + newest.count, end, layer.entries | newest.entries)
+            entries = layer.entries | newest.entries
+            count = layer.count + newest.count
+            newest = Layer(count, layer.start, end, entries, layer.operations + newest.operations)
         return View(self.store, (newest, *older))

@@ -1,0 +1,302 @@
+"""What consensus asks of its application: propose, verify, certify, finalize.
+
+The application owns the chain on this validator: the engine, the unfinalized blocks and the goals over
+them, the block file and the finalized log. Consensus asks by the public methods; the answers go back
+through ``Answers``, once the work has taken its virtual time and, where a promise depends on it, once
+what it wrote is on the disk (``_certify``, ``_finalize``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from network.codec import Codec
+from network.port import Port
+from validators.block_exchange import BlockExchange
+from validators.consensus import Parent, Proposal
+from validators.execution import Engine, Executed, ProposalContext
+from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
+from validators.follower import Follower, Goal, Purpose, Settled, run_block
+from validators.gossip import Gossip
+from validators.identity import TransactionVerifier
+from validators.messages import BlockRelay, Message, block_label
+from validators.settings import ValidatorSettings
+from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
+
+
+class ExecutionOver(NamedTuple):
+    """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
+
+    digest: bytes
+    mode: str
+    view: int
+
+
+@dataclass(slots=True)
+class ValidatorCounts:
+    """What one validator has done in its whole life, over all its restarts."""
+
+    height: int = 0
+    executed: int = 0
+    rolled_back: int = 0
+    finalized: int = 0
+    refused: int = 0
+    halted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Where answers go: consensus, and for what it need not know, the validator."""
+
+    proposed: Callable[[int, bytes], None]
+    verified: Callable[[Proposal, bool], None]
+    certified: Callable[[Proposal, bool], None]
+    halt: Callable[[str], None]
+    refuse: Callable[[str, str], None]
+    applied: Callable[[Executed], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the application stands on: the validator's other parts."""
+
+    port: Port
+    codec: Codec[Message]
+    settings: ValidatorSettings
+    counts: ValidatorCounts
+    verifier: TransactionVerifier
+    gossip: Gossip
+    block_file: BlockFile
+    log: FinalizedLog
+    barrier: Barrier
+    leader: Callable[[int], int]
+
+
+class _Target(NamedTuple):
+    view: int
+    digest: bytes
+
+
+class Application:
+    """One incarnation's chain, as consensus sees it."""
+
+    def __init__(self, engine: Engine, surroundings: Surroundings, answers: Answers) -> None:
+        self.engine = engine
+        self._port = surroundings.port
+        self._codec = surroundings.codec
+        self._settings = surroundings.settings
+        self._counts = surroundings.counts
+        self._verifier = surroundings.verifier
+        self._gossip = surroundings.gossip
+        self._block_file = surroundings.block_file
+        self._log = surroundings.log
+        self._barrier = surroundings.barrier
+        self._leader = surroundings.leader
+        self._answers = answers
+        self._signatures_charged = 0
+        self._proposing: _Target | None = None
+        self._is_finalizing = False
+        self._wanted = _Target(0, b"")
+        self._follower = Follower(engine, execute=self._execute, request=self._request, settle=self._settle)
+        self.exchange = BlockExchange(
+            self._port, self._codec, self._follower, self._block_file, self._settings, refuse=answers.refuse
+        )
+
+    def height_of(self, digest: bytes) -> int | None:
+        """Return the height of an unfinalized block, None where it is not here."""
+        block = self._follower.block(digest)
+        return None if block is None else block.header.height
+
+    # -- what consensus asks -------------------------------------------------------------------
+
+    def enter(self, view: int) -> None:
+        """A view has begun: what was to be proposed or verified for earlier ones is not needed any more."""
+        self._follower.abandon(lambda goal: goal.purpose >= Purpose.VERIFY and goal.view < view)
+        if self._proposing is not None and self._proposing.view < view:
+            self._proposing = None
+
+    def propose(self, view: int, parent: Parent) -> None:
+        """Build a block on ``parent`` when the block interval since its timestamp is over, by the local clock."""
+        self._proposing = _Target(view, parent.payload)
+        self._follower.want(Goal(Purpose.PROPOSE, view, parent.payload))
+
+    def verify(self, proposal: Proposal, parent: Parent) -> None:
+        """Execute a proposal and say whether it is what its header says."""
+        self._follower.want(Goal(Purpose.VERIFY, proposal.view, proposal.payload, proposal, parent.payload))
+
+    def certify(self, proposal: Proposal) -> None:
+        """Execute a notarized block and say whether it may be built on."""
+        self._follower.want(Goal(Purpose.CERTIFY, proposal.view, proposal.payload, proposal))
+
+    def finalize(self, view: int, digest: bytes) -> None:
+        """Apply a block and its ancestors as soon as all of them are here."""
+        if view <= self._wanted.view:
+            return
+        self._wanted = _Target(view, digest)
+        self._follower.abandon(lambda goal: goal.view <= view and goal.purpose is not Purpose.PROPOSE)
+        self._want_finalized()
+
+    def relay(self, digest: bytes) -> None:
+        """Send the bytes of a block to everybody."""
+        block = self._follower.block(digest)
+        if block is not None:
+            relay = BlockRelay(encode_block(block))
+            self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
+
+    # -- what time brings ----------------------------------------------------------------------
+
+    def pace(self, view: int) -> None:
+        """The block interval is over: propose, if this is still what is wanted."""
+        proposing = self._proposing
+        if proposing is None or proposing.view != view or not self._follower.is_ready(proposing.digest):
+            return
+        self._proposing = None
+        parent = self._header_of(proposing.digest)
+        context = ProposalContext(
+            parent=proposing.digest,
+            view=view,
+            proposer=self._settings.node,
+            timestamp_ms=max(self._port.now_us // 1_000, parent.timestamp_ms + 1),
+        )
+        executed = self.engine.propose(context, self._gossip.candidates())
+        self._follower.add_block(executed.digest, executed.block)
+        self._follower.begin(executed.digest)
+        self._port.work(self._execution_cost(executed), ExecutionOver(executed.digest, "propose", view))
+
+    def end_execution(self, over: ExecutionOver) -> None:
+        """An execution's virtual time is over."""
+        self._follower.end(over.digest)
+        self._count_execution(over.digest, over.mode)
+        if over.mode == "propose":
+            self._answers.proposed(over.view, over.digest)
+        self._follower.advance()
+
+    def recover(self) -> int:
+        """Execute again the certified blocks above the finalized one; return what it costs, in microseconds."""
+        cost_us = 0
+        for encoded in self._block_file.above(self.engine.finalized.height):
+            block = decode_block(encoded)
+            digest = block_digest(block)
+            self._follower.add_block(digest, block)
+            if self._follower.is_ready(block.header.parent):
+                cost_us += self._execution_cost(run_block(self.engine, block))
+                self._count_execution(digest, "recover")
+        return cost_us
+
+    # -- executing -----------------------------------------------------------------------------
+
+    def _count_execution(self, digest: bytes, mode: str) -> None:
+        executed = self.engine.executed(digest)
+        if executed is not None:
+            header = executed.header
+            self._counts.executed += 1
+            self._counts.height = max(self._counts.height, header.height)
+            self._port.trace("executed", header.height, header.view, digest, header.state_root, mode)
+
+    def _request(self, digest: bytes, goal: Goal) -> None:
+        self.exchange.request(digest, self._leader(goal.view) if goal.digest == digest else None)
+
+    def _execute(self, block: Block, digest: bytes) -> None:
+        outcome = run_block(self.engine, block)
+        if isinstance(outcome, str):
+            self._follower.mark_invalid(digest, outcome)
+        self._follower.begin(digest)
+        self._port.work(self._execution_cost(outcome), ExecutionOver(digest, "verify", block.header.view))
+
+    def _execution_cost(self, outcome: Executed | str) -> int:
+        signatures, self._signatures_charged = (
+            self._verifier.verified - self._signatures_charged,
+            self._verifier.verified,
+        )
+        if isinstance(outcome, str):
+            return self._settings.costs.of_execution(0, 0, signatures)
+        summary = outcome.summary
+        cycles = summary.cycles_used + summary.lane_cycles + summary.gc_cycles
+        return self._settings.costs.of_execution(cycles, len(outcome.changes), signatures)
+
+    def _header_of(self, digest: bytes) -> Header:
+        executed = self.engine.executed(digest)
+        return self.engine.finalized if executed is None else executed.header
+
+    # -- goals reached -------------------------------------------------------------------------
+
+    def _settle(self, goal: Goal, settled: Settled) -> None:
+        if not settled.is_ready:
+            self._answers.refuse(goal.purpose.name.lower(), settled.reason)
+        if goal.purpose is Purpose.PROPOSE:
+            if settled.is_ready:
+                self._propose_when_due(goal)
+        elif goal.purpose is Purpose.FINALIZE:
+            self._finalize(goal, settled)
+        elif goal.purpose is Purpose.CERTIFY:
+            self._certify(goal, settled)
+        else:
+            self._verify(goal, settled)
+
+    def _propose_when_due(self, goal: Goal) -> None:
+        due_us = self._header_of(goal.digest).timestamp_ms * 1_000 + self._settings.block_interval_us
+        if due_us > self._port.now_us:
+            self._port.set_timer(("pace", goal.view), due_us)
+        else:
+            self.pace(goal.view)
+
+    def _verify(self, goal: Goal, settled: Settled) -> None:
+        assert goal.proposal is not None, "consensus asked about a proposal"
+        header = self._header_of(goal.digest)
+        limit_ms = self._port.now_us // 1_000 + self._settings.max_skew_ms
+        is_sound = (
+            settled.is_ready
+            and self._is_of_view(header, goal.view)
+            and header.parent == goal.parent
+            and header.timestamp_ms <= limit_ms
+        )
+        self._answers.verified(goal.proposal, is_sound)
+
+    def _is_of_view(self, header: Header, view: int) -> bool:
+        return header.view == view and header.proposer == self._leader(view)
+
+    def _certify(self, goal: Goal, settled: Settled) -> None:
+        """Report a certification once the block would survive a crash."""
+        proposal = goal.proposal
+        assert proposal is not None, "consensus asked about a proposal"
+        block = self._follower.block(goal.digest)
+        is_sound = settled.is_ready and block is not None and self._is_of_view(block.header, goal.view)
+        if is_sound and block is not None:
+            self._store(goal.digest, block)
+        self._barrier.then(partial(self._answers.certified, proposal, is_sound))
+
+    def _store(self, digest: bytes, block: Block) -> None:
+        self._block_file.append(height=block.header.height, digest=digest, block=encode_block(block))
+
+    # -- finality ------------------------------------------------------------------------------
+
+    def _want_finalized(self) -> None:
+        if not self._is_finalizing and self._wanted.view > self.engine.finalized.view:
+            self._follower.want(Goal(Purpose.FINALIZE, self._wanted.view, self._wanted.digest))
+
+    def _finalize(self, goal: Goal, settled: Settled) -> None:
+        """Write the blocks and their operations, sync, and only then apply."""
+        if not settled.is_ready:
+            self._answers.halt(f"finalized block of view {goal.view} cannot be executed: {settled.reason}")
+            return
+        self._is_finalizing = True
+        for executed in self.engine.path_to(goal.digest):
+            self._store(executed.digest, executed.block)
+            self._log.append(FinalizedEntry(executed.header.height, executed.digest, tuple(executed.operations)))
+        self._barrier.then(partial(self._apply, goal.digest))
+
+    def _apply(self, digest: bytes) -> None:
+        finalization = self.engine.finalize(digest)
+        for executed in finalization.applied:
+            header = executed.header
+            self._counts.finalized += 1
+            self._port.trace("finalized", header.height, header.view, executed.digest, header.state_root)
+            self._answers.applied(executed)
+            self._gossip.remove_included(executed.block)
+        for dropped in finalization.dropped:
+            self._counts.rolled_back += 1
+            self._port.trace("rolled-back", dropped.header.height, dropped.digest)
+        self._is_finalizing = False
+        self._follower.prune()
+        self._want_finalized()

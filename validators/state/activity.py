@@ -1,0 +1,381 @@
+"""Activity bitmap, grafted tree and canonical root (qmdb specification, section 3).
+
+One bit per operation, lowest first in each byte, says whether it is the latest update of a live key or the latest
+commit. 256 bits are a chunk. Over each full chunk stands a grafted leaf, which is the tree's node over the same
+operations hashed together with the chunk (or that node itself while no bit is set); nodes above are hashed with the
+tree's own positions. So a node of the grafted tree changes when one bit below it does, and a batch hashes again only
+the paths above the chunks that it touched.
+
+All is held in rows, dicts by number from 0: row 0 has the chunks, the last one perhaps partial; row 1 the tree's nodes
+over full chunks; row 2 + k the grafted nodes of height 8 + k. A pending batch has rows with what it changed only.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, TypeAlias, final
+
+from validators.state.mmr import count_inactive_peaks, fold_root, peak_heights
+from validators.state.tip import Tip
+from validators.state.tree import DIGEST_BYTES, Levels, node_position, pack_node, pack_position
+
+CHUNK_BYTES: Final = 32
+"""Length of a chunk."""
+CHUNK_BITS: Final = 8 * CHUNK_BYTES
+"""Operations under a chunk."""
+GRAFT_HEIGHT: Final = 8
+"""Height of the tree's nodes over a full chunk: 2**GRAFT_HEIGHT is CHUNK_BITS."""
+EMPTY_CHUNK: Final = bytes(CHUNK_BYTES)
+"""A chunk without a set bit."""
+CLEARING: Final = tuple(0xFF ^ 1 << bit for bit in range(8))
+"""Masks that clear one bit of a byte; a table, because each superseded operation needs one."""
+BINARY_DIGITS: Final = bytes((0x30, 0x31)) + bytes(254)
+"""Translates flags to the digits that `int` reads."""
+
+CHUNKS: Final = 0
+SUBTREES: Final = 1
+GRAFTS: Final = 2
+
+Rows: TypeAlias = list[dict[int, bytes]]
+"""Chunks, nodes over full chunks, grafted nodes by height: see the head of this module."""
+Reader: TypeAlias = Callable[[int], bytes | None]
+"""Finds an entry of one row by its number."""
+RowReader: TypeAlias = Callable[[int], Reader]
+"""Gives the reader of a row by the row's number."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What `count` consecutive batches changed; `end` is the log's size after the newest of them."""
+
+    count: int
+    end: int
+    rows: Rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Graft:
+    """Bitmap and grafted tree after a pending batch.
+
+    Attributes:
+        rows: What the batch changed.
+        layers: What it and its pending ancestors changed, newest first.
+        grafted_root: Root of the grafted tree.
+        root: The canonical root.
+    """
+
+    rows: Rows
+    layers: tuple[Layer, ...]
+    grafted_root: bytes
+    root: bytes
+
+
+@final
+class Activity:
+    """Bitmap and grafted tree at the committed tip.
+
+    A rewind only notes which chunks are stale: putting back what each batch had replaced was measured at twice the time
+    of hashing the same paths once, when they are next needed, and made every commit slower besides.
+
+    Attributes:
+        rows: Everything from the pruned location on, and the left siblings that paths from there meet.
+        stale: Numbers of the chunks, ascending or not, that must be made again from the flags.
+        grafted_root: Root of the grafted tree; as of the last refresh.
+        root: The canonical root; as of the last refresh.
+    """
+
+    __slots__ = ("grafted_root", "root", "rows", "stale")
+
+    def __init__(self, tip: Tip, levels: Levels) -> None:
+        """Make a bitmap of which all is stale.
+
+        Args:
+            tip: The committed tip.
+            levels: The tree's nodes, from which the siblings below the pruned location are taken.
+        """
+        first = levels.start >> GRAFT_HEIGHT
+        self.rows: Rows = [{}, {}, {}]
+        self.stale = set(range(first, count_entries(CHUNKS, tip.size)))
+        self.grafted_root = b""
+        self.root = b""
+        for height in range(GRAFT_HEIGHT, tip.size.bit_length()):
+            row = height - GRAFT_HEIGHT + GRAFTS
+            if row == len(self.rows):
+                self.rows.append({})
+            if levels.start >> height & 1:
+                # The left sibling that stands entirely below the pruned location: nothing is active there.
+                index = (levels.start >> height) - 1
+                self.rows[row][index] = levels.node(height, index)
+
+    def refresh(self, tip: Tip, flags: bytearray, levels: Levels) -> None:
+        """Make the stale chunks again from the flags of the kept operations, and hash the paths above them."""
+        if not self.stale:
+            return
+        full = tip.size >> GRAFT_HEIGHT
+        chunks: dict[int, bytes] = {}
+        for index in sorted(self.stale):
+            start = index * CHUNK_BITS - levels.start
+            chunks[index] = join_flags(flags[start : start + CHUNK_BITS], CHUNK_BYTES)
+        subtrees = {index: levels.node(GRAFT_HEIGHT, index) for index in chunks if index < full}
+        leaves = graft_leaves(chunks, subtrees, _find_nothing, full)
+        for row, changed in zip(self.rows, hash_paths([chunks, subtrees, leaves], tip.size, self.reader), strict=False):
+            row.update(changed)
+        self.stale.clear()
+        self.grafted_root, self.root = fold_canonical(tip, self.reader)
+
+    def reader(self, row: int) -> Reader:
+        """Return what finds the entries of one row at the tip."""
+        return self.rows[row].get if row < len(self.rows) else _find_nothing
+
+    def view(self, layers: Sequence[Layer]) -> RowReader:
+        """Return what gives the reader of each row through the layers of pending batches, newest first."""
+
+        def read(row: int) -> Reader:
+            return stack_readers([layer.rows[row] for layer in layers if row < len(layer.rows)], self.reader(row))
+
+        return read
+
+    def graft(
+        self, base: Tip, tip: Tip, layers: tuple[Layer, ...], *, flags: bytes, rewritten: Sequence[int], nodes: bytes
+    ) -> Graft:
+        """Return bitmap and grafted tree after one more batch; nothing changes here.
+
+        Args:
+            base: The tip that the batch extends.
+            tip: The tip after it.
+            layers: What its pending ancestors changed, newest first.
+            flags: One byte for each operation of the batch, 1 for those still active after it.
+            rewritten: Locations below the batch that are active no longer, at least those from the floor on.
+            nodes: The tree's new nodes of the grafting height, joined.
+        """
+        read = self.view(layers)
+        first = base.size >> GRAFT_HEIGHT
+        digests = (nodes[start : start + DIGEST_BYTES] for start in range(0, len(nodes), DIGEST_BYTES))
+        rows: Rows = [change_chunks(base, tip.floor, flags, rewritten, read(CHUNKS)), dict(enumerate(digests, first))]
+        rows.append(graft_leaves(rows[CHUNKS], rows[SUBTREES], read(SUBTREES), tip.size >> GRAFT_HEIGHT))
+        rows = hash_paths(rows, tip.size, read)
+        stacked = stack_layer(layers, Layer(1, tip.size, rows))
+        return Graft(rows, stacked, *fold_canonical(tip, self.view(stacked)))
+
+    def commit(self, graft: Graft) -> None:
+        """Take over what an applied batch changed."""
+        rows = self.rows
+        while len(rows) < len(graft.rows):
+            rows.append({})
+        for row, changed in zip(rows, graft.rows, strict=False):
+            row.update(changed)
+        self.grafted_root, self.root = graft.grafted_root, graft.root
+
+    def rewind(self, size: int, size_before: int, stale: Iterable[int]) -> None:
+        """Take back the newest batches, which made the log grow from `size_before` to `size`.
+
+        Args:
+            size: Operations now.
+            size_before: Operations that stay.
+            stale: Numbers of the chunks in which these batches cleared bits.
+        """
+        for number, row in enumerate(self.rows):
+            for index in range(count_entries(number, size_before), count_entries(number, size)):
+                row.pop(index, None)
+        while len(self.rows) > GRAFTS + 1 and not self.rows[-1]:
+            self.rows.pop()
+        # The chunk that lost its later operations is among these: each batch clears the bit of the commit before it.
+        self.stale.update(stale)
+        self.stale.difference_update(range(count_entries(CHUNKS, size_before), count_entries(CHUNKS, size)))
+
+    def prune(self, before: int, start: int) -> None:
+        """Forget what no path from location `start` on meets; it was `before`, and both are multiples of CHUNK_BITS."""
+        for number, row in enumerate(self.rows):
+            shift = GRAFT_HEIGHT + max(number - GRAFTS, 0)
+            siblings = ~1 if number >= GRAFTS else ~0
+            for index in range(before >> shift & siblings, start >> shift & siblings):
+                row.pop(index, None)
+        self.stale.difference_update(range(before >> GRAFT_HEIGHT, start >> GRAFT_HEIGHT))
+
+
+def _find_nothing(_index: int) -> bytes | None:
+    """Stand for a row that does not exist yet."""
+    return None
+
+
+def count_entries(row: int, size: int) -> int:
+    """Return how many entries a row has, the pruned ones included, over a log of that many operations."""
+    return (size + CHUNK_BITS - 1) // CHUNK_BITS if row == CHUNKS else size >> GRAFT_HEIGHT + max(row - GRAFTS, 0)
+
+
+def stack_readers(rows: Sequence[Mapping[int, bytes]], below: Reader) -> Reader:
+    """Return what finds an entry in the first row that has it, else below."""
+    if not rows:
+        return below
+
+    def find(index: int) -> bytes | None:
+        for row in rows:
+            found = row.get(index)
+            if found is not None:
+                return found
+        return below(index)
+
+    return find
+
+
+def stack_layer(older: tuple[Layer, ...], newest: Layer) -> tuple[Layer, ...]:
+    """Return the layers with one more, merged as a binary counter does, so that n batches make about log2(n) layers."""
+    rest = list(older)
+    while rest and rest[0].count <= newest.count:
+        layer = rest.pop(0)
+        width = max(len(layer.rows), len(newest.rows))
+        padded = [rows + [{}] * (width - len(rows)) for rows in (layer.rows, newest.rows)]
+        newest = Layer(layer.count + newest.count, newest.end, [old | new for old, new in zip(*padded, strict=True)])
+    return (newest, *rest)
+
+
+def join_flags(flags: bytes | bytearray, length: int) -> bytes:
+    """Return flags as bits, the first one lowest in the first byte, in so many bytes."""
+    return int(bytes(flags[::-1]).translate(BINARY_DIGITS), 2).to_bytes(length, "little")
+
+
+def change_chunks(base: Tip, floor: int, flags: bytes, rewritten: Iterable[int], read: Reader) -> dict[int, bytes]:
+    """Return the chunks that a batch changes, ascending.
+
+    Args:
+        base: The tip that the batch extends.
+        floor: The floor after it. Nothing below is active, so what the floor raise moved need not be looked at.
+        flags: One byte for each operation of the batch, 1 for those still active after it.
+        rewritten: Locations whose operations are active no longer, at least those from `floor` on.
+        read: Finds a chunk as it was before.
+    """
+    changed = clear_below_floor(base, floor, read)
+    find = changed.get
+    for location in rewritten:
+        index = location >> GRAFT_HEIGHT
+        chunk = find(index)
+        if chunk is None:
+            chunk = changed[index] = bytearray(read(index) or EMPTY_CHUNK)
+        chunk[location >> 3 & 31] &= CLEARING[location & 7]
+    first = base.size >> GRAFT_HEIGHT
+    used = base.size % CHUNK_BITS
+    # The batch's flags go on inside the partial chunk.
+    partial = changed.pop(first, None) or (read(first) if used else None) or EMPTY_CHUNK
+    bits = int.from_bytes(partial, "little")
+    bits |= int(flags[::-1].translate(BINARY_DIGITS), 2) << used
+    count = (used + len(flags) + CHUNK_BITS - 1) // CHUNK_BITS
+    appended = bits.to_bytes(CHUNK_BYTES * count, "little")
+    chunks: dict[int, bytes] = {index: bytes(changed[index]) for index in sorted(changed)}
+    for number in range(count):
+        chunks[first + number] = appended[CHUNK_BYTES * number : CHUNK_BYTES * (number + 1)]
+    return chunks
+
+
+def clear_below_floor(base: Tip, floor: int, read: Reader) -> dict[int, bytearray]:
+    """Return the chunks in which bits are cleared because the floor rises over them."""
+    changed: dict[int, bytearray] = {}
+    for index in range(base.floor >> GRAFT_HEIGHT, (min(floor, base.size) + CHUNK_BITS - 1) >> GRAFT_HEIGHT):
+        chunk = read(index)
+        assert chunk is not None, f"chunk {index} is not stored, and the floor was {base.floor}"
+        bits = int.from_bytes(chunk, "little")
+        below = min(floor - index * CHUNK_BITS, CHUNK_BITS)
+        if bits >> below << below != bits:
+            changed[index] = bytearray((bits >> below << below).to_bytes(CHUNK_BYTES, "little"))
+    return changed
+
+
+def graft_leaves(
+    chunks: Mapping[int, bytes], subtrees: Mapping[int, bytes], read: Reader, full: int
+) -> dict[int, bytes]:
+    """Return the grafted leaf of each chunk that is full, that is numbered below `full`; the order stays.
+
+    Args:
+        chunks: Changed chunks by number.
+        subtrees: The tree's nodes over chunks, where they are new.
+        read: Finds the older ones.
+        full: Number of full chunks.
+    """
+    digest_of = sha256
+    leaves: dict[int, bytes] = {}
+    for index, chunk in chunks.items():
+        if index >= full:
+            break
+        subtree = subtrees.get(index) or read(index)
+        assert subtree is not None, f"the node over chunk {index} is not stored"
+        leaves[index] = subtree if chunk == EMPTY_CHUNK else digest_of(chunk + subtree).digest()
+    return leaves
+
+
+def hash_paths(rows: Rows, size: int, read: RowReader) -> Rows:
+    """Return rows that end with changed grafted leaves, ascending, with the changed nodes above them.
+
+    Args:
+        rows: Chunks, nodes over chunks and grafted leaves, as far as they changed.
+        size: Operations in the log.
+        read: Gives the reader of what did not change, by row.
+    """
+    rows = list(rows)
+    height = GRAFT_HEIGHT
+    level = rows[-1]
+    while level:
+        below = read(len(rows) - 1)
+        height += 1
+        # Numbers ascend, so parents do, and only the last of them can be incomplete.
+        parents = dict.fromkeys([index >> 1 for index in level])
+        if next(reversed(parents)) >= size >> height:
+            parents.popitem()
+        level = hash_grafts(height, parents, level, below)
+        if level:
+            rows.append(level)
+    return rows
+
+
+def hash_grafts(height: int, parents: Collection[int], level: Mapping[int, bytes], read: Reader) -> dict[int, bytes]:
+    """Return grafted nodes of a height above the grafting height, from their children, changed or older."""
+    find = level.get
+    step = 2 << height
+    children = [find(child) or read(child) for parent in parents for child in (2 * parent, 2 * parent + 1)]
+    assert None not in children, f"a grafted node of height {height - 1} is not stored"
+    positions = [(parent + 1) * step - 2 - parent.bit_count() for parent in parents]
+    child = iter(children)
+    digests = [node.digest() for node in map(sha256, map(pack_node, positions, child, child))]
+    return dict(zip(parents, digests, strict=True))
+
+
+def grafted_peaks(tip: Tip, read: RowReader) -> tuple[list[bytes], int]:
+    """Return the peaks of the grafted tree, and how many of the oldest are inactive.
+
+    Peaks below the grafting height are the tree's own. Inactive peaks must end on a chunk's boundary, which only those
+    of the grafting height and above do.
+    """
+    peaks: list[bytes] = []
+    full = 0
+    for height, peak in zip(peak_heights(tip.size), tip.peaks, strict=True):
+        grafted: bytes | None = peak
+        if height >= GRAFT_HEIGHT:
+            grafted = read(height - GRAFT_HEIGHT + GRAFTS)((tip.size >> height) - 1)
+            full += 1
+        assert grafted is not None, f"the grafted peak at {node_position(height, (tip.size >> height) - 1)} is missing"
+        peaks.append(grafted)
+    return peaks, min(count_inactive_peaks(tip.size, tip.floor), full)
+
+
+def fold_canonical(tip: Tip, read: RowReader) -> tuple[bytes, bytes]:
+    """Return the root of the grafted tree and the canonical root."""
+    peaks, inactive = grafted_peaks(tip, read)
+    grafted_root = fold_root(peaks, tip.size, inactive)
+    partial = read(CHUNKS)(tip.size >> GRAFT_HEIGHT) if tip.size % CHUNK_BITS else None
+    return grafted_root, hash_canonical(tip.root, grafted_root, tip.size % CHUNK_BITS, partial)
+
+
+def hash_canonical(root: bytes, grafted_root: bytes, next_bit: int, partial: bytes | None) -> bytes:
+    """Return the canonical root.
+
+    Args:
+        root: Root over the operations.
+        grafted_root: Root of the grafted tree.
+        next_bit: Bits used in the partial chunk, 0 without one.
+        partial: The partial chunk.
+    """
+    preimage = root + grafted_root
+    if next_bit:
+        assert partial is not None, f"a partial chunk of {next_bit} bits is not stored"
+        preimage += pack_position(next_bit) + sha256(partial).digest()
+    return sha256(preimage).digest()

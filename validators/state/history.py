@@ -1,0 +1,109 @@
+"""How the committed part moves: a batch appended, the newest one taken back, the oldest part forgotten.
+
+Appending and taking back are mirror images and stand side by side for that reason. An undo shares the lists that the
+batch made anyway, so retaining one costs no time at all; it is let go when more than the bound were applied since.
+"""
+
+from collections.abc import Iterable
+
+from validators.state.activity import CHUNK_BITS, GRAFT_HEIGHT, Graft
+from validators.state.batch import Outcome
+from validators.state.store import Store
+from validators.state.undo import Undo
+
+
+def append_outcome(store: Store, outcome: Outcome, graft: Graft | None) -> None:
+    """Take over what one batch found.
+
+    Args:
+        store: Committed so far; its tip is the one that the batch extends.
+        outcome: What the batch found.
+        graft: Bitmap and grafted tree after it, if the store keeps these.
+    """
+    start = store.start
+    assert start + len(store.log) == outcome.tip.size - len(outcome.operations), "a batch left a gap in the log"
+    store.log += outcome.operations
+    store.levels.extend(outcome.nodes)
+    flags = store.flags
+    below_floor = slice(store.tip.floor - start, min(outcome.tip.floor, store.tip.size) - start)
+    inactive = bytes(flags[below_floor])
+    flags[below_floor] = bytes(len(inactive))
+    for location in outcome.rewritten:
+        flags[location - start] = 0
+    flags += outcome.flags
+    locations = store.locations
+    locations.update(outcome.entries)
+    for key in outcome.deleted:
+        del locations[key]
+    if store.activity is not None:
+        assert graft is not None, "a batch is applied without its part of the bitmap"
+        store.activity.commit(graft)
+    if store.undos.maxlen:
+        store.undos.append(
+            Undo(
+                tip=store.tip,
+                displaced=outcome.displaced,
+                superseded=outcome.superseded,
+                created=outcome.created,
+                inactive=inactive,
+                rewritten=outcome.rewritten,
+            )
+        )
+    store.tip = outcome.tip
+    assert len(locations) == store.tip.active, "a batch miscounted the live keys"
+
+
+def rewind_store(store: Store, batches: int) -> None:
+    """Take back the batches that were applied last, at least 1 and at most as many as are retained."""
+    undos = [store.undos.pop() for _ in range(batches)]
+    tip = undos[-1].tip
+    del store.log[tip.size - store.start :]
+    store.levels.cut(tip.size)
+    flags = store.flags
+    del flags[tip.size - store.start :]
+    locations = store.locations
+    for undo in undos:
+        restore_flags(store, undo, tip.size)
+        for key in undo.created:
+            del locations[key]
+        # The commit's location at the end has no key.
+        locations.update(zip(undo.displaced, undo.superseded, strict=False))
+    if store.activity is not None:
+        store.activity.rewind(store.tip.size, tip.size, list_cleared_chunks(undos))
+    store.tip = tip
+    assert len(locations) == tip.active, "a rewind miscounted the live keys"
+
+
+def restore_flags(store: Store, undo: Undo, size: int) -> None:
+    """Set the flags that a batch cleared, as far as they are below `size`, where the log now ends."""
+    flags, start = store.flags, store.start
+    first = undo.tip.floor - start
+    below_floor = undo.inactive[: max(0, size - undo.tip.floor)]
+    flags[first : first + len(below_floor)] = below_floor
+    for location in undo.rewritten:
+        if location < size:
+            flags[location - start] = 1
+
+
+def list_cleared_chunks(undos: Iterable[Undo]) -> set[int]:
+    """Return the numbers of the chunks in which batches cleared bits."""
+    chunks: set[int] = set()
+    for undo in undos:
+        chunks.update([location >> GRAFT_HEIGHT for location in undo.rewritten])
+        end = undo.tip.floor + len(undo.inactive)
+        chunks.update(range(undo.tip.floor >> GRAFT_HEIGHT, (end + CHUNK_BITS - 1) >> GRAFT_HEIGHT))
+    return chunks
+
+
+def prune_store(store: Store, location: int) -> int:
+    """Forget whole chunks below a location and below every floor that can be returned to; return the new start."""
+    oldest = store.undos[0].tip if store.undos else store.tip
+    start = min(location, oldest.floor) // CHUNK_BITS * CHUNK_BITS
+    if start > store.start:
+        if store.activity is not None:
+            store.activity.prune(store.start, start)
+        del store.log[: start - store.start]
+        del store.flags[: start - store.start]
+        store.levels.prune(start)
+        store.start = start
+    return store.start

@@ -1,0 +1,28 @@
+"""What is kept of an applied batch so that it can be taken back."""
+
+from dataclasses import dataclass
+from typing import final
+
+from validators.state.tip import Tip
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How to take back one applied batch.
+
+    Attributes:
+        tip: The database before the batch.
+        displaced: Keys that the batch changed, deleted or moved, whose locations before are the first of `superseded`.
+        superseded: Locations that were active before the batch and not after it, the commit's last.
+        created: Keys that the database had not.
+        inactive: Flags from the floor before the batch on that it cleared by raising the floor.
+        rewritten: The other locations whose flags it cleared.
+    """
+
+    tip: Tip
+    displaced: list[bytes]
+    superseded: list[int]
+    created: list[bytes]
+    inactive: bytes
+    rewritten: list[int]
