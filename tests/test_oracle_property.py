@@ -14,8 +14,8 @@ from checker.oracle import programs as oracle_programs
 from checker.oracle.calls import OutOfGasError, RevertedError
 from checker.oracle.storm import CrashedError
 from cluster.judge import consult_oracle
-from scheduler import POLICIES
-from tests.chain_harness import CAROL, POOR, advance, do, make_engine, pay
+from scheduler import MAX_U63, POLICIES
+from tests.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, transaction
 from tests.oracle_plans import (
     BOT,
     FEED,
@@ -27,7 +27,8 @@ from tests.oracle_plans import (
     plans,
     run_engine,
 )
-from validators.actors import FeedOrder, PositionOrder, PriceOrder, Submission
+from validators.actors import FeedOrder, PositionOrder, PriceOrder, StormOrder, Submission
+from validators.execution import SystemUpdateTimerConfig
 
 chains = st.fixed_dictionaries(
     {
@@ -166,8 +167,8 @@ def test_they_agree_on_a_feed_that_publishes():
 
 
 def test_they_agree_on_a_bot_that_liquidates():
-    """Of three positions one is liquidated, one alarms, and one is safe."""
-    opened = [call_of(BOT, "open", PositionOrder(10, debt))(0, nonce, []) for nonce, debt in enumerate((91, 71, 70))]
+    """Of three positions one is liquidated, one alarms at the very limit, and one is safe."""
+    opened = [call_of(BOT, "open", PositionOrder(10, debt))(0, nonce, []) for nonce, debt in enumerate((91, 90, 70))]
     told = agree_on(opened, [call_of(BOT, "price", PriceOrder(10, 3, 0))(0, 3, [])], [], [], timer_config=ROOMY)
 
     assert told.count("'liquidated', b") == 1
@@ -181,3 +182,30 @@ def test_they_agree_that_a_configuration_holds_from_the_next_block_on():
     told = agree_on([change, do(0, 1, ("timer", 3, []))], [do(0, 2, ("timer", 3, []))])
 
     assert "[9, b" in told
+
+
+@pytest.mark.parametrize("name", ["gc_cost_per_timer", "lane_timer_cycles"])
+def test_they_agree_that_nothing_can_be_divided_by_a_price_of_nothing(name):
+    """A zero there is no configuration."""
+    encoded = msgspec.msgpack.encode(
+        [0 if field == name else value for field, value in msgspec.structs.asdict(TIGHT).items()]
+    )
+    told = agree_on([transaction(0, 0, SystemUpdateTimerConfig(encoded))])
+
+    assert "InvalidInput" in told
+
+
+@pytest.mark.parametrize(("handler", "is_order"), [("a" * 32, True), ("a" * 33, False), ("a\n", False)])
+def test_they_agree_on_what_a_storm_may_call(handler, is_order):
+    """At most 32 letters."""
+    told = agree_on([call_of(STORM, "make", StormOrder(1, 1, 0, 1, 2, 1_000, 4, handler))(0, 0, [])])
+
+    assert ("not a StormOrder" in told) is not is_order
+
+
+def test_they_agree_on_an_expiry_past_all_numbers():
+    """The longest time to live, counted from now, needs a bit more."""
+    change = configuration({"max_ttl_blocks": MAX_U63}, b"")(0, 0, [])
+    told = agree_on([change], [do(0, 1, ("timer", 1, []))], [])
+
+    assert str(MAX_U63 + 2) in told
