@@ -12,34 +12,30 @@ from hypothesis import strategies as st
 from checker.oracle import blocks as oracle_blocks
 from checker.oracle import programs as oracle_programs
 from checker.oracle.calls import OutOfGasError, RevertedError
+from checker.oracle.storm import CrashedError
 from cluster.judge import consult_oracle
-from scheduler import TimerConfig
-from tests.chain_harness import (
-    ALICE,
-    BOB,
-    CAROL,
-    DAVE,
-    HEART,
-    POOR,
-    PUPPET,
-    STORM,
-    advance,
-    do,
-    make_engine,
-    make_genesis,
-    pay,
-    propose,
+from scheduler import MAX_U63, POLICIES
+from tests.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, transaction
+from tests.oracle_plans import (
+    BOT,
+    FEED,
+    ROOMY,
+    TIGHT,
+    call_of,
+    configuration,
+    make_governed_genesis,
+    plans,
+    run_engine,
 )
-from tests.chain_harness import order as call_with
-from validators.actors import HeartbeatOrder, StormOrder
+from validators.actors import FeedOrder, PositionOrder, PriceOrder, StormOrder, Submission
+from validators.execution import SystemUpdateTimerConfig
 
-TIGHT = TimerConfig(
-    max_ttl_blocks=6,
-    max_cycles_per_fire=1_500,
-    max_cells_per_fire=60,
-    max_timers_per_actor=5,
-    gc_cycles_per_block=400,
-    lane_timer_cycles=2_500,
+chains = st.fixed_dictionaries(
+    {
+        "timebase": st.sampled_from(["slot", "height"]),
+        "policy": st.sampled_from(sorted(POLICIES)),
+        "timer_config": st.sampled_from([TIGHT, ROOMY]),
+    }
 )
 
 
@@ -58,6 +54,10 @@ def swallow(call, cycles):
 
 def revert(call, reason):
     raise RevertedError(reason)
+
+
+def crash(_call):
+    raise CrashedError
 
 
 def schedule(call, delay, steps, gas_limit=None, ttl=None, payer=None):
@@ -79,108 +79,14 @@ VERBS = {
     "delete": lambda call, key: call.delete(key),
     "pay": lambda call, to, amount: call.transfer(to, amount),
     "emit": lambda call, topic: call.emit(topic, b"data"),
-    "compute": lambda call, cycles: call.gas.use(cycles),
+    "compute": lambda call, cycles: call.compute(cycles),
     "revert": revert,
+    "crash": crash,
     "swallow": swallow,
     "timer": schedule,
     "cancel_last": cancel_last,
     "extend_last": lambda call, expires_at: call.extend(call.get(b"last") or bytes(32), expires_at),
 }
-
-addresses = st.sampled_from([ALICE, BOB, CAROL, DAVE, HEART, STORM, PUPPET, POOR, bytes(20), bytes(19) + b"\x0f"])
-keys = st.sampled_from([b"", b"k", b"0123456789", b"a key that is longer than ten bytes"])
-plain_steps = st.one_of(
-    st.tuples(st.just("put"), keys, st.binary(max_size=12)),
-    st.tuples(st.just("delete"), keys),
-    st.tuples(st.just("pay"), addresses, st.sampled_from([0, 1, 10**6, 10**13, 2**63 - 1])),
-    st.tuples(st.just("emit"), st.sampled_from(["", "topic", "\u00e9"])),
-    st.tuples(st.just("compute"), st.sampled_from([0, 1, 300, 900, 10**6])),
-    st.tuples(st.just("revert"), st.sampled_from(["", "no", "x" * 200])),
-    st.tuples(st.just("swallow"), st.sampled_from([100, 10**6])),
-    st.tuples(st.just("cancel_last")),
-    st.tuples(st.just("extend_last"), st.integers(0, 30)),
-)
-
-
-def timers_of(steps):
-    return st.tuples(
-        st.just("timer"),
-        st.sampled_from([1, 2, 1, 3, 0]),
-        st.lists(steps, max_size=3),
-        st.sampled_from([1_200, None, 700, 1_500, 0, 1_501]),
-        st.sampled_from([None, 1, 0, 3, 9]),
-        st.sampled_from([None, None, ALICE, PUPPET, POOR, bytes(19) + b"\x0f"]),
-    )
-
-
-changes_of_last = st.one_of(
-    st.tuples(st.just("cancel_last")), st.tuples(st.just("extend_last"), st.integers(2, 30)), st.just(("revert", "no"))
-)
-steps = st.one_of(plain_steps, timers_of(plain_steps), timers_of(st.one_of(plain_steps, timers_of(plain_steps))))
-limits = st.sampled_from([{}, {"cycles_limit": 1_500}, {"cells_limit": 400}, {"max_fee_per_cycle": 801}])
-calls = st.one_of(
-    st.builds(
-        lambda wanted, actor, changes: lambda sender, nonce: do(sender, nonce, *wanted, actor=actor, **changes),
-        st.one_of(
-            st.lists(steps, min_size=1, max_size=4),
-            st.tuples(timers_of(changes_of_last), changes_of_last).map(list),
-            st.lists(timers_of(changes_of_last), min_size=1, max_size=3),
-        ),
-        st.sampled_from([PUPPET, POOR, HEART, b"\x77" * 20]),
-        limits,
-    ),
-    st.builds(
-        lambda to, amount, changes: lambda sender, nonce: pay(sender, nonce, to, amount, **changes),
-        addresses,
-        st.sampled_from([0, 5, 10**12, 10**13]),
-        limits,
-    ),
-    st.builds(
-        lambda interval, gas: (
-            lambda sender, nonce: call_with(sender, nonce, HEART, "start", HeartbeatOrder(interval, gas))
-        ),
-        st.integers(0, 2),
-        st.sampled_from([0, 700, 1_400]),
-    ),
-    st.builds(
-        lambda count, spread, ttl: (
-            lambda sender, nonce: call_with(sender, nonce, STORM, "make", StormOrder(count, 1, 0, spread, ttl, 600, 4))
-        ),
-        st.integers(1, 6),
-        st.integers(1, 2),
-        st.integers(0, 7),
-    ),
-    st.sampled_from(["stop", "withdraw", "none"]).map(
-        lambda handler: (
-            lambda sender, nonce: call_with(sender, nonce, HEART if handler == "stop" else STORM, handler, None)
-        )
-    ),
-)
-plans = st.lists(
-    st.tuples(st.lists(st.tuples(st.integers(0, 3), calls), max_size=4), st.sampled_from([1_000, 1_500, 4_000])),
-    min_size=3,
-    max_size=9,
-)
-
-
-def run_engine(plan, timebase):
-    """Run a plan and return genesis and the finalized blocks."""
-    genesis = make_genesis(timer_config=TIGHT, timebase=timebase, block_cycles=900_000)
-    engine = make_engine(genesis)
-    nonces = [0, 0, 0, 0]
-    chain = []
-    for index, (wanted, after_ms) in enumerate(plan):
-        transactions = []
-        for sender, make in wanted:
-            transactions.append(make(sender, nonces[sender]))
-            nonces[sender] += 1
-        executed = propose(engine, transactions, after_ms=after_ms, proposer=index % 2)
-        engine.finalize(executed.digest)
-        chain.append(executed)
-        if len(executed.block.transactions) < len(transactions):
-            # One did not fit; those after it of the same sender would not either.
-            break
-    return genesis, chain
 
 
 def consult(genesis, chain):
@@ -191,18 +97,18 @@ def consult(genesis, chain):
         return consult_oracle(genesis, chain)
 
 
-@settings(max_examples=60, deadline=None)
-@given(plans, st.sampled_from(["slot", "height"]))
-def test_engine_and_oracle_agree_on_random_chains(plan, timebase):
-    """Every status, most errors of the scheduler, both exits for the dead, both timebases."""
-    result = consult(*run_engine(plan, timebase))
+@settings(max_examples=80, deadline=None)
+@given(plans, chains)
+def test_engine_and_oracle_agree_on_random_chains(plan, chain):
+    """Every status, most errors of the scheduler, all exits for timers, both timebases, both policies."""
+    result = consult(*run_engine(plan, **chain))
 
     assert result.status == "passed", result.summary
 
 
-def agree_on(*blocks):
+def agree_on(*blocks, **changes):
     """Run blocks of transactions by the engine, let the oracle agree, and return all receipts as text."""
-    genesis = make_genesis(timer_config=TIGHT)
+    genesis = make_governed_genesis(**changes)
     engine = make_engine(genesis)
     chain = [advance(engine, transactions) for transactions in blocks]
     result = consult(genesis, chain)
@@ -240,3 +146,66 @@ def test_they_agree_on_a_program_that_goes_on_after_its_limit():
     told = agree_on([do(0, 0, ("swallow", 10**6)), do(0, 1, ("timer", 1, [["swallow", 10**6]]))], [])
 
     assert told.count("OutOfGas") == 1
+
+
+@pytest.mark.parametrize("end", [("revert", "no"), ("crash",)])
+def test_they_agree_on_a_program_that_ends_badly_after_its_limit(end):
+    """The limit counts, whatever the program makes of it."""
+    told = agree_on([do(0, 0, ("swallow", 10**6), end)])
+
+    assert "OutOfGas" in told
+
+
+def test_they_agree_on_a_feed_that_publishes():
+    """Two submissions, of which the second one extends the update; then the feed goes on by itself."""
+    start = call_of(FEED, "start", FeedOrder(1, 0))(0, 0, [])
+    submit = [call_of(FEED, "submit", Submission(7))(0, nonce, []) for nonce in (1, 2)]
+    told = agree_on([start], submit, [], [], timer_config=ROOMY)
+
+    assert told.count("'value', b") == 1
+    assert "[7, b" in told
+
+
+def test_they_agree_on_a_bot_that_liquidates():
+    """Of three positions one is liquidated, one alarms at the very limit, and one is safe."""
+    opened = [call_of(BOT, "open", PositionOrder(10, debt))(0, nonce, []) for nonce, debt in enumerate((91, 90, 70))]
+    told = agree_on(opened, [call_of(BOT, "price", PriceOrder(10, 3, 0))(0, 3, [])], [], [], timer_config=ROOMY)
+
+    assert told.count("'liquidated', b") == 1
+    # Two checks one after the other: the alarm brings the second one at once.
+    assert told.count("[1, [1, b") == 2
+
+
+def test_they_agree_that_a_configuration_holds_from_the_next_block_on():
+    """The transaction behind it still pays the old price."""
+    change = configuration({"schedule_cycles": 900}, b"")(0, 0, [])
+    told = agree_on([change, do(0, 1, ("timer", 3, []))], [do(0, 2, ("timer", 3, []))])
+
+    assert "[9, b" in told
+
+
+@pytest.mark.parametrize("name", ["gc_cost_per_timer", "lane_timer_cycles"])
+def test_they_agree_that_nothing_can_be_divided_by_a_price_of_nothing(name):
+    """A zero there is no configuration."""
+    encoded = msgspec.msgpack.encode(
+        [0 if field == name else value for field, value in msgspec.structs.asdict(TIGHT).items()]
+    )
+    told = agree_on([transaction(0, 0, SystemUpdateTimerConfig(encoded))])
+
+    assert "InvalidInput" in told
+
+
+@pytest.mark.parametrize(("handler", "is_order"), [("a" * 32, True), ("a" * 33, False), ("a\n", False)])
+def test_they_agree_on_what_a_storm_may_call(handler, is_order):
+    """At most 32 letters."""
+    told = agree_on([call_of(STORM, "make", StormOrder(1, 1, 0, 1, 2, 1_000, 4, handler))(0, 0, [])])
+
+    assert ("not a StormOrder" in told) is not is_order
+
+
+def test_they_agree_on_an_expiry_past_all_numbers():
+    """The longest time to live, counted from now, needs a bit more."""
+    change = configuration({"max_ttl_blocks": MAX_U63}, b"")(0, 0, [])
+    told = agree_on([change], [do(0, 1, ("timer", 1, []))], [])
+
+    assert str(MAX_U63 + 2) in told

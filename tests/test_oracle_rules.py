@@ -12,7 +12,7 @@ from scheduler.identifiers import timer_id_of
 from scheduler.policies import fifo
 from scheduler.settlement import classify, settle
 from tests.cluster_runs import check_named, judged
-from tests.oracle_runs import consult, run_chain, write_crowded
+from tests.oracle_runs import assert_named, consult, run_chain, write_crowded
 from validators.actors import PROGRAMS, Heartbeat
 from validators.execution import run, transactions
 from validators.settings import ValidatorFactory, make_engine
@@ -177,14 +177,7 @@ def test_the_oracle_agrees_with_the_chain_as_it_is(crowded):
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_rule_that_all_validators_break_is_named(monkeypatch, crowded, name):
     """The validators agree with each other in a whole run; the oracle does not."""
-    break_rule, what = BREAKS[name]
-    break_rule(monkeypatch)
-
-    result = consult(crowded)
-
-    assert result.status == "failed"
-    assert dict(result.evidence)["what"] == what
-    assert result.summary.startswith(f"height {dict(result.evidence)['height']}: ")
+    assert_named(monkeypatch, crowded, BREAKS[name])
 
 
 class LazyHeart(Heartbeat):
