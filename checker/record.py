@@ -276,6 +276,8 @@ def read_manifest(path: Path) -> Manifest:
         manifest = msgspec.json.decode(_read_document(path, MANIFEST, MANIFEST_BYTES_MAX), type=Manifest)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DamagedRecordError(path, MANIFEST, str(error)) from None
+    if manifest.seed >= 1 << 64:
+        raise DamagedRecordError(path, MANIFEST, "seed is not below 2^64")
     if manifest.kind != KIND or manifest.format != FORMAT:
         found = f"{manifest.kind} {manifest.format}"
         raise DamagedRecordError(path, MANIFEST, f"is a {found}, this program reads {KIND} {FORMAT}")

@@ -6,6 +6,7 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 
 import argparse
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,18 +49,27 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
-    options = _parser().parse_args(arguments or ["run", DEFAULT_SCENARIO])
+    typed = list(arguments) or ["run", DEFAULT_SCENARIO]
+    options = _parser().parse_args(typed)
+    # A run that is told to end leaves nothing half-written, whoever tells it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(options.command(options))
     except (ScenarioError, DamagedRecordError, RecordExistsError) as error:
         return _complain(str(error), EXIT_USAGE)
-    except RunFailedError as error:
-        repeat = shlex.join(["run_cluster.py", *(arguments or ["run", DEFAULT_SCENARIO])])
-        return _complain(f"the test bed broke: {error}; repeat with: {repeat}", EXIT_ENVIRONMENT)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
     except KeyboardInterrupt:
-        return _complain("interrupted; nothing was written", EXIT_ENVIRONMENT)
+        return _complain("interrupted; the run directory was not written", EXIT_ENVIRONMENT)
+    except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
+        name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
+        return _complain(f"the test bed broke: {name}{error}; repeat with: {_command_line(typed)}", EXIT_ENVIRONMENT)
+
+
+def _command_line(arguments: Sequence[str]) -> str:
+    """Return what to paste into a shell to give these arguments again."""
+    script = Path(sys.argv[0] or "run_cluster.py")
+    return shlex.join([sys.executable, str(script if script.exists() else "run_cluster.py"), *arguments])
 
 
 def _complain(message: str, code: int) -> int:
@@ -120,24 +130,26 @@ def _seed(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     scenario = load_scenario(options.scenario, options.settings)
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
-        judged = judge(scenario, options.seed, runs=options.runs, progress=progress)
-        if options.check_determinism:
-            progress.note("repeating the run in another process")
-            judged = judged.with_check(compare_with_repeat(judged))
+        extra = compare_with_repeat if options.check_determinism else None
+        judged = judge(
+            scenario, options.seed, runs=options.runs, progress=progress, extra=extra, command=_repeat_command(options)
+        )
     _print_judged(judged, _repeat_command(options), as_json=options.json)
     return judged.exit_code
 
 
 def _repeat_command(options: argparse.Namespace) -> str:
-    settings = "".join(f" --set {shlex.quote(setting)}" for setting in options.settings)
-    return f"run_cluster.py run {shlex.quote(options.scenario)} --seed {options.seed}{settings}"
+    arguments = ["run", options.scenario, "--seed", str(options.seed)]
+    for setting in options.settings:
+        arguments += ["--set", setting]
+    return _command_line(arguments + ["--check-determinism"] * options.check_determinism)
 
 
 def _replay(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
         judged = replay_record(reader, progress=progress)
-    _print_judged(judged, f"run_cluster.py replay {options.directory}", as_json=options.json)
+    _print_judged(judged, _command_line(["replay", str(options.directory)]), as_json=options.json)
     return judged.exit_code
 
 
@@ -164,7 +176,8 @@ def _check(options: argparse.Namespace) -> int:
     for each in explained:
         notes = ["required"] * each.is_required + ["switched off"] * (not each.is_enabled)
         lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
-    lines.append("the plan can be meant" if explained else "no faults")
+    lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
+    lines.append(f"plan ok: {len(explained)} faults, {len(scenario.workload)} workloads")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -172,10 +185,14 @@ def _check(options: argparse.Namespace) -> int:
 def _scenarios(options: argparse.Namespace) -> int:
     found: list[Scenario] = [load_scenario(str(path)) for path in scenario_paths()]
     if options.json:
-        plain = [{"name": each.name, "title": each.title, "faults": list(each.faults)} for each in found]
+        plain = [
+            {"name": each.name, "title": each.title, "faults": list(each.faults), "requires": list(each.requires)}
+            for each in found
+        ]
         sys.stdout.write(msgspec.json.encode({"scenarios": plain}).decode() + "\n")
         return 0
+    width = max(len(each.name) for each in found)
     for each in found:
         default = " (default)" if each.name == DEFAULT_SCENARIO else ""
-        sys.stdout.write(f"{each.name:18} {each.title}{default}\n")
+        sys.stdout.write(f"{each.name:{width}} {each.title}{default}\n")
     return 0

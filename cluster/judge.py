@@ -5,7 +5,7 @@ them there in a process of its own; then the checks of the end; then the verdict
 its name only when all of that is written.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ from checker.observations import AppliedBlock, rules_of
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises
 from checker.readback import read_back
-from checker.record import RecordReader, RecordWriter
+from checker.record import DamagedRecordError, RecordReader, RecordWriter
 from checker.reorg import ReorgWatch
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
@@ -53,6 +53,9 @@ class Judged:
     validators: tuple[ValidatorRow, ...]
     figures: Mapping[str, int | str]
     log: bytearray = field(repr=False)
+    genesis: Genesis = field(repr=False)
+    chain: list[Executed] = field(repr=False)
+    roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     directory: Path | None = None
 
     @property
@@ -152,8 +155,12 @@ def judge(
     runs: Path | None,
     progress: LiveProgress,
     factories: Mapping[int, ValidatorFactory] | None = None,
+    extra: Callable[["Judged"], CheckResult] | None = None,
+    command: str = "",
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
+
+    ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run.
 
     Raises:
         network.kernel.RunFailedError: The test bed itself broke.
@@ -165,11 +172,18 @@ def judge(
     name = f"{scenario.name}-{seed}"
     if runs is None:
         with TemporaryDirectory(prefix="stampede-") as scratch:
-            return replace(_judge_into(Path(scratch) / name, cluster, jury, progress), directory=None)
-    return _judge_into(runs / name, cluster, jury, progress)
+            return replace(_judge_into(Path(scratch) / name, cluster, jury, progress, extra, command), directory=None)
+    return _judge_into(runs / name, cluster, jury, progress, extra, command)
 
 
-def _judge_into(path: Path, cluster: Cluster, jury: Jury, progress: LiveProgress) -> Judged:
+def _judge_into(  # noqa: PLR0917 - the two halves of judge
+    path: Path,
+    cluster: Cluster,
+    jury: Jury,
+    progress: LiveProgress,
+    extra: Callable[["Judged"], CheckResult] | None,
+    command: str,
+) -> Judged:
     """Run, judge, and leave the run directory at ``path``."""
     scenario, seed = cluster.scenario, cluster.seed
     with RecordWriter(path) as writer:
@@ -178,7 +192,10 @@ def _judge_into(path: Path, cluster: Cluster, jury: Jury, progress: LiveProgress
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer)
         judged = _judged(run, jury, checks)
-        writer.write_verdict(judged.as_json(f"run_cluster.py replay {path}"))
+        if extra is not None:
+            progress.note("repeating the run in another process")
+            judged = judged.with_check(extra(judged))
+        writer.write_verdict(judged.as_json(command))
         writer.write_file("picture.svg", picture_of(run, jury).encode())
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
     return replace(judged, directory=directory)
@@ -188,6 +205,7 @@ def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
     """Run a recorded scenario again and compare it event by event with the record."""
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
     judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
+    _compare_chain(reader, judged)
     is_same = judged.digest.hex() == reader.manifest.digest
     difference = None if is_same else first_difference(reader.events(), iterate_events(bytes(judged.log)))
     summary = (
@@ -196,6 +214,24 @@ def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
         else f"event {difference.index} was {difference.first}, is {difference.second}"
     )
     return judged.with_check(CheckResult("replay", "passed" if is_same else "failed", "determinism", summary, (), 1))
+
+
+def _compare_chain(reader: RecordReader, judged: Judged) -> None:
+    """Refuse a record whose chain is not the one that its own events tell of; raises DamagedRecordError.
+
+    Judged only where the fresh run has the recorded digest: otherwise the events differ, and that is the finding.
+    """
+    if judged.digest.hex() != reader.manifest.digest:
+        return
+    if reader.genesis() != msgspec.msgpack.encode(judged.genesis):
+        raise DamagedRecordError(reader.path, "genesis.msgpack", "is not the genesis of the recorded scenario")
+    recorded = [(block.height, block.digest, block.block) for block in reader.blocks()]
+    if recorded != [(each.header.height, each.digest, encode_block(each.block)) for each in judged.chain]:
+        raise DamagedRecordError(reader.path, "blocks.msgpack", "holds other blocks than the recorded run finalized")
+    if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != judged.roots:
+        raise DamagedRecordError(
+            reader.path, "roots.msgpack", "holds other roots than the recorded run's validators had"
+        )
 
 
 def make_jury(cluster: Cluster) -> Jury:
@@ -304,6 +340,9 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         validators=tuple(_row(place, jury) for place in run.places),
         figures=_figures(run, jury),
         log=run.trace.log,
+        genesis=run.genesis,
+        chain=jury.chain,
+        roots=jury.roots,
     )
 
 

@@ -19,12 +19,17 @@ from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, POLICIES, TimerConfig
 
+REFERENCE_CHARACTERS_MAX = 1_000
+"""A longer scenario name or path is a slip."""
+
+SETTING_CHARACTERS_MAX = 2_000
+"""A longer --set is a slip."""
+
 SCENARIO_DIRECTORY = Path(__file__).resolve().parent.parent / "scenarios"
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
-Seed = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64)]
 
 
 class ScenarioError(Exception):
@@ -229,12 +234,14 @@ def decode_scenario(encoded: bytes, place: str) -> Scenario:
     """Read back ``encode_scenario``; raises ScenarioError."""
     try:
         raw = msgspec.json.decode(encoded)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ScenarioError(place, f"not JSON: {error}") from error
     return convert_scenario(raw, place)
 
 
 def _find(reference: str) -> Path:
+    if len(reference) > REFERENCE_CHARACTERS_MAX or "\0" in reference:
+        raise ScenarioError(f"{reference[:40]!r}...", "is no scenario's name and no path")
     path = Path(reference)
     if path.suffix == ".toml" or "/" in reference:
         if not path.is_file():
@@ -252,9 +259,11 @@ def _apply_setting(raw: dict[str, Any], setting: str) -> None:
     place = f"--set {setting}"
     if not separator or not key.strip():
         raise ScenarioError(place, "must read key=value, such as run.until_height=20")
+    if len(setting) > SETTING_CHARACTERS_MAX or not setting.isprintable():
+        raise ScenarioError(f"{place[:60]!r}", f"must be printable and at most {SETTING_CHARACTERS_MAX:,} characters")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text
     section: Any = raw
     *parents, last = key.strip().split(".")
@@ -262,7 +271,15 @@ def _apply_setting(raw: dict[str, Any], setting: str) -> None:
         section = section.setdefault(parent, {})
         if not isinstance(section, dict):
             raise ScenarioError(place, f"{parent} is a value, not a section")
+    _refuse_unknown_name(raw, parents, place)
     section[last] = value
+
+
+def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str) -> None:
+    """Say that a fault or workload of that name does not exist, where a setting would begin one without its kind."""
+    if len(parents) == 2 and parents[0] in {"faults", "workload"} and not raw[parents[0]][parents[1]]:
+        known = ", ".join(name for name, entry in raw[parents[0]].items() if entry) or "none"
+        raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
 
 
 def _name_entry(raw: object, message: str) -> str:
