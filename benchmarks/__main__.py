@@ -1,8 +1,12 @@
-"""``make bench``: every benchmark, one after the other, in one process."""
+"""``make bench``: every benchmark, one after the other, each in a process of its own so that none inherits a heap."""
 
-from benchmarks import bench_bus, bench_chain, bench_storm
+import subprocess
+import sys
+from typing import Final
 
-bench_bus.run()
-bench_chain.run()
-bench_chain.run_sizes()
-bench_storm.run()
+BENCHMARKS: Final = ("bench_bus", "bench_chain", "bench_storm", "bench_checks", "bench_state")
+
+for name in BENCHMARKS:
+    done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False)  # noqa: S603 - our own modules
+    if done.returncode:
+        sys.exit(done.returncode)

@@ -100,28 +100,24 @@ def test_a_paused_validator_does_nothing_until_it_is_resumed():
     assert any(event.node == 1 and event.kind == "send" and event.at_us == 8_987_000 for event in events)
 
 
-def test_a_slow_validator_executes_late():
-    """Its work takes a multiple of the time, also after a restart; nobody else's does."""
+def test_a_slow_validator_is_late():
+    """Its work takes a multiple of the time, also after a restart, and no longer than the fault lasts."""
     crash = 'faults.off={kind="crash", validator=2, at_ms=6_000, restart_ms=8_000}'
-    events = []
-    slow = 'faults.it={kind="slow", validator=2, factor=40, start_ms=0, stop_ms=15_000}'
-    scenario = load_scenario("calm", (slow, crash, "chain.slot_ms=1_000"))
-    run = Cluster(scenario, 0, hooks=RunHooks(on_event=events.append)).run()
+    run, events = run_with('{kind="slow", validator=2, factor=40, start_ms=0, stop_ms=15_000}', crash)
 
-    def delay_us(node, after_us, before_us):
-        """From the certificate of a block to its being final, in the middle of all such delays."""
-        held, delays = {}, []
-        for event in events:
-            if event.node == node and after_us < event.at_us < before_us:
-                if event.kind == "certificate" and event.values[0] == "finalization":
-                    held.setdefault(event.values[2], event.at_us)
-                if event.kind == "finalized" and event.values[2] in held:
-                    delays.append(event.at_us - held[event.values[2]])
-        return sorted(delays)[len(delays) // 2]
-
-    for after_us, before_us in ((0, 6_000_000), (9_000_000, 15_000_000)):
-        assert delay_us(2, after_us, before_us) > 10 * delay_us(1, after_us, before_us)
-    assert delay_us(2, 16_000_000, 99_000_000) < 3 * delay_us(1, 16_000_000, 99_000_000)
+    first = {}
+    lags_us = []
+    for event in events:
+        if event.kind == "finalized":
+            first.setdefault(event.values[0], event.at_us)
+            if event.node == 2:
+                lags_us.append((event.at_us, event.at_us - first[event.values[0]]))
+    before = [lag_us for at_us, lag_us in lags_us if at_us < 6_000_000]
+    restarted = [lag_us for at_us, lag_us in lags_us if 9_500_000 < at_us < 15_000_000]
+    after = [lag_us for at_us, lag_us in lags_us if at_us > 16_000_000]
+    assert min(before) > 80_000
+    assert min(restarted) > 80_000
+    assert max(after) < 40_000
     assert [effect.count > 0 for effect in run.effects] == [True, True]
 
 
@@ -193,6 +189,11 @@ def test_runs_with_every_kind_of_fault_are_deterministic(name):
 def test_every_kind_of_fault_is_required_by_some_scenario():
     """And `test_scenarios` shows that each takes effect there."""
     scenarios = [load_scenario(str(path)) for path in scenario_paths()]
-    required = {kind_of(scenario.faults[name]) for scenario in scenarios for name in scenario.requires}
+    required = {
+        kind_of(scenario.faults[name])
+        for scenario in scenarios
+        for name in scenario.requires
+        if name in scenario.faults
+    }
 
     assert required == {str(kind.__struct_config__.tag) for kind in Fault.__args__}

@@ -76,7 +76,9 @@ def test_one_changed_byte_in_a_key_that_no_block_writes_again_fails_the_run(node
     """Early, the floor's raise carries it into a root and the validator halts; late, no root ever shows it."""
     key = untouched_key()
 
-    result = judged("calm", factories={node: tampering_factory(after_height=after_height, key=key)})
+    result = judged(
+        "calm", "run.time_limit_ms=40_000", factories={node: tampering_factory(after_height=after_height, key=key)}
+    )
 
     check = check_named(result, "live-values")
     assert (result.exit_code, check.status) == (1, "failed")
