@@ -8,6 +8,7 @@ its name only when all of that is written.
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
@@ -159,16 +160,23 @@ def judge(
     cluster = Cluster(scenario, seed, factories=factories or {})
     jury = make_jury(cluster)
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
-    path = (runs or Path()) / f"{scenario.name}-{seed}"
+    name = f"{scenario.name}-{seed}"
+    if runs is None:
+        with TemporaryDirectory(prefix="stampede-") as scratch:
+            return replace(_judge_into(Path(scratch) / name, cluster, jury, progress), directory=None)
+    return _judge_into(runs / name, cluster, jury, progress)
+
+
+def _judge_into(path: Path, cluster: Cluster, jury: Jury, progress: LiveProgress) -> Judged:
+    """Run, judge, and leave the run directory at ``path``."""
+    scenario, seed = cluster.scenario, cluster.seed
     with RecordWriter(path) as writer:
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
             run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer)
         judged = _judged(run, jury, checks)
-        if runs is None:
-            return judged
-        writer.write_verdict(judged.as_json(""))
+        writer.write_verdict(judged.as_json(f"run_cluster.py replay {path}"))
         writer.write_file("picture.svg", picture_of(run, jury).encode())
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
     return replace(judged, directory=directory)

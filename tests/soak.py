@@ -60,7 +60,7 @@ def parse_seeds(text: str) -> range:
 def main(arguments: Sequence[str]) -> int:
     """Run the campaign and print a line for each run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--seeds", type=parse_seeds, default=range(5))
+    parser.add_argument("--seeds", type=parse_seeds, default=range(20))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     failed = 0

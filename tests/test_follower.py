@@ -111,6 +111,18 @@ def test_finalized_blocks_come_first_then_lower_views():
     assert [entry[1] for entry in rig.log if entry[0] == "execute"] == [b"r", b"q", b"p"]
 
 
+def test_blocks_that_nobody_asked_for_are_bounded(monkeypatch):
+    """A full table takes only what a goal waits for."""
+    monkeypatch.setattr("validators.follower.BLOCKS_MAX", 2)
+    rig = Rig()
+    rig.add(b"c", 3, b"b")
+    rig.add(b"junk", 99, b"nowhere")
+    rig.follower.want(Goal(Purpose.FINALIZE, 3, b"c"))
+
+    assert not rig.follower.add_block(b"more junk", block(99, b"nowhere"))
+    assert rig.follower.add_block(b"b", block(2, b"a"))
+
+
 def test_a_leaders_own_block_may_be_under_way_beside_another():
     """Proposing does not wait for a fork that is being certified; both end in their order."""
     rig = Rig()

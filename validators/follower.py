@@ -16,10 +16,14 @@ out through the two callables of ``Follower``.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from validators.consensus import Proposal
 from validators.execution import Engine, Executed, InvalidBlockError
 from validators.execution.blocks import Block
+
+BLOCKS_MAX: Final = 4_096
+"""Unfinalized blocks that a validator keeps; beyond that only those that a goal waits for."""
 
 
 class Purpose(IntEnum):
@@ -97,8 +101,10 @@ class Follower:
         return self._blocks.get(digest)
 
     def add_block(self, digest: bytes, block: Block) -> bool:
-        """Keep a block that somebody sent or built; False where it is known or too old to matter."""
+        """Keep a block that somebody sent or built; False where it is known, too old to matter, or one too many."""
         if digest in self._blocks or block.header.height <= self.engine.finalized.height:
+            return False
+        if len(self._blocks) >= BLOCKS_MAX and digest not in self.missing():
             return False
         self._blocks[digest] = block
         return True
