@@ -9,12 +9,14 @@ from checker.observations import (
     ChainRules,
     ExecutedBlock,
     FinalizedBlock,
+    Halted,
     read_event,
     short,
 )
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from network.trace import Event
+from validators.application import BROKEN
 from validators.execution.blocks import Header, header_digest
 from validators.state import mmr_root
 
@@ -96,6 +98,13 @@ class Agreement:
                 height=block.height,
                 parent=header.parent.hex(),
             )
+
+    def halted(self, event: Event) -> None:
+        """A validator that broke an invariant of its own says nothing more; that is no agreement."""
+        reason = read_event(event, Halted).reason
+        if reason.startswith(BROKEN):
+            self._tally.compared += 1
+            self._tally.fail(f"validator {event.node} halted: {reason}", validator=event.node, at_us=event.at_us)
 
     def refuse(self, block: AppliedBlock, reason: str) -> None:
         """Note bytes that are no block."""

@@ -49,6 +49,7 @@ class FinalityRegained:
         self._healing = _Healing(0, 0, 0)
         self._view = 0
         self._height = 0
+        self._progress_view = 0
         self._regained: dict[int, tuple[int, int]] = {}
 
     def entered(self, event: Event) -> None:
@@ -65,7 +66,9 @@ class FinalityRegained:
         if block.height > self._healing.height:
             views = max(self._view, block.view) - self._healing.view
             self._regained.setdefault(event.node, (views, event.at_us - self._healing.at_us))
-        self._height = max(self._height, block.height)
+        if block.height > self._height:
+            self._height = block.height
+            self._progress_view = max(self._view, block.view)
 
     def halted(self, event: Event) -> None:
         """A validator stopped for good."""
@@ -100,7 +103,20 @@ class FinalityRegained:
             )
         for node in live:
             self._judge(node, elapsed, run_reason)
-        return self._result()
+        return self._result() if run_reason == STOPPED else self._judge_unfinished(run_reason)
+
+    def _judge_unfinished(self, run_reason: str) -> CheckResult:
+        """A run that was ended from outside has not reached its goal; whether it still moved makes the difference."""
+        idle_views = self._view - self._progress_view
+        self._tally.compared += 1
+        if run_reason == "deadlock" or idle_views > self._views_max:
+            self._tally.fail(
+                f"nothing new was final in the last {idle_views} views: the run ended by {run_reason} at height "
+                f"{self._height}, before its goal",
+                views=idle_views,
+                height=self._height,
+            )
+        return self._tally.inconclusive(f"the run ended by {run_reason} at height {self._height}, before its goal")
 
     def _judge(self, node: int, elapsed: int, run_reason: str) -> None:
         self._tally.compared += 1

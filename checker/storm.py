@@ -14,6 +14,7 @@ from checker.observations import AppliedBlock
 from checker.results import CheckResult, Tally
 from checker.tables import TIMER_CONFIG_KEY
 from scheduler import TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, TimerScheduled
+from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, decode_receipt
 
 NAME = "storm"
@@ -64,7 +65,11 @@ class StormWatch:
         self._is_paused.append(self._config.execution_lane_paused)
         self._config = read_timer_config(block.changes.get(TIMER_CONFIG_KEY), self._config)
         for encoded in block.receipts:
-            receipt = decode_receipt(encoded)
+            try:
+                receipt = decode_receipt(encoded)
+            except InvalidEncodingError:
+                # Other checks say so; here it holds no timer.
+                continue
             for event in (receipt.event,) if isinstance(receipt, TimerReceipt) else receipt.events:
                 if isinstance(event, TimerScheduled):
                     self._actors[event.timer_id] = event.actor

@@ -220,7 +220,7 @@ class Suite:
             "enter": (finality.entered,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
-            "halted": (finality.halted,),
+            "halted": (self._agreement.halted, finality.halted),
             "crash": (finality.crash,),
             "restart": (finality.restart,),
             "healed": (finality.healed,),

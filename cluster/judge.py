@@ -107,6 +107,7 @@ class Jury:
     promises: Promises | None
     reorg: ReorgWatch | None = None
     chain: list[Executed] = field(default_factory=list)
+    roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
 
@@ -124,7 +125,7 @@ class Jury:
             height=header.height,
             view=header.view,
             digest=executed.digest,
-            root=header.state_root,
+            root=executed.batch.root,
             block=encode_block(executed.block),
             changes=executed.changes,
             receipts=executed.receipts,
@@ -137,6 +138,7 @@ class Jury:
             self.promises.applied(block)
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
+        self.roots.append((node, header.height, executed.digest, executed.batch.root))
         self.last[node] = executed
         tally = self.exits.setdefault(node, [0, 0, 0])
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
@@ -288,10 +290,8 @@ def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
         writer.add_block(
             height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
         )
-    for node in sorted(jury.last):
-        for executed in jury.chain[: jury.last[node].header.height]:
-            header = executed.header
-            writer.add_root(node=node, height=header.height, digest=executed.digest, root=header.state_root)
+    for node, height, digest, root in jury.roots:
+        writer.add_root(node=node, height=height, digest=digest, root=root)
     writer.flush()
 
 

@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Protocol, TypeAlias, TypeVarTuple
+from typing import Any, Final, Protocol, TypeAlias, TypeVarTuple
 
 import outcome
 import trio
@@ -59,6 +59,9 @@ __all__ = [
 ]
 
 Arguments = TypeVarTuple("Arguments")
+
+PULLS_PER_TURN: Final = 10_000
+"""Events of one instant that a task may get in one turn; one that makes itself work without end comes back to trio."""
 
 _QueuedEvent: TypeAlias = tuple[NodeId, EventKind, NodeId, int, Callable[..., None], tuple[Any, ...]]
 
@@ -94,6 +97,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._may_pull = False
         self._turns = 0
         self._steps = 0
+        self._pulls: dict[NodeId, int] = {}
         self._posted = 0
         self._handed_out = 0
         self._scope = trio.CancelScope()
@@ -151,8 +155,11 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if not self._may_pull:
             return False
         lane = self._lanes.get(destination)
-        if not lane or self._steps >= self._step_limit:
+        # A limit of each destination's own: whether it is reached must not depend on who runs beside it in the turn.
+        pulls = self._pulls.get(destination, 0)
+        if not lane or pulls >= PULLS_PER_TURN:
             return False
+        self._pulls[destination] = pulls + 1
         event = lane.popleft()
         self._steps += 1
         self._handed_out += 1
@@ -280,6 +287,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._turns += 1
         self._handed_out += len(events)
         self._may_pull = events[0][0] != SUPERVISOR
+        self._pulls.clear()
         for event in events:
             try:
                 event[4](*event[5])

@@ -80,10 +80,31 @@ def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
     assert offered(pool) == offered(straight)
 
 
-def test_the_oldest_are_those_that_came_first():
-    """What is said again is what has waited longest."""
+def test_each_turn_repeats_another_part_of_what_waits():
+    """In the order of arrival, two at a time, round and round."""
     pool = Mempool()
     for sender in (3, 1, 2):
         pool.add(pooled(sender))
 
-    assert [each.transaction.public_key[0] for each in pool.oldest(2)] == [3, 1]
+    parts = [[each.transaction.public_key[0] for each in pool.waiting(turn, 2)] for turn in range(3)]
+
+    assert parts == [[3, 1], [2], [1, 2]]
+    assert Mempool().waiting(5, 2) == []
+
+
+def test_a_nonce_that_was_included_is_void_for_good():
+    """A peer that lags may repeat a final transaction; it does not come back."""
+    pool = Mempool()
+    pool.remove_included([pooled(1, 4).transaction])
+
+    assert not pool.add(pooled(1, 4))
+    assert pool.add(pooled(1, 5))
+
+
+def test_what_is_refused_leaves_nothing_behind():
+    """A full pool does not grow by those it turns away."""
+    pool = Mempool(bytes_max=0)
+    for sender in range(50):
+        assert not pool.add(pooled(sender))
+
+    assert pool._by_sender == {}

@@ -89,8 +89,8 @@ def test_a_flipped_byte_in_a_complete_record_is_damage(payloads, data):
     for payload in payloads:
         file.append(payload)
     raw = bytearray(disk.read("records"))
-    place = data.draw(st.integers(4, len(payloads[0]) + 7))
-    raw[place] ^= 1
+    place = data.draw(st.integers(0, len(payloads[0]) + 11))
+    raw[place] ^= 1 << data.draw(st.integers(0, 7))
     disk.truncate("records", 0)
     disk.append("records", bytes(raw))
 

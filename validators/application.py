@@ -9,13 +9,13 @@ what it wrote is on the disk (``_certify``, ``_finalize``).
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from network.codec import Codec
 from network.port import Port
 from validators.block_exchange import BlockExchange
 from validators.consensus import Parent, Proposal
-from validators.execution import Engine, Executed, ProposalContext
+from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
 from validators.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.gossip import Gossip
@@ -24,6 +24,9 @@ from validators.messages import BlockRelay, Message, block_label
 from validators.settings import ValidatorSettings
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
 
+BROKEN: Final = "broken invariant"
+"""Begins the reason of a halt that no fault explains."""
+
 
 class ExecutionOver(NamedTuple):
     """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
@@ -31,6 +34,7 @@ class ExecutionOver(NamedTuple):
     digest: bytes
     mode: str
     view: int
+    invalid: str = ""
 
 
 @dataclass(slots=True)
@@ -49,7 +53,7 @@ class ValidatorCounts:
 class Answers:
     """Where answers go: consensus, and for what it need not know, the validator."""
 
-    proposed: Callable[[int, bytes], None]
+    proposed: Callable[[int, bytes | None], None]
     verified: Callable[[Proposal, bool], None]
     certified: Callable[[Proposal, bool], None]
     halt: Callable[[str], None]
@@ -149,9 +153,12 @@ class Application:
     def pace(self, view: int) -> None:
         """The block interval is over: propose, if this is still what is wanted."""
         proposing = self._proposing
-        if proposing is None or proposing.view != view or not self._follower.is_ready(proposing.digest):
+        if proposing is None or proposing.view != view:
             return
         self._proposing = None
+        if not self._follower.is_ready(proposing.digest):
+            self._answers.proposed(view, None)
+            return
         parent = self._header_of(proposing.digest)
         context = ProposalContext(
             parent=proposing.digest,
@@ -167,9 +174,13 @@ class Application:
     def end_execution(self, over: ExecutionOver) -> None:
         """An execution's virtual time is over."""
         self._follower.end(over.digest)
+        if over.invalid:
+            self._follower.mark_invalid(over.digest, over.invalid)
         self._count_execution(over.digest, over.mode)
         if over.mode == "propose":
-            self._answers.proposed(over.view, over.digest)
+            # Finalization may have dropped the branch meanwhile: then there is nothing to vote for.
+            is_there = self.engine.executed(over.digest) is not None
+            self._answers.proposed(over.view, over.digest if is_there else None)
         self._follower.advance()
 
     def recover(self) -> int:
@@ -192,24 +203,28 @@ class Application:
             header = executed.header
             self._counts.executed += 1
             self._counts.height = max(self._counts.height, header.height)
-            self._port.trace("executed", header.height, header.view, digest, header.state_root, mode)
+            self._port.trace("executed", header.height, header.view, digest, executed.batch.root, mode)
 
     def _request(self, digest: bytes, goal: Goal) -> None:
         self.exchange.request(digest, self._leader(goal.view) if goal.digest == digest else None)
 
     def _execute(self, block: Block, digest: bytes) -> None:
         outcome = run_block(self.engine, block)
-        if isinstance(outcome, str):
-            self._follower.mark_invalid(digest, outcome)
+        reason = outcome.reason if isinstance(outcome, InvalidBlockError) else ""
+        if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
+            # The root that this validator came to, beside the one that the header claims: the checks compare it.
+            header = block.header
+            self._port.trace("executed", header.height, header.view, digest, outcome.own_root, "diverged")
         self._follower.begin(digest)
-        self._port.work(self._execution_cost(outcome), ExecutionOver(digest, "verify", block.header.view))
+        over = ExecutionOver(digest, "verify", block.header.view, reason)
+        self._port.work(self._execution_cost(outcome), over)
 
-    def _execution_cost(self, outcome: Executed | str) -> int:
+    def _execution_cost(self, outcome: Executed | InvalidBlockError) -> int:
         signatures, self._signatures_charged = (
             self._verifier.verified - self._signatures_charged,
             self._verifier.verified,
         )
-        if isinstance(outcome, str):
+        if isinstance(outcome, InvalidBlockError):
             return self._settings.costs.of_execution(0, 0, signatures)
         summary = outcome.summary
         cycles = summary.cycles_used + summary.lane_cycles + summary.gc_cycles
@@ -291,7 +306,7 @@ class Application:
         for executed in finalization.applied:
             header = executed.header
             self._counts.finalized += 1
-            self._port.trace("finalized", header.height, header.view, executed.digest, header.state_root)
+            self._port.trace("finalized", header.height, header.view, executed.digest, executed.batch.root)
             self._answers.applied(executed)
             self._gossip.remove_included(executed.block)
         for dropped in finalization.dropped:

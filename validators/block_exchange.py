@@ -62,6 +62,8 @@ class BlockExchange:
             self._forget(digest)
             return
         others = self._others()
+        if not others:
+            return
         peer = others[(self._first_peer[digest] + self._attempts[digest]) % len(others)]
         self._attempts[digest] += 1
         request = BlockRequest(digest, self._follower.engine.finalized.height)
@@ -97,9 +99,9 @@ class BlockExchange:
         for _ in range(BLOCKS_PER_RESPONSE):
             block = self._follower.block(digest)
             encoded = self._block_file.get(digest) if block is None else encode_block(block)
-            if encoded is None or room_bytes <= 0:
+            # The block that was asked for goes out whatever its size; its ancestors must fit beside it.
+            if encoded is None or (digest != request.digest and len(encoded) > room_bytes):
                 return
-            # The block that was asked for goes out whatever its size; only its ancestors must fit beside it.
             room_bytes -= len(encoded)
             yield encoded
             header = (block or decode_block(encoded)).header

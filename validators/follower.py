@@ -193,9 +193,9 @@ class Follower:
         return child or Settled(is_ready=True)
 
 
-def run_block(engine: Engine, block: Block) -> Executed | str:
-    """Execute ``block`` on its parent; return the reason where it is invalid."""
+def run_block(engine: Engine, block: Block) -> Executed | InvalidBlockError:
+    """Execute ``block`` on its parent; return what is wrong where it is invalid."""
     try:
         return engine.execute(block)
     except InvalidBlockError as error:
-        return str(error)
+        return error

@@ -21,6 +21,10 @@ from validators.settings import ValidatorSettings
 _LABEL: Final = Label(TransactionGossip.__name__)
 
 
+GOSSIP_FRAME_BYTES: Final = 64
+"""Room for the message around a transaction: what a mempool takes must fit into one message."""
+
+
 class Verified(NamedTuple):
     """A transaction whose signature has been verified; ``is_own`` when it was submitted here."""
 
@@ -78,7 +82,8 @@ class Gossip:
     def regossip(self) -> None:
         """Send what has waited longest to the next peer in turn."""
         self.start()
-        waiting = self._mempool.oldest(TRANSACTIONS_PER_GOSSIP)
+        # Another part each time: what is large or stuck at the head does not hold back the rest.
+        waiting = self._mempool.waiting(self._round, TRANSACTIONS_PER_GOSSIP)
         if waiting and self._settings.validators > 1:
             step = 1 + self._round % (self._settings.validators - 1)
             peer = (self._settings.node + step) % self._settings.validators
@@ -88,7 +93,7 @@ class Gossip:
 
     def _take_one(self, payload: bytes, *, is_own: bool) -> None:
         try:
-            transaction = decode_transaction(payload)
+            transaction = decode_transaction(payload, TRANSACTION_BYTES_MAX - GOSSIP_FRAME_BYTES)
         except InvalidEncodingError as error:
             self._refuse("transaction", str(error))
             return
@@ -104,10 +109,10 @@ class Gossip:
 
 
 def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:
-    """Yield encodings until the message would come near the wire's limit."""
+    """Yield the first encoding, and the following ones while they fit well inside the wire's limit."""
     room_bytes = TRANSACTION_BYTES_MAX // 2
-    for pooled in waiting:
+    for index, pooled in enumerate(waiting):
         room_bytes -= len(pooled.encoded)
-        if room_bytes < 0:
+        if index and room_bytes < 0:
             return
         yield pooled.encoded

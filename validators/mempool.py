@@ -31,6 +31,7 @@ class Mempool:
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._by_sender: dict[bytes, dict[int, Pooled]] = {}
         self._known: dict[bytes, Pooled] = {}
+        self._next_nonce: dict[bytes, int] = {}
         self._bytes = 0
         self._bytes_max = bytes_max
 
@@ -41,12 +42,13 @@ class Mempool:
         return digest in self._known
 
     def add(self, pooled: Pooled) -> bool:
-        """Take a transaction; False where it is known, its nonce is taken, or the pool is full."""
-        nonces = self._by_sender.setdefault(pooled.transaction.public_key, {})
+        """Take a transaction; False where it is known, its nonce is taken or spent, or the pool is full."""
+        sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
         is_full = self._bytes + len(pooled.encoded) > self._bytes_max
-        if is_full or pooled.digest in self._known or pooled.transaction.nonce in nonces:
+        is_void = nonce < self._next_nonce.get(sender, 0) or nonce in self._by_sender.get(sender, ())
+        if is_full or is_void or pooled.digest in self._known:
             return False
-        nonces[pooled.transaction.nonce] = pooled
+        self._by_sender.setdefault(sender, {})[nonce] = pooled
         self._known[pooled.digest] = pooled
         self._bytes += len(pooled.encoded)
         return True
@@ -55,6 +57,8 @@ class Mempool:
         """Forget what a finalized block holds, and all that its senders' nonces made void."""
         for transaction in included:
             nonces = self._by_sender.get(transaction.public_key, {})
+            # A peer that lags may repeat it: a nonce that was included is void for good.
+            self._next_nonce[transaction.public_key] = transaction.nonce + 1
             for nonce in sorted(nonce for nonce in nonces if nonce <= transaction.nonce):
                 gone = nonces.pop(nonce)
                 del self._known[gone.digest]
@@ -74,9 +78,11 @@ class Mempool:
             if index + 1 < len(queue):
                 heapq.heappush(heads, self._rank(queue[index + 1], index + 1))
 
-    def oldest(self, count: int) -> list[Pooled]:
-        """Return up to ``count`` transactions that have waited longest here."""
-        return [pooled for pooled, _ in zip(self._known.values(), range(count), strict=False)]
+    def waiting(self, turn: int, count: int) -> list[Pooled]:
+        """Return up to ``count`` transactions in the order in which they came, another part of them each turn."""
+        pooled = list(self._known.values())
+        first = turn * count % len(pooled) if pooled else 0
+        return pooled[first : first + count]
 
     def _rank(self, pooled: Pooled, index: int) -> tuple[int, bytes, int, Pooled]:
         return -pooled.transaction.priority_fee_per_cycle, pooled.digest, index, pooled

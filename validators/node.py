@@ -13,14 +13,17 @@ root must be that of the last finalized header; the journal becomes consensus; c
 were not final are executed again.
 """
 
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple, assert_never
 
 from network.codec import Refused
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
 from network.types import Label
-from validators.application import Answers, Application, ExecutionOver, Surroundings, ValidatorCounts
+from validators.application import BROKEN, Answers, Application, ExecutionOver, Surroundings, ValidatorCounts
 from validators.consensus import (
     Append,
     Artifact,
@@ -132,6 +135,7 @@ class Validator:
         self._simplex: Simplex
         self._application: Application | None = None
         self._is_started = False
+        self._steps: deque[list[Effect]] = deque()
         self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._refuse)
 
     @property
@@ -153,7 +157,16 @@ class Validator:
         while True:
             event = await self._port.receive()
             if not self._counts.halted:
-                self._handle(event)
+                self._handle_or_halt(event)
+
+    def _handle_or_halt(self, event: Inbound) -> None:
+        """Serve one event; a broken invariant ends this validator and not the run, so that the checks can judge it."""
+        try:
+            self._handle(event)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(frame.filename).name}:{frame.lineno}"
+            self._halt(f"{BROKEN} at {place}: {type(error).__name__}: {error}")
 
     # -- start ---------------------------------------------------------------------------------
 
@@ -207,7 +220,9 @@ class Validator:
     def _start(self, application: Application) -> None:
         self._is_started = True
         finalized = application.engine.finalized
-        self._port.trace("boot", self._incarnation, self._simplex.view, finalized.height, finalized.state_root)
+        self._port.trace(
+            "boot", self._incarnation, self._simplex.view, finalized.height, application.engine.database.root
+        )
         self._gossip.start()
         self._perform(self._simplex.start())
         # The journal may know of a finalization that the log had no time for.
@@ -299,10 +314,16 @@ class Validator:
         # back was never held.
         for artifact in artifacts:
             self._barrier.then(partial(self._trace_certificate, artifact))
+        self._steps.append(steps)
+        if len(self._steps) > 1:
+            # An effect of an earlier step was answered at once: that step's other effects come first.
+            return
         application = self._application
         assert application is not None, "effects come after recovery"
-        for effect in steps:
-            self._perform_one(effect, application)
+        while self._steps:
+            for effect in self._steps[0]:
+                self._perform_one(effect, application)
+            self._steps.popleft()
 
     def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901, PLR0912 - one flat line per kind of effect
         match effect:

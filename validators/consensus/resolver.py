@@ -61,14 +61,15 @@ class Resolver:
 
 
 class Helper:
-    """Remembers whom it helped: one answer for each view that a peer is stuck in and each view that we are in."""
+    """Remembers whom it helped: one answer for each view that we are in, one more each time the peer got further."""
 
     def __init__(self) -> None:
         self._helped: dict[NodeId, tuple[int, int]] = {}
 
     def is_due(self, peer: NodeId, stuck_view: int, views: Views) -> bool:
         """Whether `peer`, which wants to leave a view that we have left, has not been told how yet."""
-        return stuck_view < views.current and self._helped.get(peer) != (stuck_view, views.current)
+        helped_view, our_view = self._helped.get(peer, (-1, -1))
+        return stuck_view < views.current and (our_view != views.current or stuck_view > helped_view)
 
     def help(self, peer: NodeId, stuck_view: int, views: Views) -> list[Certificate]:
         """Return the certificates that bring the peer up to our view, and note that it got them."""

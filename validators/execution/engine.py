@@ -340,4 +340,5 @@ def _check_roots(claimed: Header, actual: Header) -> None:
     for name in ("state_root", "tx_root", "receipts_root"):
         expected, found = getattr(claimed, name), getattr(actual, name)
         if expected != found:
-            raise InvalidBlockError(f"{name} {expected.hex()} where executing gives {found.hex()}")
+            reason = f"{name} {expected.hex()} where executing gives {found.hex()}"
+            raise InvalidBlockError(reason, actual.state_root)

@@ -10,11 +10,15 @@ class InvalidEncodingError(Exception):
 
 @final
 class InvalidBlockError(Exception):
-    """A block breaks a rule; `reason` says which."""
+    """A block breaks a rule; `reason` says which.
 
-    def __init__(self, reason: str) -> None:
+    `own_root` is the state root that executing it gave, where it could be executed and only its roots are wrong.
+    """
+
+    def __init__(self, reason: str, own_root: bytes | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.own_root = own_root
 
 
 @final

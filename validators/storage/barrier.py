@@ -25,6 +25,7 @@ class Barrier:
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._durable_bytes = disk.appended_bytes
         self._is_syncing = False
+        self._is_advancing = False
 
     def then(self, action: Callable[[], None]) -> None:
         """Run ``action`` once all that has been appended so far is durable: at once if it is already."""
@@ -39,9 +40,18 @@ class Barrier:
         self._advance()
 
     def _advance(self) -> None:
-        while self._waiting and self._waiting[0][0] <= self._durable_bytes:
-            # Popped before it runs: the action may hand over further actions.
-            self._waiting.popleft()[1]()
+        if self._is_advancing:
+            # An action handed over a further one: it runs after the one that is running.
+            return
+        self._is_advancing = True
+        try:
+            self._run_durable()
+        finally:
+            self._is_advancing = False
         if self._waiting and not self._is_syncing:
             self._is_syncing = True
             self._start_sync(self._disk.begin_sync())
+
+    def _run_durable(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._durable_bytes:
+            self._waiting.popleft()[1]()
