@@ -37,7 +37,7 @@ from tests.chain_harness import (
 from validators.actors import Actor, Emitted, Status
 from validators.execution import Engine, ExecuteActor, GenesisActor, decode_entry, decode_receipt
 from validators.execution import world as world_module
-from validators.execution.schema import account_key, bucket_entry_key, storage_key, timer_key
+from validators.execution.schema import ACCOUNTS, BURNED, account_key, bucket_entry_key, storage_key, timer_key
 
 GAS = 10_000
 PRICE = 800
@@ -95,6 +95,12 @@ def balance_of(engine, address):
 def stored_timer(engine, timer_id):
     stored = engine.database.get(timer_key(timer_id))
     return None if stored is None else decode_entry(timer_key(timer_id), stored).record
+
+
+def supply_gone(engine):
+    """Return the units of genesis that no account has any more."""
+    entries = [decode_entry(key, value) for key, value in engine.database.items() if key[0] == ACCOUNTS.code]
+    return engine._rules.genesis.supply - sum(entry.record.balance for entry in entries)
 
 
 def be8(number):
@@ -345,7 +351,7 @@ class TestEndOfBlock:
 
         monkeypatch.setattr(world_module, "call_handler", watched)
         engine = chain()
-        advance(engine, [do(1, 0, ["timer", 1, [], GAS])])
+        advance(engine, [do(1, 0, ["timer", 1, [], GAS, None, BOB])])
         advance(engine)
         frame, cycles, cells = frames[-1]
 
@@ -362,6 +368,16 @@ class TestEndOfBlock:
         assert balance_of(engine, BOB) == before
 
         assert [type(event) for event in advance(engine).events] == [TimerFired]
+
+    def test_a_timer_that_does_not_fit_the_lane_holds_up_all_that_come_after_it(self):
+        """Insertion order is the promise: a smaller one behind it waits too, though the lane had room for it."""
+        engine = chain(lane_timer_cycles=15_000)
+        first = ["timer", 1, [["compute", 9_000]], GAS]
+        advance(engine, [do(0, 0, first, ["timer", 1, [], GAS], ["timer", 1, [], 1_000])])
+        executed = advance(engine)
+
+        assert (executed.summary.fired, executed.summary.waiting_live) == (1, 2)
+        assert advance(engine).summary.fired == 2
 
     def test_what_the_gc_budget_does_not_reach_is_classified_again(self):
         """An insolvent timer that was not reached fires when its payer has money again."""
@@ -392,6 +408,7 @@ class TestSettlement:
 
         assert (fire.used_cycles, fire.used_cells, fire.tip) == (300, 8, 0)
         assert fire.burned == executed.summary.burned == (300 + 8) * PRICE
+        assert msgspec.msgpack.decode(engine.database.get(BURNED.key())) == [supply_gone(engine)]
         assert balance_of(engine, PUPPET) == BALANCE - fire.burned
         assert executed.summary.tips == 0
 
