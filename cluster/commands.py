@@ -5,6 +5,7 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 """
 
 import argparse
+import hashlib
 import shlex
 import signal
 import sys
@@ -18,7 +19,7 @@ from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.repeat import compare_with_repeat
-from cluster.scenario import Scenario, ScenarioError, load_scenario, scenario_paths
+from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
 
@@ -132,7 +133,13 @@ def _run(options: argparse.Namespace) -> int:
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
         extra = compare_with_repeat if options.check_determinism else None
         judged = judge(
-            scenario, options.seed, runs=options.runs, progress=progress, extra=extra, command=_repeat_command(options)
+            scenario,
+            options.seed,
+            runs=options.runs,
+            progress=progress,
+            extra=extra,
+            command=_repeat_command(options),
+            variant=hashlib.sha256(encode_scenario(scenario)).hexdigest()[:6] if options.settings else "",
         )
     _print_judged(judged, _repeat_command(options), as_json=options.json)
     return judged.exit_code

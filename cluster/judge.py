@@ -157,9 +157,11 @@ def judge(
     factories: Mapping[int, ValidatorFactory] | None = None,
     extra: Callable[["Judged"], CheckResult] | None = None,
     command: str = "",
+    variant: str = "",
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
+    ``variant`` goes into the directory's name, so that a changed scenario does not take the place of the unchanged one.
     ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run.
 
     Raises:
@@ -169,7 +171,7 @@ def judge(
     cluster = Cluster(scenario, seed, factories=factories or {})
     jury = make_jury(cluster)
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
-    name = f"{scenario.name}-{seed}"
+    name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
     if runs is None:
         with TemporaryDirectory(prefix="stampede-") as scratch:
             return replace(_judge_into(Path(scratch) / name, cluster, jury, progress, extra, command), directory=None)

@@ -1,9 +1,11 @@
 """The front door: what it prints, what it refuses, and what it leaves behind."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +24,7 @@ def recorded(tmp_path_factory):
     """Return a run directory of a short calm run, and what the run printed."""
     runs = tmp_path_factory.mktemp("runs")
     done = stampede("run", "calm", *SMALL, "--json", "--runs", str(runs))
-    return runs / "calm-0", done
+    return Path(json.loads(done.stdout)["directory"]), done
 
 
 def test_json_is_one_object_and_nothing_else(recorded):
@@ -34,7 +36,8 @@ def test_json_is_one_object_and_nothing_else(recorded):
     assert (done.returncode, done.stderr) == (0, "")
     assert {"scenario", "seed", "verdict", "digest", "checks", "validators", "figures"} <= answer.keys()
     assert (answer["scenario"], answer["seed"], answer["verdict"]) == ("calm", 0, "passed")
-    assert answer["directory"] == str(directory)
+    assert directory.is_dir()
+    assert directory.name.startswith("calm-0-"), "settings make another directory than the plain scenario's"
 
 
 def test_a_run_prints_its_tables_and_verdict(tmp_path):
@@ -261,7 +264,7 @@ def test_a_place_that_is_not_ours_is_not_overwritten(tmp_path):
     (tmp_path / "calm-0").mkdir()
     (tmp_path / "calm-0" / "precious.txt").write_text("keep")
 
-    done = stampede("run", "calm", *SMALL, "--runs", str(tmp_path))
+    done = stampede("run", "calm", "--runs", str(tmp_path))
 
     assert done.returncode == 2
     assert "none of ours" in done.stderr
@@ -294,3 +297,38 @@ def test_missing_libraries_are_one_clear_line_and_exit_6():
     assert done.returncode == 6
     assert "'make run' sets up everything" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["blocks.msgpack", "roots.msgpack"])
+def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_path):
+    """Hashes that fit do not make it true: the chain is compared with the fresh run."""
+    directory, _ = recorded
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in directory.iterdir():
+        (copy / path.name).write_bytes(b"" if path.name == name else path.read_bytes())
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"][name] = {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+
+    done = stampede("replay", str(copy))
+
+    assert done.returncode == 2
+    assert name in done.stderr
+
+
+def test_what_nobody_foresaw_is_one_line_with_exit_6(tmp_path, monkeypatch, capsys):
+    """No traceback, and the command that repeats it."""
+    from cluster import commands
+
+    def burst(*arguments, **options):
+        raise ZeroDivisionError("so it goes")
+
+    monkeypatch.setattr(commands, "judge", burst)
+
+    code = commands.main(["run", "calm", "--runs", str(tmp_path)])
+
+    said = capsys.readouterr().err
+    assert code == 6
+    assert "the test bed broke: ZeroDivisionError: so it goes; repeat with: " in said
+    assert "run calm --runs" in said
