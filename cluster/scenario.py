@@ -8,7 +8,7 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -212,7 +212,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, _explain(_name_entry(raw, str(error)))) from error
+        raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
     scenario = _resolve(scenario)
     _check(scenario, place)
     return scenario
@@ -295,13 +295,41 @@ def _name_entry(raw: object, message: str) -> str:
     return message
 
 
-def _explain(message: str) -> str:
-    """Turn msgspec's message into ``key: what is wrong``."""
-    reason, separator, path = message.partition(" - at `")
-    if not separator:
-        return reason
+def _explain(message: str, raw: object) -> str:
+    """Turn msgspec's message into ``key: what is wrong``, with the keys or kinds that are allowed there."""
+    reason, _, path = message.partition(" - at `")
     key = path.rstrip("`").removeprefix("$").lstrip(".")
+    if "unknown field" in reason:
+        allowed = _allowed_keys(key.split(".") if key else [], raw)
+        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
+    elif "Invalid value" in reason and key.endswith(".kind"):
+        kinds = msgspec.json.schema(Fault if key.startswith("faults") else Workload)["discriminator"]["mapping"]
+        reason += f"; the kinds are {', '.join(sorted(kinds))}"
     return f"{key}: {reason}" if key else reason
+
+
+def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
+    """Return the keys of the section at ``path``; of a fault or workload, those of its kind; none where unknown."""
+    if len(path) >= 2 and path[0] in {"faults", "workload"} and isinstance(raw, dict):
+        union = Fault if path[0] == "faults" else Workload
+        tag = raw[path[0]][path[1]].get("kind")
+        kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
+        return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
+    kind: Any = Scenario
+    for part in path:
+        types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
+        kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
+        if kind is None:
+            return []
+    return _keys_of(kind)
+
+
+def _is_section(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _keys_of(kind: type[msgspec.Struct]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 def _check(scenario: Scenario, place: str) -> None:

@@ -67,9 +67,13 @@ def _rules_of(fault: Fault, validators: int) -> Iterator[tuple[str, bool, str]]:
             yield _distinct("groups", named_validators(fault))
             is_split = len(fault.groups) >= 2 and all(fault.groups)
             yield "groups", is_split, "needs at least two groups, none of them empty"
+            if isinstance(fault, Flapping):
+                is_flapping = fault.start_ms + fault.cut_ms < fault.stop_ms
+                yield "cut_ms", is_flapping, "the links are cut until the end and never open; use a partition"
         case Cut():
             yield "links", bool(fault.links), "names no link; give at least one pair [from, to]"
             yield _no_loops("links", fault.links)
+            yield _no_doubles("links", fault.links)
         case IsolateLeader():
             is_whole = bool(fault.cut_ms) == bool(fault.open_ms)
             yield "open_ms", is_whole, "cut_ms and open_ms go together, both at least 1 or both left out"
@@ -87,6 +91,7 @@ def _rules_of(fault: Fault, validators: int) -> Iterator[tuple[str, bool, str]]:
 
 def _rules_of_links(fault: Links) -> Iterator[tuple[str, bool, str]]:
     yield _no_loops("between", fault.between)
+    yield _no_doubles("between", [(min(pair), max(pair)) for pair in fault.between])
     is_reordering = bool(fault.reorder_ppm) == bool(fault.reorder_extra_ms)
     yield "reorder_ppm", is_reordering, "reorder_ppm and reorder_extra_ms go together, both at least 1 or both left out"
     yield "jitter_ms", fault.latency_ms is not None or not fault.jitter_ms, "needs latency_ms beside it"
@@ -110,6 +115,8 @@ def _rules_of_matching(fault: Rule, validators: int) -> Iterator[tuple[str, bool
     yield _distinct("from", fault.senders)
     yield _distinct("to", fault.receivers)
     yield _distinct("first_to", fault.first_to)
+    strangers = [node for node in fault.first_to if fault.receivers and node not in fault.receivers]
+    yield "first_to", not strangers, f"validator {strangers[:1]} is not among those in `to`"
     yield "to", bool(rule_links(fault, validators)), "no link leads from a validator in `from` to another one in `to`"
 
 
@@ -131,6 +138,11 @@ def _distinct(key: str, named: Sequence[int]) -> tuple[str, bool, str]:
 def _no_loops(key: str, links: Sequence[Link]) -> tuple[str, bool, str]:
     loops = [first for first, second in links if first == second]
     return key, not loops, f"validator {loops[0] if loops else ''} has no link to itself"
+
+
+def _no_doubles(key: str, links: Sequence[Link]) -> tuple[str, bool, str]:
+    twice = [link for place, link in enumerate(links) if link in links[:place]]
+    return key, not twice, f"the link {list(twice[0]) if twice else ''} is named twice"
 
 
 def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:

@@ -143,7 +143,15 @@ spread_slots = 1
 ttl_slots = 1
 """
 BAD_SCENARIOS = {
-    "unknown key": ("[network]\nlatncy_ms = 4", "network: Object contains unknown field `latncy_ms`"),
+    "unknown key": (
+        "[network]\nlatncy_ms = 4",
+        "network: Object contains unknown field `latncy_ms`; the keys are distribution, latency_ms",
+    ),
+    "unknown section": ("[netwrk]", "unknown field `netwrk`; the keys are name, title, requires, cluster"),
+    "unknown key of a fault": (
+        '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
+        "faults.f: Object contains unknown field `validatr`; the keys are kind, enabled, validator, at_ms",
+    ),
     "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
     "negative time": (
         '[faults.f]\nkind = "crash"\nvalidator = 0\nat_ms = -5\nrestart_ms = 9',
@@ -153,7 +161,10 @@ BAD_SCENARIOS = {
         '[faults.f]\nkind = "partition"\ngroups = [[0], [7]]\nstart_ms = 1\nstop_ms = 2',
         "faults.f: unknown validator 7; this cluster has 0 to 3",
     ),
-    "unknown fault kind": ('[faults.f]\nkind = "meteor"', "meteor"),
+    "unknown fault kind": (
+        '[faults.f]\nkind = "meteor"',
+        "faults.f.kind: Invalid value 'meteor'; the kinds are blackout, crash, cut, flapping",
+    ),
     "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
     "a timer key beyond its range": (
         "[chain.timers]\ngc_cycles_per_block = 9223372036854775808",

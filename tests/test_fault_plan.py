@@ -44,6 +44,16 @@ def test_a_plan_that_can_be_meant_is_accepted():
 @pytest.mark.parametrize(
     ("fault", "place"),
     [
+        ({"kind": "cut", "links": [[0, 1], [0, 1]], "start_ms": 1, "stop_ms": 5}, "faults.it.links: the link"),
+        ({"kind": "links", "stop_ms": 5, "loss_ppm": 1, "between": [[0, 1], [1, 0]]}, "faults.it.between: the link"),
+        (
+            {"kind": "flapping", "groups": [[0], [1]], "start_ms": 1, "stop_ms": 5, "cut_ms": 9, "open_ms": 1},
+            "faults.it.cut_ms",
+        ),
+        (
+            {"kind": "rule", "action": "hold", "to": [1], "first_to": [2], "first_ms": 3, "start_ms": 1, "stop_ms": 5},
+            "faults.it.first_to",
+        ),
         ({"kind": "partition", "groups": [[0], [4]], "start_ms": 1, "stop_ms": 5}, "faults.it: unknown validator 4"),
         ({"kind": "partition", "groups": [[0], [1]], "start_ms": 5, "stop_ms": 5}, "faults.it.stop_ms"),
         ({"kind": "partition", "groups": [[0, 1]], "start_ms": 1, "stop_ms": 5}, "faults.it.groups"),
