@@ -271,7 +271,8 @@ def _apply_setting(raw: dict[str, Any], setting: str) -> None:
         section = section.setdefault(parent, {})
         if not isinstance(section, dict):
             raise ScenarioError(place, f"{parent} is a value, not a section")
-    _refuse_unknown_name(raw, parents, place)
+    if last != "kind":
+        _refuse_unknown_name(raw, parents, place)
     section[last] = value
 
 

@@ -232,6 +232,11 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
         (("run", "calm", "--seed", "x"), "--seed"),
         (("run", "calm", "--set", "run"), "must read key=value"),
         (("run", "calm", "--set", "run.until_height=0"), "run.until_height"),
+        (
+            ("run", "lossy", "--set", "faults.nope.enabled=false"),
+            "nothing in faults is named 'nope'; there are weather",
+        ),
+        (("run", "calm", "--set", "faults.new.kind=crash"), "faults.new: Object missing required field `validator`"),
         (("run", "calm", "--set", "title.x=1"), "title is a value, not a section"),
         (("run", "calm", "--set", "cluster.validators=200"), "cluster.validators"),
         (("fly",), "fly"),
