@@ -72,6 +72,31 @@ class TestFinalityRegained:
 
         assert failing(history.judge()) == []
 
+    @pytest.mark.parametrize("reason", ["time-limit", "step-limit"])
+    def test_a_run_that_was_cut_off_while_it_moved_is_inconclusive(self, reason):
+        """Every validator had its new block, and the goal was not reached: nothing is proved."""
+        history = write_history()
+        history.run_reason = reason
+        result = history.judge()["finality-regained"]
+
+        assert result.status == "inconclusive"
+        assert f"ended by {reason}" in result.summary
+
+    def test_a_deadlock_fails_whatever_was_final_before(self):
+        """Nothing more can happen, and the goal was not reached."""
+        history = write_history()
+        history.run_reason = "deadlock"
+
+        assert_only(history.judge(), "finality-regained", "ended by deadlock", "before its goal")
+
+    def test_a_run_that_stalls_after_its_first_new_block_fails(self):
+        """Views go by and nothing new is final: one block after healing is not liveness."""
+        history = write_history()
+        history.add(0, "enter", 40, 0)
+        history.run_reason = "time-limit"
+
+        assert_only(history.judge(), "finality-regained", "nothing new was final in the last", "time-limit")
+
     def test_without_an_honest_quorum_nothing_is_judged(self):
         """With two of four validators down nobody can be blamed."""
         history = write_history()

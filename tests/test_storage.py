@@ -186,6 +186,23 @@ class TestBarrier:
 
         assert (done, syncs) == (["send"], [])
 
+    def test_an_action_that_hands_over_another_ends_before_the_next_one_runs(self):
+        """In order means one after the other, not one inside the other."""
+        disk, done, syncs = SimulatedDisk(), [], []
+        barrier = Barrier(disk, syncs.append)
+        disk.append("journal", b"vote")
+
+        def first():
+            done.append("first begins")
+            barrier.then(lambda: done.append("third"))
+            done.append("first ends")
+
+        barrier.then(first)
+        barrier.then(lambda: done.append("second"))
+        barrier.finish(syncs.pop())
+
+        assert done == ["first begins", "first ends", "second", "third"]
+
     @given(steps=st.lists(st.sampled_from(["append", "then", "finish"]), max_size=40))
     def test_every_action_is_durable_when_it_runs_and_in_order(self, steps):
         """Whatever the interleaving, a crash at an action loses nothing the action relies on."""
