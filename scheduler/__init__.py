@@ -4,7 +4,9 @@ This package imports nothing of the project. It does no input or output, draws n
 floats; it reads and writes state only through the protocols of `scheduler.tables`.
 """
 
+from scheduler.activation import Schedule
 from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
+from scheduler.calendar import CalendarQueue, Profile, Tier
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -80,6 +82,7 @@ __all__ = [
     "Basefees",
     "Bid",
     "BlockPhase",
+    "CalendarQueue",
     "DeferralReason",
     "DeferredSummary",
     "Desk",
@@ -107,12 +110,15 @@ __all__ = [
     "Policy",
     "PoolRules",
     "Prices",
+    "Profile",
     "Quote",
     "Rejected",
     "RunOutcome",
     "Runner",
+    "Schedule",
     "ScheduleEvents",
     "ScheduleRequest",
+    "Tier",
     "Timebase",
     "Timer",
     "TimerArgDeprecated",
