@@ -264,6 +264,14 @@ class TestState:
 
         assert (record.origin, record.sender) == (bytes(32), PUPPET)
 
+    def test_an_answer_goes_back_to_the_transaction_that_caused_it(self):
+        """Through as many messages as it takes."""
+        engine = mailing()
+        executed = advance(engine, [do(0, 0, send(send(cycles=500), cycles=1_800))])
+        record = decode_entry(message_key(1), engine.database.get(message_key(1))).record
+
+        assert record.origin == decode_receipt(executed.receipts[0]).transaction
+
     def test_sequences_go_on_when_the_mailbox_is_empty(self):
         """No two messages of a chain have one sequence."""
         engine = mailing()
