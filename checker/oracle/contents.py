@@ -43,6 +43,7 @@ class Timer(NamedTuple):
     gas_limit: int
     gas_limit_is_default: bool
     expires_at: int
+    quote: list[object] | None = None
 
 
 class Bucket(NamedTuple):

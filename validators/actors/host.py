@@ -13,11 +13,11 @@ from scheduler import (
     MAX_U63,
     InvalidInput,
     Moment,
+    ScheduleEvents,
     ScheduleRequest,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
-    TimerScheduled,
 )
 from validators.actors import metering
 from validators.actors.metering import Meter
@@ -104,7 +104,7 @@ class World(Protocol):
     def owner(self, actor: bytes) -> bytes:
         """Return the address that owns an actor."""
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         """Admit a timer, or raise the named error."""
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -238,9 +238,9 @@ class Host:
             gas_limit=None if gas_limit is None else _amount("gas_limit", gas_limit),
             expires_at=None if expires_at is None else _amount("expires_at", expires_at),
         )
-        event = self._world.schedule_timer(request)
-        self.events.append(event)
-        return event.timer_id
+        events = self._world.schedule_timer(request)
+        self.events.extend(events)
+        return events[0].timer_id
 
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one, clamped.

@@ -8,6 +8,7 @@ from scheduler import (
     ZERO_ORIGIN,
     Desk,
     RunOutcome,
+    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
@@ -15,7 +16,6 @@ from scheduler import (
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
-    TimerScheduled,
     call_of,
     cancel,
     cancel_by_governance,
@@ -132,7 +132,7 @@ class ChainWorld:
         assert record is not None, f"actor {actor.hex()} runs and has no record"
         return record.owner
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         """Admit a timer."""
         return schedule(self._desk, request)
 
