@@ -5,6 +5,7 @@ floats; it reads and writes state only through the protocols of `scheduler.table
 """
 
 from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
+from scheduler.calendar import CalendarQueue, Profile, Tier
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -41,6 +42,7 @@ from scheduler.events import (
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
 from scheduler.governance import cancel_by_governance, decode_timer_config, extend_by_governance, require_deployer
+from scheduler.height_tree import HeightTree
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
 from scheduler.lane import INTRO, Lane, LaneConfig, note_used_cycles, read_market
 from scheduler.lifecycle import Desk, ScheduleEvents, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
@@ -80,6 +82,7 @@ __all__ = [
     "Basefees",
     "Bid",
     "BlockPhase",
+    "CalendarQueue",
     "DeferralReason",
     "DeferredSummary",
     "Desk",
@@ -95,6 +98,7 @@ __all__ = [
     "GbaFailure",
     "HandlerTooLong",
     "HeightNotInFuture",
+    "HeightTree",
     "InvalidInput",
     "Lane",
     "LaneConfig",
@@ -107,12 +111,14 @@ __all__ = [
     "Policy",
     "PoolRules",
     "Prices",
+    "Profile",
     "Quote",
     "Rejected",
     "RunOutcome",
     "Runner",
     "ScheduleEvents",
     "ScheduleRequest",
+    "Tier",
     "Timebase",
     "Timer",
     "TimerArgDeprecated",

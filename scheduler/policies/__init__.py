@@ -9,7 +9,9 @@ from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
 from scheduler.policies.policy import Policy
 
-POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType({Fifo.name: Fifo, FifoFree.name: FifoFree})
+POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(
+    {Fifo.name: Fifo, FifoFree.name: FifoFree, Eip1559.name: Eip1559}
+)
 """Policies by the name that genesis gives them."""
 
 __all__ = ["POLICIES", "Eip1559", "Fifo", "FifoFree", "Policy"]

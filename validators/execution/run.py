@@ -36,6 +36,7 @@ from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_chain_events, encode_receipt
 from validators.execution.schema import BURNED, FEE_MARKET, LANE_CONFIG, TIMER_CONFIG, Burned, FeeMarket
+from validators.execution.tiers import Tiers
 from validators.execution.timers import StateTimers
 from validators.execution.transactions import Room, admit, run_transaction
 from validators.execution.view import View
@@ -105,9 +106,12 @@ class Rules:
 class BlockRun:
     """A block while it runs. Used once: `run` with a source of transactions, then the results are read."""
 
-    def __init__(self, rules: Rules, *, view: View, timers: StateTimers, moment: Moment, proposer: bytes) -> None:
+    def __init__(
+        self, rules: Rules, *, view: View, tiers: Tiers, timers: StateTimers, moment: Moment, proposer: bytes
+    ) -> None:
         self._rules = rules
         self._view = view
+        self._tiers = tiers
         self._timers = timers
         self._moment = moment
         self._proposer = proposer
@@ -140,6 +144,8 @@ class BlockRun:
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
+        promoted = None if self._lane is None else self._tiers.promote()
+        self._record_events(() if promoted is None else (promoted,))
         for phase in self._policy.phases():
             if phase is BlockPhase.TRANSACTIONS:
                 take_transactions(self)
@@ -220,6 +226,7 @@ class BlockRun:
         burned = self._view.get(BURNED, BURNED.key())
         assert burned is not None, "genesis writes the burned total"
         self._view.set(BURNED.key(), Burned(burned.total + self._ledger.burned))
+        self._tiers.close()
         self._view.flush()
 
     def _open_lane(self) -> Lane:

@@ -138,7 +138,9 @@ class StateTimers:
         bucket = self._view.get(BUCKETS, key)
         if bucket is None:
             bucket = Bucket(0, 0, 0)
-            self._view.change(self._heights.changes, timer.due, value=True)
+            self._touch(timer.due, had_bucket=False)
+        else:
+            self._touch(timer.due, had_bucket=True)
         assert timer.sequence == bucket.tail, f"sequence {timer.sequence} where {bucket.tail} comes next"
         assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
         self._view.set(self._keys.key_of(timer.timer_id), timer)
@@ -227,7 +229,9 @@ class StateTimers:
     def _read_due(self, upto: int) -> Iterator[Timer]:
         for due in self._heights.due_heights(upto, after=self._reach):
             bucket = self._view.get(BUCKETS, bucket_key(due))
-            assert bucket is not None, f"height {due} is in the index and has no bucket"
+            if bucket is None:
+                # Its timers were cancelled by this block's transactions.
+                continue
             for sequence in range(bucket.head, bucket.tail):
                 entry = self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence))
                 if entry is not None:
@@ -239,12 +243,17 @@ class StateTimers:
         key = bucket_key(timer.due)
         bucket = self._view.get(BUCKETS, key)
         assert bucket is not None, f"timer {timer.timer_id.hex()} lies in no bucket"
+        self._touch(timer.due, had_bucket=True)
         if bucket.count == 1:
             self._view.set(key, None)
-            self._view.change(self._heights.changes, timer.due, value=False)
             return
         head = self._next_live(timer.due, bucket) if timer.sequence == bucket.head else bucket.head
         self._view.set(key, Bucket(head, bucket.tail, bucket.count - 1))
+
+    def _touch(self, due: int, *, had_bucket: bool) -> None:
+        """Note that a height's bucket is written, and whether the block found one there."""
+        if due not in self._heights.touched:
+            self._view.change(self._heights.touched, due, had_bucket)
 
     def _next_live(self, due: int, bucket: Bucket) -> int:
         """Return the lowest live sequence above the head; the head passes each gap once in a bucket's life."""
