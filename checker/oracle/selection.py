@@ -1,0 +1,79 @@
+"""Who fires under `eip1559`, in which order, and what a fire costs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple
+
+from checker.oracle.contents import Timer
+
+PACKINGS = ("interleaved", "reserved", "stop")
+"""How the lane is filled: by what fires use, by what they might use, or only up to the first that does not fit."""
+
+
+class Prices(NamedTuple):
+    """Units for a cycle, for a cell, for a cycle of the lane, and the tip for a cycle."""
+
+    cycle: int
+    cell: int
+    lane: int
+    tip: int
+
+
+class Fee(NamedTuple):
+    """What is paid for cycles and cells: three parts burned, one for the proposer."""
+
+    burned_cycle: int
+    burned_cell: int
+    burned_lane: int
+    tip: int
+
+    @property
+    def burned(self) -> int:
+        """All that leaves circulation."""
+        return self.burned_cycle + self.burned_cell + self.burned_lane
+
+    @property
+    def total(self) -> int:
+        """All that the payer pays."""
+        return self.burned + self.tip
+
+
+class Entrant(NamedTuple):
+    """A timer that may fire in this block, with its priority per cycle."""
+
+    timer: Timer
+    tip: int
+
+
+def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
+    """Return what so many cycles and cells cost; at a timer's limits that is its maximum cost."""
+    return Fee(cycles * prices.cycle, cells * prices.cell, cycles * prices.lane, cycles * prices.tip)
+
+
+def ranked(entrants: Iterable[Entrant], weights: Mapping[bytes, Fraction], weight_of_others: Fraction) -> list[Entrant]:
+    """Sort by tip times weight, the greatest first, then by identifier."""
+    # Integers in the same proportion as the weights: a fraction for each timer would take ten times as long to compare.
+    common = lcm(weight_of_others.denominator, *(weight.denominator for weight in weights.values()))
+    shares = {actor: int(weight * common) for actor, weight in weights.items()}
+    others = int(weight_of_others * common)
+    return sorted(entrants, key=lambda it: (-it.tip * shares.get(it.timer.actor, others), it.timer.timer_id))
+
+
+def fill(
+    entrants: Iterable[Entrant], lane: int, attempt: Callable[[Entrant], int | None], packing: str = "interleaved"
+) -> list[Entrant]:
+    """Let entrants fire in the order given, each if its limit fits what is left; return those that did not fit.
+
+    `attempt` fires one and returns the cycles it used, or None where it could not fire after all.
+    """
+    left = lane
+    held: list[Entrant] = []
+    for entrant in entrants:
+        if entrant.timer.gas_limit > left or (packing == "stop" and held):
+            held.append(entrant)
+            continue
+        used = attempt(entrant)
+        if used is not None:
+            left -= entrant.timer.gas_limit if packing == "reserved" else used
+    return held
