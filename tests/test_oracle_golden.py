@@ -70,14 +70,30 @@ def rank(inputs):
         item["id"]: market.tip_of(inputs["basefee_lane_timer"], Bid(item["max_fee"], item["max_priority"]))
         for item in inputs["timers"]
     }
-    entrants = [
-        selection.Entrant(timer(item["id"], actor=item["actor"].encode()), tips[item["id"]])
-        for item in inputs["timers"]
-    ]
+    timers = [timer(item["id"], actor=item["actor"].encode()) for item in inputs["timers"]]
+    by_timer = {name.encode(): tip for name, tip in tips.items()}
     return {
-        "order": [it.timer.timer_id.decode() for it in selection.ranked(entrants, by_actor, TWO)],
+        "order": [it.timer_id.decode() for it in selection.ranked(timers, by_timer, by_actor, TWO)],
         "priority_per_cycle": tips,
         "below_basefee": [name for name, tip in tips.items() if tip < 0],
+    }
+
+
+def pack(inputs):
+    timers = [timer(item["id"], gas_limit=item["gas_limit"]) for item in inputs["timers_best_first"]]
+    fired = []
+
+    def attempt(it):
+        fired.append(it)
+        return it.gas_limit
+
+    allowed = [it for it in timers if it.gas_limit <= inputs["cap"]]
+    held = selection.fill(allowed, inputs["lane_cycles"] - inputs["already_used"], attempt)
+    return {
+        "fired": [it.timer_id.decode() for it in fired],
+        "deferred": [it.timer_id.decode() for it in held],
+        "over_cap": [it.timer_id.decode() for it in timers if it not in allowed],
+        "lane_cycles": sum(it.gas_limit for it in fired),
     }
 
 
@@ -101,7 +117,8 @@ def settle(inputs):
 
 
 ADAPTERS = {
-    adapter.__name__: adapter for adapter in (basefee, slope, default_gba, tier_hint, fairness_w, window, rank, settle)
+    adapter.__name__: adapter
+    for adapter in (basefee, slope, default_gba, tier_hint, fairness_w, window, rank, pack, settle)
 }
 OTHER_READINGS = ("exact", "floor_product", "effective_priority")
 """What some cases give beside the reading that was built."""

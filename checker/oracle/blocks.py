@@ -172,7 +172,7 @@ class _Block:
         present = self.present._replace(is_collected=True)
         # Where fires are free the phase goes by prices of nothing; the block's own go on for everything else.
         prices = Basefees(0, 0) if self.genesis.policy == FREE_POLICY else self.basefees
-        phase = TimerPhase(self.contents, present, self.parent_now, prices)
+        phase = TimerPhase(self.contents, present, self.parent_now, prices, self.proposer)
         phase.run()
         return phase
 

@@ -39,41 +39,39 @@ class Fee(NamedTuple):
         return self.burned + self.tip
 
 
-class Entrant(NamedTuple):
-    """A timer that may fire in this block, with its priority per cycle."""
-
-    timer: Timer
-    tip: int
-
-
 def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
     """Return what so many cycles and cells cost; at a timer's limits that is its maximum cost."""
     return Fee(cycles * prices.cycle, cells * prices.cell, cycles * prices.lane, cycles * prices.tip)
 
 
-def ranked(entrants: Iterable[Entrant], weights: Mapping[bytes, Fraction], weight_of_others: Fraction) -> list[Entrant]:
-    """Sort by tip times weight, the greatest first, then by identifier."""
+def ranked(
+    timers: Iterable[Timer],
+    tips: Mapping[bytes, int],
+    weights: Mapping[bytes, Fraction],
+    weight_of_others: Fraction,
+) -> list[Timer]:
+    """Sort by tip times weight, the greatest first, then by identifier; tips are given by timer, weights by actor."""
     # Integers in the same proportion as the weights: a fraction for each timer would take ten times as long to compare.
     common = lcm(weight_of_others.denominator, *(weight.denominator for weight in weights.values()))
     shares = {actor: int(weight * common) for actor, weight in weights.items()}
     others = int(weight_of_others * common)
-    return sorted(entrants, key=lambda it: (-it.tip * shares.get(it.timer.actor, others), it.timer.timer_id))
+    return sorted(timers, key=lambda it: (-tips[it.timer_id] * shares.get(it.actor, others), it.timer_id))
 
 
 def fill(
-    entrants: Iterable[Entrant], lane: int, attempt: Callable[[Entrant], int | None], packing: str = "interleaved"
-) -> list[Entrant]:
-    """Let entrants fire in the order given, each if its limit fits what is left; return those that did not fit.
+    timers: Iterable[Timer], lane: int, attempt: Callable[[Timer], int | None], packing: str = "interleaved"
+) -> list[Timer]:
+    """Let timers fire in the order given, each if its limit fits what is left; return those that did not fit.
 
     `attempt` fires one and returns the cycles it used, or None where it could not fire after all.
     """
     left = lane
-    held: list[Entrant] = []
-    for entrant in entrants:
-        if entrant.timer.gas_limit > left or (packing == "stop" and held):
-            held.append(entrant)
+    held: list[Timer] = []
+    for timer in timers:
+        if timer.gas_limit > left or (packing == "stop" and held):
+            held.append(timer)
             continue
-        used = attempt(entrant)
+        used = attempt(timer)
         if used is not None:
-            left -= entrant.timer.gas_limit if packing == "reserved" else used
+            left -= timer.gas_limit if packing == "reserved" else used
     return held

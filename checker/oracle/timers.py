@@ -8,9 +8,13 @@ from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, 
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
 from checker.oracle.records import MAX_INTEGER
+from checker.oracle.selection import Prices, fee_of, fill
 
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
+
+REASONS = ("lane_full", "over_cap")
+"""Why timers are held back, in the order of the summary."""
 
 MAX_BRACKETS = 64
 """A payload with more opening brackets is not read as JSON."""
@@ -24,6 +28,7 @@ class TimerPhase:
     present: Present
     parent_now: int
     basefees: Basefees
+    proposer: bytes
     events: list[list[object]] = field(default_factory=list)
     fired: int = 0
     expired: int = 0
@@ -31,24 +36,41 @@ class TimerPhase:
     lane_cycles: int = 0
     lane_cells: int = 0
     burned: int = 0
+    tips: int = 0
     waiting_live: int = 0
     waiting_dead: int = 0
 
     def run(self) -> None:
-        """Go through the phase's five steps."""
+        """Collect, classify, remove the dead, fire, report."""
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
         due.sort(key=lambda timer: (timer.due, timer.sequence))
         dead = [timer for timer in due if self._is_dead(timer)]
         gone = {timer.timer_id: True for timer in dead}
         live = [timer for timer in due if timer.timer_id not in gone]
-        lane = self.present.config.lane_timer_cycles
-        candidates = [timer for timer in live if timer.gas_limit <= lane]
+        reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
         for timer in dead:
             self._remove_if_budget(timer)
-        held = self._fire_in_order(candidates)
-        reasons = {timer.timer_id: "lane_full" for timer in held}
-        reasons.update({timer.timer_id: "over_cap" for timer in live if timer.gas_limit > lane})
-        self._report([timer for timer in live if timer.timer_id in reasons], reasons)
+        held = self._fill_lane([timer for timer in live if not reasons[timer.timer_id]])
+        reasons.update({timer.timer_id: "lane_full" for timer in held})
+        self._report([timer for timer in live if reasons[timer.timer_id]], reasons)
+
+    def _prices(self, _timer: Timer) -> Prices:
+        """What a fire of a timer pays."""
+        return Prices(self.basefees.cycle, self.basefees.cell, 0, 0)
+
+    def _reason_to_hold(self, timer: Timer) -> str:
+        """Why a live timer may not compete, or nothing."""
+        return "over_cap" if timer.gas_limit > self.present.config.lane_timer_cycles else ""
+
+    def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
+        """Let candidates fire as they stand until one does not fit; return that one and all after it."""
+        return fill(candidates, self._lane_cycles, self._attempt, "stop")
+
+    @property
+    def _lane_cycles(self) -> int:
+        """What the lane has for this block; a paused one takes nothing, not even what needs nothing."""
+        config = self.present.config
+        return -1 if config.execution_lane_paused else config.lane_timer_cycles
 
     @property
     def gc_cycles(self) -> int:
@@ -61,8 +83,7 @@ class TimerPhase:
         return self.expired + self.insolvent
 
     def _max_cost(self, timer: Timer) -> int:
-        cells = self.present.config.max_cells_per_fire
-        return timer.gas_limit * self.basefees.cycle + cells * self.basefees.cell
+        return fee_of(timer.gas_limit, self.present.config.max_cells_per_fire, self._prices(timer)).total
 
     def _is_dead(self, timer: Timer) -> bool:
         is_expired = self.present.now > timer.expires_at
@@ -84,37 +105,34 @@ class TimerPhase:
             required = min(self._max_cost(timer), MAX_INTEGER)
             self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
 
-    def _fire_in_order(self, candidates: list[Timer]) -> list[Timer]:
-        """Take candidates into the lane until one does not fit; return that one and all after it."""
-        config = self.present.config
-        for index, timer in enumerate(candidates):
-            if config.execution_lane_paused or timer.gas_limit > config.lane_timer_cycles - self.lane_cycles:
-                return candidates[index:]
-            if self.contents.balance(timer.fee_payer) < self._max_cost(timer):
-                self._remove_if_budget(timer)
-            else:
-                self._fire(timer)
-        return []
+    def _attempt(self, timer: Timer) -> int | None:
+        """Fire a timer whose turn it is and return the cycles it used; one that has become insolvent does not fire."""
+        if self.contents.balance(timer.fee_payer) >= self._max_cost(timer):
+            return self._fire(timer)
+        self._remove_if_budget(timer)
+        return None
 
-    def _fire(self, timer: Timer) -> None:
-        cost = self._max_cost(timer)
+    def _fire(self, timer: Timer) -> int:
+        cost, prices = self._max_cost(timer), self._prices(timer)
         self.contents.credit(timer.fee_payer, -cost)
         remove_timer(self.contents, timer)
         gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
         handler, payload = handler_of(timer)
         call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0)
         ending = run_call(call, handler, payload)
-        burned = ending.cycles * self.basefees.cycle + ending.cells * self.basefees.cell
-        self.contents.credit(timer.fee_payer, cost - burned)
+        fee = fee_of(ending.cycles, ending.cells, prices)
+        self.contents.credit(self.proposer, fee.tip)
+        self.contents.credit(timer.fee_payer, cost - fee.total)
         self.fired += 1
-        self.burned += burned
+        self.burned += fee.burned
+        self.tips += fee.tip
         self.lane_cycles += ending.cycles
         self.lane_cells += ending.cells
         self.events += ending.events
         is_ok = ending.status == OK
-        self.events.append(
-            [FIRED, timer.timer_id, timer.actor, timer.due, is_ok, ending.cycles, ending.cells, burned, 0]
-        )
+        about = [timer.timer_id, timer.actor, timer.due, is_ok]
+        self.events.append([FIRED, *about, ending.cycles, ending.cells, fee.burned, fee.tip])
+        return ending.cycles
 
     def _report(self, held: list[Timer], reasons: dict[bytes, str]) -> None:
         """Tell of each timer that is held back for the first time, in waiting order; then count all of them."""
@@ -122,8 +140,8 @@ class TimerPhase:
         for timer in held:
             if timer.due > self.parent_now:
                 self.events.append([DEFERRED, timer.timer_id, reasons[timer.timer_id]])
-        given = list(reasons.values())
-        counts = [[reason, given.count(reason)] for reason in ("lane_full", "over_cap") if reason in given]
+        given = [reasons[timer.timer_id] for timer in held]
+        counts = [[reason, given.count(reason)] for reason in REASONS if reason in given]
         if counts:
             self.events.append([SUMMARY, counts])
 
