@@ -15,6 +15,8 @@ BUCKET: Final = 0x06
 BUCKET_ENTRY: Final = 0x07
 BURNED: Final = 0x0A
 TIMER_CONFIG: Final = 0x0B
+MAILBOX: Final = 0x0C
+MESSAGE: Final = 0x0D
 
 TABLE_NAMES: Final[dict[int, str]] = {
     ACCOUNT: "account",
@@ -28,14 +30,17 @@ TABLE_NAMES: Final[dict[int, str]] = {
     0x09: "fee market",
     BURNED: "burned",
     TIMER_CONFIG: "timer configuration",
+    MAILBOX: "mailbox",
+    MESSAGE: "message",
 }
 """Name of each table by the first byte of its keys."""
 
+MAILBOX_KEY: Final = bytes((MAILBOX,)).ljust(32, b"\0")
 BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
 TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
 _KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08)
-_WITHOUT_IDENTITY: Final = (0x09, BURNED, TIMER_CONFIG)
+_WITHOUT_IDENTITY: Final = (0x09, BURNED, TIMER_CONFIG, MAILBOX)
 _SHOWN_BYTES: Final = 48
 
 
@@ -49,8 +54,8 @@ def describe_key(key: bytes) -> str:
         return f"{name} {key[1:21].hex()}"
     if code == STORAGE:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
-    if code == BUCKET:
-        return f"{name} due {int.from_bytes(key[1:9], 'big')}"
+    if code in (BUCKET, MESSAGE):
+        return f"{name}{' due' if code == BUCKET else ''} {int.from_bytes(key[1:9], 'big')}"
     if code == BUCKET_ENTRY:
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
     return f"{name} {key[1:].hex()}"

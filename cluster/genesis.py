@@ -34,6 +34,7 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
         slot_ms=chain.slot_ms,
         block_cycles=chain.block_cycles,
         block_cells=chain.block_cells,
+        mailbox_cycles=chain.mailbox_cycles,
         timer_config=chain.timers.config(),
         validators=tuple(address_of(key) for key in keys.validator_keys),
         accounts=tuple(account for share in shares for account in share.accounts),

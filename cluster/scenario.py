@@ -18,6 +18,7 @@ from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, POLICIES, TimerConfig
+from validators.actors.metering import CALL_CYCLES
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
@@ -93,6 +94,7 @@ class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     block_interval_ms: Positive = 1_000
     block_cycles: Positive = 10_000_000
     block_cells: Positive = 10_000_000
+    mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
     max_skew_ms: NotNegative = 500
     timers: TimersSection = TimersSection()
 

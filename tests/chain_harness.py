@@ -90,6 +90,9 @@ class Puppet(Actor):
         except Rejected as error:
             self.host.emit(error.name)
 
+    def _send(self, actor, steps, cycles, handler="do"):
+        self.host.send(actor, handler, msgspec.msgpack.encode(Order(steps)), cycles)
+
     def _extend_last(self, expires_at):
         self.host.extend_timer(self.host.get(b"last") or bytes(32), expires_at)
 

@@ -22,7 +22,17 @@ from tests.chain_harness import (
     transaction,
 )
 from tests.chain_harness import order as call_with
-from validators.actors import CancelOrder, FeedOrder, HeartbeatOrder, PositionOrder, PriceOrder, StormOrder, Submission
+from validators.actors import (
+    CancelOrder,
+    FeedOrder,
+    GameOrder,
+    HeartbeatOrder,
+    PlanOrder,
+    PositionOrder,
+    PriceOrder,
+    StormOrder,
+    Submission,
+)
 from validators.execution import (
     ExecuteActor,
     GenesisActor,
@@ -31,7 +41,7 @@ from validators.execution import (
     SystemUpdateTimerConfig,
 )
 
-FEED, BOT = (bytes([0xC0 + index]) * 20 for index in range(2))
+FEED, BOT, GAME, PLAYER, PLAN, SHOP = (bytes([0xC0 + index]) * 20 for index in range(6))
 
 TIGHT = TimerConfig(
     max_ttl_blocks=6,
@@ -72,16 +82,31 @@ def timers_of(steps):
     )
 
 
+def messages_of(steps):
+    return st.tuples(
+        st.just("send"),
+        st.sampled_from([PUPPET, PUPPET, POOR, HEART, b"\x77" * 20, ALICE, b"short"]),
+        st.lists(steps, max_size=3),
+        st.sampled_from([500, 900, 1_500, 200, 199, 0, 4_000, 4_001]),
+        st.sampled_from(["do", "do", "do", "handle_timer", "hidden", "h" * 257]),
+    )
+
+
 changes_of_last = st.one_of(
     st.tuples(st.just("cancel_last")), st.tuples(st.just("extend_last"), st.integers(2, 30)), st.just(("revert", "no"))
 )
-steps = st.one_of(plain_steps, timers_of(plain_steps), timers_of(st.one_of(plain_steps, timers_of(plain_steps))))
+calls_of_others = st.one_of(plain_steps, timers_of(plain_steps), messages_of(plain_steps))
+steps = st.one_of(plain_steps, timers_of(calls_of_others), messages_of(calls_of_others))
 limits = st.sampled_from([{}, {"cycles_limit": 1_500}, {"cells_limit": 400}, {"max_fee_per_cycle": 801}])
 HANDLERS = {
     HEART: ("start", "stop", "handle_timer"),
     STORM: ("make", "cancel", "withdraw", "handle_timer", "fail", "spin", "crash", "spend", "none"),
     FEED: ("start", "submit", "handle_timer"),
     BOT: ("open", "price", "handle_timer"),
+    GAME: ("start", "move", "handle_timer"),
+    PLAYER: ("on_tick",),
+    PLAN: ("subscribe", "cancel", "handle_timer"),
+    SHOP: ("paid",),
 }
 gases = st.sampled_from([0, 1_400, 700])
 intervals = st.sampled_from([1, 2, 1, 0])
@@ -178,6 +203,19 @@ programs = st.one_of(
         gases,
     ),
     st.builds(
+        lambda interval, players, gas, cycles: call_of(GAME, "start", GameOrder(interval, players, gas, cycles)),
+        intervals,
+        st.lists(st.sampled_from([PLAYER, PLAYER, SHOP, b"\x77" * 20]), max_size=3).map(tuple),
+        st.sampled_from([0, 9_000]),
+        st.sampled_from([1_700, 2_000, 300]),
+    ),
+    st.builds(
+        lambda price, interval: call_of(PLAN, "subscribe", PlanOrder(SHOP, price, interval)),
+        st.sampled_from([0, 10**6, 4 * 10**12]),
+        intervals,
+    ),
+    st.just(lambda sender, nonce, _known: call_with(sender, nonce, PLAN, "cancel", None)),
+    st.builds(
         lambda choices, is_known: (
             lambda sender, nonce, known: call_with(
                 sender,
@@ -229,9 +267,18 @@ plans = st.lists(
 
 def make_governed_genesis(**changes):
     """Return a genesis with all programs, on which the first two senders are system deployers."""
-    fields = {"timer_config": TIGHT, "block_cycles": 900_000, "system_deployers": (ALICE, BOB)} | changes
+    fields = {"timer_config": TIGHT, "block_cycles": 900_000, "system_deployers": (ALICE, BOB)}
+    fields = fields | {"mailbox_cycles": 4_000} | changes
     genesis = make_genesis(**fields)
-    services = (GenesisActor(FEED, "oracle-feed", ALICE, BALANCE), GenesisActor(BOT, "liquidation-bot", ALICE, BALANCE))
+    programs = {
+        FEED: "oracle-feed",
+        BOT: "liquidation-bot",
+        GAME: "game-loop",
+        PLAYER: "game-player",
+        PLAN: "subscription",
+        SHOP: "merchant",
+    }
+    services = tuple(GenesisActor(actor, program, ALICE, BALANCE) for actor, program in programs.items())
     return msgspec.structs.replace(genesis, actors=genesis.actors + services)
 
 

@@ -84,6 +84,9 @@ VERBS = {
     "crash": crash,
     "swallow": swallow,
     "timer": schedule,
+    "send": lambda call, actor, steps, cycles, handler: call.send(
+        actor, handler, msgspec.msgpack.encode([steps]), cycles
+    ),
     "cancel_last": cancel_last,
     "extend_last": lambda call, expires_at: call.extend(call.get(b"last") or bytes(32), expires_at),
 }

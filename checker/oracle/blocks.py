@@ -7,6 +7,7 @@ from nacl.signing import VerifyKey
 
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
 from checker.oracle.contents import Basefees, contents_at_genesis
+from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.merkle import list_root
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending, run_call
 from checker.oracle.records import (
@@ -79,7 +80,8 @@ class OracleChain:
         block = _Block(self, header)
         receipts = [block.run_transaction(index, encoded) for index, encoded in enumerate(transactions)]
         phase = block.run_timers()
-        receipts += [[1, event] for event in phase.events]
+        mailbox = block.serve_mailbox()
+        receipts += [[1, event] for event in phase.events + mailbox.events]
         block.end(phase)
         changes = self.contents.settle()
         self.header = header
@@ -100,6 +102,10 @@ class OracleChain:
                 "insolvent": phase.insolvent,
                 "waiting_live": phase.waiting_live,
                 "waiting_dead": phase.waiting_dead,
+                "messages_delivered": mailbox.delivered,
+                "messages_reverted": mailbox.reverted,
+                "messages_waiting": len(self.contents.messages.rows),
+                "mailbox_cycles": mailbox.cycles,
                 "burned": block.burned + phase.burned,
                 "tips": block.tips,
             },
@@ -137,6 +143,7 @@ class _Block:
             config=chain.contents.config.rows[None],
             is_collected=False,
             never_expires=chain.genesis.policy == FREE_POLICY,
+            mailbox_cycles=chain.genesis.mailbox_cycles,
         )
         self.cycles = 0
         self.cells = 0
@@ -157,7 +164,7 @@ class _Block:
         self.contents.credit(sender, -charge)
         account = self.contents.account(sender)
         self.contents.accounts.put(sender, account._replace(nonce=account.nonce + 1))
-        ending = self._run(transaction, sender, len(encoded))
+        ending = self._run(transaction, sender, encoded)
         burned = ending.cycles * self.basefees.cycle + ending.cells * self.basefees.cell
         tip_per_cycle = min(transaction.priority_fee_per_cycle, transaction.max_fee_per_cycle - self.basefees.cycle)
         tip = ending.cycles * tip_per_cycle
@@ -177,6 +184,12 @@ class _Block:
         phase = TimerPhase(self.contents, present, self.parent_now, prices, self.proposer)
         phase.run()
         return phase
+
+    def serve_mailbox(self) -> MailboxPhase:
+        """Deliver messages."""
+        mailbox = MailboxPhase(self.contents, self.present._replace(is_collected=True))
+        mailbox.run()
+        return mailbox
 
     def end(self, phase: TimerPhase) -> None:
         """Set the basefees of the next block, and add what was burned to the total."""
@@ -208,12 +221,21 @@ class _Block:
         )
         return next((reason for reason, is_so in reasons if is_so), "")
 
-    def _run(self, transaction: Transaction, sender: bytes, size: int) -> Ending:
+    def _run(self, transaction: Transaction, sender: bytes, encoded: bytes) -> Ending:
+        size = len(encoded)
         gas = Gas(transaction.cycles_limit, transaction.cells_limit)
         gas.use(TRANSACTION_CYCLES, size)
         kind, target = transaction.call[:2]
         if kind == 1:
-            call = Call(self.contents, self.present, gas, actor=target, sender=sender, nonce=transaction.nonce)
+            call = Call(
+                contents=self.contents,
+                present=self.present,
+                gas=gas,
+                actor=target,
+                sender=sender,
+                nonce=transaction.nonce,
+                origin=sha256(encoded),
+            )
             return run_call(call, transaction.call[2], transaction.call[3], cells_if_failed=size)
         if kind == 0:
             return self._transfer(sender, target, transaction.call[2], gas)

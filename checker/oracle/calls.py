@@ -7,7 +7,7 @@ takes its writes back.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from checker.oracle.contents import Bucket, Contents, Timer, TimerCounts
+from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
 
 CALL_CYCLES = 200
@@ -17,14 +17,16 @@ DELETE_CYCLES = 50
 BALANCE_CYCLES = 50
 TRANSFER_CYCLES = 100
 EMIT_CYCLES = 50
+SEND_CYCLES = 200
 
 MAX_PAYLOAD_BYTES = 1_048_576
 MAX_HANDLER_BYTES = 256
 DEFAULT_HANDLER = "handle_timer"
+ADDRESS_BYTES = 20
 RESERVED_ADDRESSES = [number.to_bytes(20, "big") for number in range(16)]
 """Zero and 0x01 to 0x0F: they pay for nothing."""
 
-SCHEDULED, EXTENDED, CANCELLED, EMITTED = 0, 7, 5, 32
+SCHEDULED, EXTENDED, CANCELLED, EMITTED, SENT = 0, 7, 5, 32, 33
 """Tags of the events that a call makes."""
 
 
@@ -61,7 +63,7 @@ class Gas:
 class Present(NamedTuple):
     """What a call knows of its block: the present, the configuration, whether the due timers are collected.
 
-    With `never_expires` the policy knows no expiry.
+    With `never_expires` the policy knows no expiry. A message may use at most `mailbox_cycles`.
     """
 
     height: int
@@ -69,6 +71,7 @@ class Present(NamedTuple):
     config: TimerConfig
     is_collected: bool
     never_expires: bool
+    mailbox_cycles: int
 
     @property
     def latest_expiry(self) -> int:
@@ -78,7 +81,10 @@ class Present(NamedTuple):
 
 @dataclass
 class Call:
-    """A running call: who runs, who called, with which nonce; and all that its program may do."""
+    """A running call: who runs, who called, with which nonce; and all that its program may do.
+
+    `origin` is the hash of the transaction that it goes back to, or zeros.
+    """
 
     contents: Contents
     present: Present
@@ -86,6 +92,8 @@ class Call:
     actor: bytes
     sender: bytes
     nonce: int
+    origin: bytes = bytes(32)
+    is_message: bool = False
     events: list[list[object]] = field(default_factory=list)
 
     @property
@@ -203,14 +211,36 @@ class Call:
         remove_timer(self.contents, self._own_timer(timer_id))
         self.events.append([CANCELLED, timer_id, self.actor])
 
+    def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> None:
+        """Have an actor called from the mailbox, with cycles and as many cells out of this call's gas."""
+        self.gas.use(SEND_CYCLES, len(payload))
+        _require_number(cycles)
+        errors = (
+            ("InvalidInput", len(actor) != ADDRESS_BYTES),
+            ("PayloadTooLarge", len(payload) > MAX_PAYLOAD_BYTES),
+            ("HandlerTooLong", len(handler.encode()) > MAX_HANDLER_BYTES),
+            ("InvalidInput", cycles < CALL_CYCLES),
+            ("GasLimitTooHigh", cycles > self.present.mailbox_cycles),
+        )
+        for error, is_so in errors:
+            if is_so:
+                raise RevertedError(error)
+        self.gas.use(cycles, cycles)
+        sequence = self.contents.messages_sent.get(None) or 0
+        self.contents.messages_sent.put(None, sequence + 1)
+        message = Message(self.actor, actor, handler, payload, cycles, self.origin)
+        self.contents.messages.put(sequence, message)
+        self.events.append([SENT, sequence, self.actor, actor, handler, cycles])
+
     def _refusal(self, asked: Timer, ceiling: int, latest: int) -> str:
         """Return the first error of a timer that is asked for, or nothing."""
         payer = asked.fee_payer
+        payers = (self.actor,) if self.is_message else (self.actor, self.sender)
         errors = (
             ("HeightNotInFuture", asked.due <= self.now),
             ("PayloadTooLarge", len(asked.payload) > MAX_PAYLOAD_BYTES),
             ("HandlerTooLong", len(asked.handler.encode()) > MAX_HANDLER_BYTES),
-            ("InvalidInput", payer in RESERVED_ADDRESSES or payer not in (self.actor, self.sender)),
+            ("InvalidInput", payer in RESERVED_ADDRESSES or payer not in payers),
             ("GasLimitTooHigh", asked.gas_limit > ceiling),
             ("TtlTooLong", asked.expires_at > latest),
         )

@@ -59,6 +59,17 @@ class TimerCounts(NamedTuple):
     scheduled: int
 
 
+class Message(NamedTuple):
+    """A message that waits, field by field as its record."""
+
+    sender: bytes
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int
+    origin: bytes
+
+
 class Basefees(NamedTuple):
     """Units burned for a cycle and for a cell."""
 
@@ -128,7 +139,11 @@ class Contents:
             journal, lambda place: plain_key(7, be8(place[0]) + be8(place[1])), lambda _, timer_id: [timer_id]
         )
         self.counts = Table[bytes, TimerCounts](journal, lambda actor: plain_key(8, actor), lambda _, row: list(row))
+        self.messages = Table[int, Message](
+            journal, lambda sequence: plain_key(13, be8(sequence)), lambda _, row: list(row)
+        )
         # Tables of one row each.
+        self.messages_sent = Table[None, int](journal, lambda _: plain_key(12, b""), lambda _, sent: self._queue(sent))
         self.basefees = Table[None, Basefees](journal, lambda _: plain_key(9, b""), lambda _, row: list(row))
         self.burned = Table[None, int](journal, lambda _: plain_key(10, b""), lambda _, total: [total])
         self.config = Table[None, TimerConfig](journal, lambda _: plain_key(11, b""), lambda _, row: list(row))
@@ -180,6 +195,10 @@ class Contents:
     def units(self) -> int:
         """Return all units of all accounts and the burned total together."""
         return sum(account.balance for account in self.accounts.rows.values()) + (self.burned.get(None) or 0)
+
+    def _queue(self, sent: int) -> list[object]:
+        """Return the mailbox: the sequence of the oldest message that waits, and that of the next one."""
+        return [min(self.messages.rows, default=sent), sent]
 
     def _find_heads(self) -> None:
         self._heads.clear()

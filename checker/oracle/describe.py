@@ -18,6 +18,8 @@ TABLES = {
     9: "fee market",
     10: "burned",
     11: "timer configuration",
+    12: "mailbox",
+    13: "message",
 }
 """Name of each table by the first byte of its keys."""
 
@@ -34,12 +36,15 @@ EVENTS = {
     9: "TimerConfigUpdated",
     10: "TimerExtendedByGovernance",
     32: "Emitted",
+    33: "MessageSent",
+    34: "MessageDelivered",
 }
 """Name of each event by its tag."""
 
 _TIMER = 5
 _BUCKET_ENTRY = 7
-_EVENTS_WITHOUT_TIMER = (6, 32)
+_MESSAGE = 13
+_EVENTS_WITHOUT_TIMER = (6, 32, 33, 34)
 _SHOWN_BYTES = 48
 
 
@@ -76,7 +81,9 @@ def show_key(key: bytes) -> str:
         return f"{name} due {int.from_bytes(key[1:9], 'big')}"
     if table == _BUCKET_ENTRY:
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
-    return name if table in (9, 10, 11) else f"{name} {key[1:].hex()}"
+    if table == _MESSAGE:
+        return f"{name} {int.from_bytes(key[1:9], 'big')}"
+    return name if table in (9, 10, 11, 12) else f"{name} {key[1:].hex()}"
 
 
 def show_receipt(receipt: object) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from checker.oracle import services, storm
+from checker.oracle import messages, services, storm
 from checker.oracle.calls import CALL_CYCLES, Call, OutOfGasError, RevertedError
 from checker.oracle.orders import (
     cancel_if_there,
@@ -122,5 +122,13 @@ PROGRAMS: dict[str, Program] = {
         "price": services.set_price,
         "handle_timer": services.check_positions,
     },
+    "game-loop": {"start": messages.start_game, "move": messages.move, "handle_timer": messages.tick},
+    "game-player": {"on_tick": messages.answer_tick},
+    "subscription": {
+        "subscribe": messages.subscribe,
+        "cancel": messages.unsubscribe,
+        "handle_timer": messages.renew,
+    },
+    "merchant": {"paid": messages.keep_payment},
 }
 """Handlers by the names of program and handler."""

@@ -82,6 +82,7 @@ class Genesis(NamedTuple):
     timestamp_ms: int
     block_cycles: int
     block_cells: int
+    mailbox_cycles: int
     timer_config: TimerConfig
     policy: str
     min_basefee: int
@@ -103,7 +104,7 @@ _CALLS: Final = {
 }
 _CONFIG: Final = ("int",) * 10 + ("bool",) * 2
 _GENESIS: Final = (
-    *("str", "array", "str", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
+    *("str", "array", "str", "int", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
     *("array", "array", "array"),
 )
 _GENESIS_ACCOUNT: Final = ("bin20", "int")

@@ -40,18 +40,43 @@ class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
 
 
 @final
+class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
+    """A message entered the mailbox: `sender` runs `handler` of `actor` by it, with `cycles` that are paid for."""
+
+    sequence: int
+    sender: bytes
+    actor: bytes
+    handler: str
+    cycles: int
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One call: which actor runs, who called it, from what.
 
-    `sender` is the transaction's sender, or the actor itself when a timer calls; `origin` the transaction's digest, or
-    32 zero bytes; `nonce` the transaction's nonce, or zero.
+    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls;
+    `origin` the digest of the transaction that it goes back to, or 32 zero bytes where that is a timer; `nonce` the
+    transaction's nonce, or zero.
     """
 
     actor: bytes
     sender: bytes
     origin: bytes
     nonce: int
+    is_message: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SendRequest:
+    """What a program asks the mailbox for: a call of `handler(payload)` of an actor, within `cycles`."""
+
+    frame: Frame
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int
 
 
 class World(Protocol):
@@ -87,6 +112,12 @@ class World(Protocol):
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         """Cancel a timer, or raise the named error."""
 
+    def check_message(self, request: SendRequest) -> None:
+        """Raise the named error of a message that may not be sent."""
+
+    def send(self, request: SendRequest) -> MessageSent:
+        """Put a message that was checked at the end of the mailbox."""
+
 
 @final
 class Host:
@@ -107,7 +138,7 @@ class Host:
 
     @property
     def sender(self) -> bytes:
-        """The transaction's sender; the actor itself when a timer calls."""
+        """The transaction's sender; the actor that sent the message; the actor itself when a timer calls."""
         return self._frame.sender
 
     @property
@@ -190,7 +221,8 @@ class Host:
         self._meter.use(self._world.config.schedule_cycles, cells)
         request = ScheduleRequest(
             actor=self._frame.actor,
-            sender=self._frame.sender,
+            # No transaction's sender stands behind a message, so nobody but the actor itself can pay (C-14).
+            sender=self._frame.actor if self._frame.is_message else self._frame.sender,
             nonce=self._frame.nonce,
             due=_amount("height", height),
             payload=payload,
@@ -222,6 +254,23 @@ class Host:
         """
         self._meter.use(self._world.config.cancel_cycles)
         self.events.append(self._world.cancel_timer(self._frame.actor, _bytes("timer_id", timer_id)))
+
+    def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> int:
+        """Have `handler(payload)` of an actor called from the mailbox; return the message's sequence.
+
+        The message gets `cycles`, and as many cells, out of this call's own limits: they count as used by it.
+
+        Raises:
+            Rejected: One of the named errors. It reverts the call unless the program catches it.
+        """
+        self._meter.use(metering.SEND_CYCLES, len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS)
+        _text("handler", handler)
+        request = SendRequest(self._frame, _address("actor", actor), handler, payload, _amount("cycles", cycles))
+        self._world.check_message(request)
+        self._meter.use(cycles, cycles)
+        event = self._world.send(request)
+        self.events.append(event)
+        return event.sequence
 
 
 def _bytes(field: str, value: object) -> bytes:

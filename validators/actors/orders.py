@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler import MAX_U63
 from validators.actors.calls import Actor
-from validators.actors.host import Revert
+from validators.actors.host import ADDRESS_BYTES, Revert
 
 INTERVAL_MAX: Final = 1_000_000_000
 """The longest interval that a service may be told, in the chain's timebase."""
@@ -22,6 +22,9 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
 
 Interval = Annotated[int, msgspec.Meta(ge=1, le=INTERVAL_MAX)]
 """How far apart the calls of a service are."""
+
+Address = Annotated[bytes, msgspec.Meta(min_length=ADDRESS_BYTES, max_length=ADDRESS_BYTES)]
+"""The address of an account or an actor."""
 
 Order = TypeVar("Order", bound=msgspec.Struct)
 
@@ -66,3 +69,13 @@ def require_own_timer(program: Actor) -> None:
     """
     if program.host.sender != program.host.actor:
         raise Revert("not a timer of this actor")
+
+
+def get_count(program: Actor, key: bytes) -> int:
+    """Return a number of the actor's storage; 0 where there is none."""
+    return int.from_bytes(program.host.get(key) or b"", "big")
+
+
+def put_count(program: Actor, key: bytes, count: int) -> None:
+    """Store a number in eight bytes."""
+    program.host.put(key, count.to_bytes(8, "big"))

@@ -10,6 +10,7 @@ from typing import Annotated, Final, final
 import msgspec
 
 from scheduler import MAX_U63, MIN_BASEFEE, Timebase, TimerConfig
+from validators.actors.metering import CALL_CYCLES
 from validators.execution.blocks import Bytes20, Uint
 from validators.execution.errors import InvalidGenesisError
 
@@ -42,7 +43,8 @@ class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that validators must agree on before the first block.
 
-    `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block.
+    `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block;
+    `mailbox_cycles` is what the messages that a block delivers may use.
     `system_deployers` are the senders whose system instructions count.
     """
 
@@ -53,6 +55,7 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     timestamp_ms: Uint = 0
     block_cycles: Positive = 10_000_000
     block_cells: Positive = 10_000_000
+    mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
     timer_config: TimerConfig = TimerConfig()
     policy: str = "fifo"
     min_basefee: Positive = MIN_BASEFEE

@@ -22,11 +22,12 @@ from scheduler import (
     TimerScheduled,
     next_basefee,
 )
-from validators.actors import Programs
+from validators.actors import MessageSent, Programs
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
 from validators.execution.genesis import Genesis
 from validators.execution.ledger import StateLedger
+from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_chain_events, encode_receipt
 from validators.execution.schema import BURNED, FEE_MARKET, TIMER_CONFIG, Burned, FeeMarket
 from validators.execution.timers import StateTimers
@@ -42,9 +43,10 @@ BLOCK_ENVELOPE_BYTES = 1_024
 class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A block in numbers.
 
-    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers';
-    `fired` includes `reverted`, `transactions` includes `transactions_reverted`; `burned` and `tips` are in units of
-    this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
+    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers'; both hold
+    what was given to messages, and of that the delivered ones used `mailbox_cycles`. `fired` includes `reverted`,
+    `transactions` includes `transactions_reverted`, `messages_delivered` includes `messages_reverted`; `burned` and
+    `tips` are in units of this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
     """
 
     transactions: int
@@ -63,6 +65,11 @@ class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     deferred: int
     waiting_live: int
     waiting_dead: int
+    messages_sent: int
+    messages_delivered: int
+    messages_reverted: int
+    messages_waiting: int
+    mailbox_cycles: int
     burned: int
     tips: int
     cycle_basefee: int
@@ -96,10 +103,12 @@ class BlockRun:
         self._config = config
         self._basefees = Basefees(market.cycle_basefee, market.cell_basefee)
         self._ledger = StateLedger(view)
+        self._mailbox = StateMailbox(view, rules.genesis.mailbox_cycles)
         self._world = ChainWorld(
             view=view,
             ledger=self._ledger,
             desk=Desk(timers, moment, config, has_ttl=rules.policy.has_ttl),
+            mailbox=self._mailbox,
             programs=rules.programs,
             system_deployers=rules.genesis.system_deployers,
         )
@@ -108,6 +117,7 @@ class BlockRun:
         self._reverted = 0
         self._tips = 0
         self._timer_result: PhaseResult | None = None
+        self._mailbox_result = MailboxResult()
         self.transactions: list[bytes] = []
         self.receipts: list[bytes] = []
         self.events: list[msgspec.Struct] = []
@@ -174,11 +184,12 @@ class BlockRun:
         assert result.lane_cycles <= self._config.lane_timer_cycles, "the execution lane's budget is hard"
         assert result.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._timer_result = result
-        self.events.extend(result.events)
-        self.receipts.extend(encode_receipt(TimerReceipt(event)) for event in as_chain_events(result.events))
+        self._record_events(result.events)
 
     def _end_block(self) -> None:
-        """Move the basefees and add up what was burned, then write everything into the batch."""
+        """Serve the mailbox, move the basefees, add up what was burned, and write everything into the batch."""
+        self._mailbox_result = self._mailbox.serve(self._world.deliver)
+        self._record_events(self._mailbox_result.events)
         cycles, cells = self._used()
         lane_cycles, lane_cells = self._lane()
         genesis, minimum = self._rules.genesis, self._rules.genesis.min_basefee
@@ -196,6 +207,12 @@ class BlockRun:
         self.events.extend(receipt.events)
         self.receipts.append(encode_receipt(receipt))
 
+    def _record_events(self, events: Iterable[msgspec.Struct]) -> None:
+        """Record events that stand in receipts of their own."""
+        for event in as_chain_events(events):
+            self.events.append(event)
+            self.receipts.append(encode_receipt(TimerReceipt(event)))
+
     def _used(self) -> tuple[int, int]:
         genesis = self._rules.genesis
         return genesis.block_cycles - self._room.cycles, genesis.block_cells - self._room.cells
@@ -208,6 +225,7 @@ class BlockRun:
         result = self._timer_result
         assert result is not None, "every policy has a timer phase"
         cycles, cells = self._used()
+        mail = self._mailbox_result
         return BlockSummary(
             transactions=len(self.transactions),
             transactions_reverted=self._reverted,
@@ -225,6 +243,11 @@ class BlockRun:
             deferred=result.deferred,
             waiting_live=result.waiting_live,
             waiting_dead=result.waiting_dead,
+            messages_sent=sum(isinstance(event, MessageSent) for event in self.events),
+            messages_delivered=mail.delivered,
+            messages_reverted=mail.reverted,
+            messages_waiting=self._mailbox.waiting,
+            mailbox_cycles=mail.cycles,
             burned=self._ledger.burned,
             tips=self._tips,
             cycle_basefee=self._basefees.cycle,

@@ -95,6 +95,29 @@ class Burned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 @final
+class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The messages that wait: `head` is the sequence of the oldest, `tail` that of the next one sent."""
+
+    head: int
+    tail: int
+
+
+@final
+class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A call that was sent and paid for: run `handler(payload)` of `actor` within `cycles` cycles and as many cells.
+
+    `sender` is the actor that sent it, `origin` what Frame says.
+    """
+
+    sender: bytes
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int
+    origin: bytes
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Generic[Record]):
     """One kind of entry: the byte its keys begin with, its name in reports, its record."""
@@ -124,6 +147,9 @@ FEE_MARKET: Final = Table(0x09, "fee market", FeeMarket)
 BURNED: Final = Table(0x0A, "burned", Burned)
 TIMER_CONFIG: Final = Table(0x0B, "timer configuration", TimerConfig)
 
+MAILBOX: Final = Table(0x0C, "mailbox", Mailbox)
+MESSAGES: Final = Table(0x0D, "message", Message)
+
 TABLES: Final[tuple[Table[Any], ...]] = (
     ACCOUNTS,
     ACTORS,
@@ -136,6 +162,8 @@ TABLES: Final[tuple[Table[Any], ...]] = (
     FEE_MARKET,
     BURNED,
     TIMER_CONFIG,
+    MAILBOX,
+    MESSAGES,
 )
 """Every table, by code."""
 
@@ -180,6 +208,11 @@ def timer_counts_key(actor: bytes) -> bytes:
     return b"\x08" + actor + _PADDING_11
 
 
+def message_key(sequence: int) -> bytes:
+    """Return the key of a message that waits."""
+    return b"\x0d" + sequence.to_bytes(8, "big") + _PADDING_23
+
+
 def storage_key(actor: bytes, key: bytes) -> bytes:
     """Return the key of a short key in an actor's storage: actor, length, key."""
     return STORAGE.key(actor + bytes((len(key),)) + key)
@@ -215,7 +248,7 @@ def _storage_identity(key: bytes) -> tuple[bytes | int, ...]:
     return (key[1:21], key[22 : 22 + key[21]])
 
 
-def _bucket_identity(key: bytes) -> tuple[bytes | int, ...]:
+def _number_identity(key: bytes) -> tuple[bytes | int, ...]:
     return (int.from_bytes(key[1:9], "big"),)
 
 
@@ -232,7 +265,8 @@ _IDENTITIES: Final[dict[int, Callable[[bytes], tuple[bytes | int, ...]]]] = {
     ACCOUNTS.code: _address_identity,
     ACTORS.code: _address_identity,
     STORAGE.code: _storage_identity,
-    BUCKETS.code: _bucket_identity,
+    BUCKETS.code: _number_identity,
+    MESSAGES.code: _number_identity,
     BUCKET_ENTRIES.code: _bucket_entry_identity,
     TIMER_COUNTS.code: _address_identity,
 }

@@ -25,7 +25,7 @@ from scheduler import (
     require_deployer,
     schedule,
 )
-from validators.actors import CallResult, Frame, Meter, Programs, Status, call_handler
+from validators.actors import CallResult, Frame, MessageSent, Meter, Programs, SendRequest, Status, call_handler
 from validators.execution.blocks import (
     SystemCancelTimer,
     SystemExtendTimer,
@@ -33,6 +33,7 @@ from validators.execution.blocks import (
     SystemUpdateTimerConfig,
 )
 from validators.execution.ledger import StateLedger
+from validators.execution.mailbox import StateMailbox
 from validators.execution.schema import (
     ACTORS,
     LONG_STORAGE,
@@ -58,6 +59,7 @@ class ChainWorld:
         view: View,
         ledger: StateLedger,
         desk: Desk,
+        mailbox: StateMailbox,
         programs: Programs,
         system_deployers: Collection[bytes],
     ) -> None:
@@ -66,11 +68,12 @@ class ChainWorld:
         self._view = view
         self._ledger = ledger
         self._desk = desk
+        self._mailbox = mailbox
         self._programs = programs
         self._system_deployers = system_deployers
 
     def begin_timer_phase(self) -> None:
-        """From now on timers that are due are on the phase's list, and too late to change (Q-28)."""
+        """From now to the block's end timers that are due are on the phase's list, and too late to change (Q-28)."""
         self._desk = replace(self._desk, collected=True)
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
@@ -90,6 +93,10 @@ class ChainWorld:
         meter = Meter(timer.gas_limit, self.config.max_cells_per_fire)
         result = self.call(frame, meter, handler=handler, payload=payload)
         return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
+
+    def deliver(self, frame: Frame, meter: Meter, handler: str, payload: bytes) -> CallResult:
+        """Run a message's handler: what the mailbox calls."""
+        return self.call(frame, meter, handler=handler, payload=payload)
 
     def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
         """Return a value of an actor's storage."""
@@ -136,6 +143,14 @@ class ChainWorld:
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         """Cancel a timer."""
         return cancel(self._desk, caller, timer_id)
+
+    def check_message(self, request: SendRequest) -> None:
+        """Check a message that is to be sent."""
+        self._mailbox.check(request)
+
+    def send(self, request: SendRequest) -> MessageSent:
+        """Put a message at the end of the mailbox."""
+        return self._mailbox.send(request)
 
     def obey(
         self, sender: bytes, instruction: SystemInstruction
