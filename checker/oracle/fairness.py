@@ -3,23 +3,36 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
+from checker.oracle.contents import Fires
+from checker.oracle.lane_config import LaneConfig
 from checker.oracle.market import median
 
-Fires = dict[bytes, int]
-"""How many timers of each actor fired."""
+
+def window_start_of(start: int, height: int, window: int) -> int:
+    """Return the lowest height whose fires count in a block; it never falls."""
+    return max(start, height - window)
 
 
-def fires_in_window(blocks: Mapping[int, Fires], height: int, window: int) -> Fires:
-    """Add up the fires of the `window` blocks before `height`."""
+def fires_since(blocks: Mapping[int, Fires], start: int) -> Fires:
+    """Add up the fires of all blocks from a height on."""
     total: Fires = {}
     for block in sorted(blocks):
-        if height - window <= block < height:
-            for actor, count in blocks[block].items():
-                total[actor] = total.get(actor, 0) + count
+        if block >= start:
+            for subject, count in blocks[block].items():
+                total[subject] = total.get(subject, 0) + count
     return total
 
 
-def weights(recent: Mapping[bytes, int], least: Fraction, greatest: Fraction) -> dict[bytes, Fraction]:
-    """Return the weight of each actor that is named; one that is not named has fired nothing and has `greatest`."""
-    divisor = max(Fraction(1), median([count for count in recent.values() if count > 0]))
-    return {actor: min(max(2 - count / divisor, least), greatest) for actor, count in recent.items()}
+def weights_of(recent: Mapping[bytes, int], config: LaneConfig) -> dict[bytes, Fraction]:
+    """Return the weight of each subject that is named."""
+    divisor = max(Fraction(1), median([count for count in recent.values() if count], config.median))
+    return {subject: _within_bounds(2 - count / divisor, config) for subject, count in recent.items()}
+
+
+def weight_of_others(config: LaneConfig) -> Fraction:
+    """Return the weight of whoever has fired nothing."""
+    return _within_bounds(Fraction(2), config)
+
+
+def _within_bounds(weight: Fraction, config: LaneConfig) -> Fraction:
+    return min(max(weight, Fraction(*config.weight_min)), Fraction(*config.weight_max))

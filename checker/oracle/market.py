@@ -7,14 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-TARGET = Fraction(1, 2)
-"""The utilisation at which the lane's basefee stays."""
-
-LARGEST_CHANGE = Fraction(1, 8)
-"""The greatest part by which it moves in one block."""
-
-SLOPES = ("literal", "eip1559")
-"""How the change grows with the distance from the target: up to the largest at once, or in proportion."""
+from checker.oracle.contents import Market
+from checker.oracle.lane_config import LaneConfig
 
 
 class Bid(NamedTuple):
@@ -26,45 +20,65 @@ class Bid(NamedTuple):
     max_priority_fee_per_cell: int = 0
 
 
-def change_of_basefee(used: int, lane: int, slope: str = "literal") -> Fraction:
+class Lane(NamedTuple):
+    """What a block in the lane goes by, all of it fixed at its start.
+
+    Attributes:
+        market: The record that the parent left, or what block H_activation reads in its place.
+    """
+
+    config: LaneConfig
+    market: Market
+    activation_height: int
+
+    @property
+    def price(self) -> int:
+        """The lane price: what the lane asks for a cycle, tip apart."""
+        return int(self.market.basefee * Fraction(*self.config.lane_multiplier))
+
+    def default_bid(self, cell_basefee: int = 0) -> Bid:
+        """Return what the default agent bids."""
+        return default_bid(self.price, self.market.p50_tip, cell_basefee)
+
+
+def change_of_basefee(used: int, lane: int, config: LaneConfig) -> Fraction:
     """Return the part by which the lane's basefee moves after a block that used so many of the lane's cycles."""
-    distance = (Fraction(used, lane) - TARGET) / TARGET
-    if slope == "eip1559":
-        distance *= LARGEST_CHANGE
-    return min(max(distance, -LARGEST_CHANGE), LARGEST_CHANGE)
+    target, most = Fraction(*config.target_utilisation), Fraction(*config.max_basefee_step)
+    distance = (Fraction(used, lane) - target) / target
+    if config.slope == "classic":
+        distance *= most
+    return min(max(distance, -most), most)
 
 
-def next_lane_basefee(basefee: int, used: int, lane: int, least: int, slope: str = "literal") -> int:
+def next_lane_basefee(basefee: int, used: int, lane: int, config: LaneConfig) -> int:
     """Return the lane's basefee of the next block; above the target it rises by at least one."""
-    change = change_of_basefee(used, lane, slope)
+    change = change_of_basefee(used, lane, config)
     step = int(basefee * abs(change))
-    return max(basefee + max(step, 1) if change > 0 else basefee - step, least)
+    if change > 0:
+        return min(max(basefee + max(step, 1), config.min_lane_basefee), config.max_lane_basefee)
+    return max(basefee - step, config.min_lane_basefee)
 
 
-def median(values: Sequence[int]) -> Fraction:
-    """Return the middle value, or the mean of the middle two; 0 of none."""
+def median(values: Sequence[int], kind: str = "mean") -> Fraction:
+    """Return the middle value, and of the middle two their mean, the lower or the upper; 0 of none."""
     if not values:
         return Fraction(0)
     ordered = sorted(values)
     half = len(ordered) // 2
-    return Fraction(ordered[half] + ordered[-half - 1], 2)
+    lower, upper = ordered[-half - 1], ordered[half]
+    return {"mean": Fraction(lower + upper, 2), "lower": Fraction(lower), "upper": Fraction(upper)}[kind]
 
 
-def default_bid(lane_basefee: int, median_tip: int, cell_basefee: int) -> Bid:
+def default_bid(price: int, p50_tip: int, cell_basefee: int) -> Bid:
     """Return what the default agent bids."""
-    return Bid(2 * lane_basefee, median_tip, cell_basefee, 0)
+    return Bid(2 * price, p50_tip, cell_basefee, 0)
 
 
-def tier_tip(median_tip: int, multiplier: Fraction) -> int:
+def tier_tip(p50_tip: int, multiplier: Fraction) -> int:
     """Return the tip that a priority tier stands for."""
-    return int(multiplier * median_tip)
+    return int(multiplier * p50_tip)
 
 
-def room_for_tip(lane_basefee: int, max_fee: int) -> int:
-    """Return the greatest tip beside the lane's basefee; it is below zero where not even that is offered."""
-    return max_fee - lane_basefee
-
-
-def tip_of(lane_basefee: int, bid: Bid) -> int:
-    """Return the priority per cycle of a bid."""
-    return min(bid.max_priority_fee_per_cycle, room_for_tip(lane_basefee, bid.max_fee_per_cycle))
+def priority_of(price: int, bid: Bid) -> int:
+    """Return the priority per cycle of a bid: its tip, as far as the lane's price leaves room for it."""
+    return min(bid.max_priority_fee_per_cycle, bid.max_fee_per_cycle - price)

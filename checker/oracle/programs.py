@@ -22,7 +22,8 @@ OK, REVERTED, OUT_OF_GAS, FAULT = 0, 1, 2, 3
 MAX_ERROR_CHARS = 128
 HEARTBEAT_ORDER = (within(1), within(0))
 
-Handler = Callable[[Call, bytes], None]
+Handler = Callable[[Call, bytes], object]
+"""What a handler answers counts where an agent is asked, and nowhere else."""
 Program = dict[str, Handler]
 
 
@@ -43,6 +44,8 @@ def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0)
     # A program that caught the exception and went on, to whatever end, has passed the limit all the same.
     if call.gas.is_exceeded:
         status, error = OUT_OF_GAS, "OutOfGas"
+    elif call.has_tried_to_write:
+        status, error = REVERTED, "ReadOnly"
     if status == OK:
         return Ending(OK, "", call.gas.cycles, call.gas.cells, call.events)
     call.contents.take_back(mark)
@@ -53,7 +56,7 @@ def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0)
 def _run_handler(call: Call, handler: str, payload: bytes) -> tuple[int, str]:
     try:
         call.gas.use(CALL_CYCLES)
-        _find_handler(call, handler)(call, payload)
+        call.answer = _find_handler(call, handler)(call, payload)
     except OutOfGasError:
         return OUT_OF_GAS, "OutOfGas"
     except RevertedError as error:

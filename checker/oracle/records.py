@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from Crypto.Hash import keccak
 
+from checker.oracle.lane_config import LaneConfig
+
 MAX_INTEGER: Final = 2**63 - 1
 """The greatest integer of a header, a transaction and a genesis."""
 
@@ -91,6 +93,8 @@ class Genesis(NamedTuple):
     accounts: list[list[Any]]
     actors: list[list[Any]]
     system_deployers: list[bytes]
+    activation_height: int = 0
+    lane_config: LaneConfig | None = None
 
 
 _HEADER: Final = ("int", "int", "int", "int", "bin32", "int", "int", "int", "bin32", "bin32", "bin32")

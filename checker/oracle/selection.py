@@ -6,9 +6,7 @@ from math import lcm
 from typing import NamedTuple
 
 from checker.oracle.contents import Timer
-
-PACKINGS = ("interleaved", "reserved", "stop")
-"""How the lane is filled: by what fires use, by what they might use, or only up to the first that does not fit."""
+from checker.oracle.market import Lane
 
 
 class Prices(NamedTuple):
@@ -45,17 +43,29 @@ def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
 
 
 def ranked(
-    timers: Iterable[Timer],
-    tips: Mapping[bytes, int],
-    weights: Mapping[bytes, Fraction],
-    weight_of_others: Fraction,
+    timers: Iterable[Timer], priorities: Mapping[bytes, int], weights: Mapping[bytes, Fraction], lane: Lane
 ) -> list[Timer]:
-    """Sort by tip times weight, the greatest first, then by identifier; tips are given by timer, weights by actor."""
+    """Sort by effective priority, the greatest first; ties by identifier or by age.
+
+    Args:
+        timers: Those that compete.
+        priorities: The priority per cycle, by timer.
+        weights: The weight of every actor among them.
+        lane: The configuration says how priority and weight go together and what decides a tie.
+    """
     # Integers in the same proportion as the weights: a fraction for each timer would take ten times as long to compare.
-    common = lcm(weight_of_others.denominator, *(weight.denominator for weight in weights.values()))
+    common = lcm(*(weight.denominator for weight in weights.values()))
     shares = {actor: int(weight * common) for actor, weight in weights.items()}
-    others = int(weight_of_others * common)
-    return sorted(timers, key=lambda it: (-tips[it.timer_id] * shares.get(it.actor, others), it.timer_id))
+
+    def place(timer: Timer) -> tuple[object, ...]:
+        priority, share = priorities[timer.timer_id], shares[timer.actor]
+        is_additive = lane.config.weight == "additive"
+        effective = priority * common + (share - common) * lane.price if is_additive else priority * share
+        return (
+            (-effective, timer.timer_id) if lane.config.tie_break == "id" else (-effective, timer.due, timer.sequence)
+        )
+
+    return sorted(timers, key=place)
 
 
 def fill(

@@ -13,7 +13,7 @@ from checker.oracle.selection import Prices, fee_of, fill
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
 
-REASONS = ("lane_full", "over_cap")
+REASONS = ("lane_full", "over_cap", "below_basefee")
 """Why timers are held back, in the order of the summary."""
 
 MAX_BRACKETS = 64
@@ -42,17 +42,29 @@ class TimerPhase:
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
+        waiting = self._waiting()
+        self._prepare(waiting)
+        self._report(*self._clean_up_and_fire(waiting))
+
+    def _waiting(self) -> list[Timer]:
+        """The waiting set."""
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
-        due.sort(key=lambda timer: (timer.due, timer.sequence))
-        dead = [timer for timer in due if self._is_dead(timer)]
+        return sorted(due, key=lambda timer: (timer.due, timer.sequence))
+
+    def _prepare(self, waiting: list[Timer]) -> None:
+        """Find out what has to be known before timers are classified."""
+
+    def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
+        """Remove the dead, fire what fits; return the live timers, and by timer why one is held back or nothing."""
+        dead = [timer for timer in waiting if self._is_dead(timer)]
         gone = {timer.timer_id: True for timer in dead}
-        live = [timer for timer in due if timer.timer_id not in gone]
+        live = [timer for timer in waiting if timer.timer_id not in gone]
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
         for timer in dead:
             self._remove_if_budget(timer)
         held = self._fill_lane([timer for timer in live if not reasons[timer.timer_id]])
         reasons.update({timer.timer_id: "lane_full" for timer in held})
-        self._report([timer for timer in live if reasons[timer.timer_id]], reasons)
+        return live, reasons
 
     def _prices(self, _timer: Timer) -> Prices:
         """What a fire of a timer pays."""
@@ -86,17 +98,27 @@ class TimerPhase:
         return fee_of(timer.gas_limit, self.present.config.max_cells_per_fire, self._prices(timer)).total
 
     def _is_dead(self, timer: Timer) -> bool:
-        is_expired = self.present.now > timer.expires_at
-        return is_expired or self.contents.balance(timer.fee_payer) < self._max_cost(timer)
+        return self._is_expired(timer) or self._is_insolvent(timer)
+
+    def _is_expired(self, timer: Timer) -> bool:
+        return self.present.now > timer.expires_at
+
+    def _is_insolvent(self, timer: Timer) -> bool:
+        return self.contents.balance(timer.fee_payer) < self._max_cost(timer)
+
+    @property
+    def _gc_budget(self) -> int:
+        """How many timers the GC lane may remove in this block."""
+        config = self.present.config
+        return 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
 
     def _remove_if_budget(self, timer: Timer) -> None:
         """Remove a dead timer, or leave it to wait where the GC lane has nothing left."""
-        config = self.present.config
-        if config.gc_lane_paused or self.removed >= config.gc_cycles_per_block // config.gc_cost_per_timer:
+        if self.removed >= self._gc_budget:
             self.waiting_dead += 1
             return
         remove_timer(self.contents, timer)
-        if self.present.now > timer.expires_at:
+        if self._is_expired(timer):
             self.expired += 1
             self.events.append([EXPIRED, timer.timer_id, timer.expires_at, self.present.now])
         else:
@@ -107,7 +129,7 @@ class TimerPhase:
 
     def _attempt(self, timer: Timer) -> int | None:
         """Fire a timer whose turn it is and return the cycles it used; one that has become insolvent does not fire."""
-        if self.contents.balance(timer.fee_payer) >= self._max_cost(timer):
+        if not self._is_insolvent(timer):
             return self._fire(timer)
         self._remove_if_budget(timer)
         return None
@@ -134,8 +156,9 @@ class TimerPhase:
         self.events.append([FIRED, *about, ending.cycles, ending.cells, fee.burned, fee.tip])
         return ending.cycles
 
-    def _report(self, held: list[Timer], reasons: dict[bytes, str]) -> None:
+    def _report(self, live: list[Timer], reasons: dict[bytes, str]) -> None:
         """Tell of each timer that is held back for the first time, in waiting order; then count all of them."""
+        held = [timer for timer in live if reasons[timer.timer_id]]
         self.waiting_live = len(held)
         for timer in held:
             if timer.due > self.parent_now:
