@@ -26,7 +26,7 @@ def fires_since(blocks: Mapping[int, Fires], start: int) -> Fires:
 def weights_of(recent: Mapping[bytes, int], config: LaneConfig) -> dict[bytes, Fraction]:
     """Return the weight of each subject that is named."""
     divisor = max(Fraction(1), median([count for count in recent.values() if count], config.median))
-    return {subject: _within_bounds(2 - count / divisor, config) for subject, count in recent.items()}
+    return {subject: _within_bounds(2 - Fraction(count, divisor), config) for subject, count in recent.items()}
 
 
 def weight_of_others(config: LaneConfig) -> Fraction:

@@ -44,7 +44,7 @@ class Lane(NamedTuple):
 def change_of_basefee(used: int, lane: int, config: LaneConfig) -> Fraction:
     """Return the part by which the lane's basefee moves after a block that used so many of the lane's cycles."""
     target, most = Fraction(*config.target_utilisation), Fraction(*config.max_basefee_step)
-    distance = (Fraction(used, lane) - target) / target
+    distance = Fraction(Fraction(used, lane) - target, target)
     if config.slope == "classic":
         distance *= most
     return min(max(distance, -most), most)
