@@ -147,6 +147,26 @@ class BlockSummary(Protocol):
     def waiting_dead(self) -> int:
         """Due timers that wait for the GC lane."""
 
+    @property
+    def messages_sent(self) -> int:
+        """Messages that entered the mailbox."""
+
+    @property
+    def messages_delivered(self) -> int:
+        """Messages that left it, reverted ones included."""
+
+    @property
+    def messages_reverted(self) -> int:
+        """Messages whose call did not end ok."""
+
+    @property
+    def messages_waiting(self) -> int:
+        """Messages that wait for the next block."""
+
+    @property
+    def mailbox_cycles(self) -> int:
+        """Cycles used by the calls of delivered messages."""
+
 
 @final
 class AppliedBlock(NamedTuple):
@@ -208,6 +228,7 @@ class ChainRules(NamedTuple):
     policy: str
     block_cycles: int
     block_cells: int
+    mailbox_cycles: int
 
 
 def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
@@ -219,6 +240,7 @@ def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
         policy=genesis.policy,
         block_cycles=genesis.block_cycles,
         block_cells=genesis.block_cells,
+        mailbox_cycles=genesis.mailbox_cycles,
     )
 
 

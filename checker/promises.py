@@ -45,6 +45,9 @@ COUNTS: Final = (
     "insolvent",
     *COUNTED_EVENTS.values(),
     "waiting_live_peak",
+    "messages_delivered",
+    "messages_reverted",
+    "messages_waiting_peak",
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
@@ -72,6 +75,9 @@ class Promises:
         counts["expired"] += summary.expired
         counts["insolvent"] += summary.insolvent
         counts["waiting_live_peak"] = max(counts["waiting_live_peak"], summary.waiting_live)
+        counts["messages_delivered"] += summary.messages_delivered
+        counts["messages_reverted"] += summary.messages_reverted
+        counts["messages_waiting_peak"] = max(counts["messages_waiting_peak"], summary.messages_waiting)
         counts["blocks_execution_paused"] += self._config.execution_lane_paused
         counts["blocks_gc_paused"] += self._config.gc_lane_paused
         for encoded in block.receipts:

@@ -14,6 +14,7 @@ from checker.agreement import Agreement, EqualRoots, WriteSets
 from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
 from checker.liveness import FinalityRegained, judge_faults
+from checker.messages import MessageDelivery
 from checker.mirror import BlockCheck, Mirror, SettledBlock
 from checker.observations import AppliedBlock, ChainRules, FaultOutcome, ReadBack
 from checker.readback import LiveValues, judge_cold_replay
@@ -62,6 +63,11 @@ CATALOGUE: Final = (
         "storm-accounting",
         "safety",
         "Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone.",
+    ),
+    CatalogueEntry(
+        "message-delivery",
+        "safety",
+        "Messages are delivered in the order in which they were sent, once, after the timers, within their budget.",
     ),
     CatalogueEntry("supply", "safety", "After every block balances and burned units add up to the supply of genesis."),
     CatalogueEntry(
@@ -130,6 +136,7 @@ class Suite:
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
+        self._messages = MessageDelivery(rules, genesis_values)
         self._supply = Supply(genesis_values)
         self._live_values = LiveValues(genesis_values)
         self._finality = FinalityRegained(validators=validators, honest=honest, views_max=finality_views_max)
@@ -139,6 +146,7 @@ class Suite:
             self._budgets,
             self._timers,
             self._accounting,
+            self._messages,
             self._supply,
         )
         self._handlers = self._subscribe()
@@ -204,6 +212,7 @@ class Suite:
             self._budgets.result(),
             self._timers.result(),
             self._accounting.result(),
+            self._messages.result(),
             self._supply.result(),
             self._live_values.result(),
             judge_cold_replay(cold, self._roots),

@@ -85,10 +85,10 @@ def timers_of(steps):
 def messages_of(steps):
     return st.tuples(
         st.just("send"),
-        st.sampled_from([PUPPET, PUPPET, POOR, HEART, b"\x77" * 20, ALICE, b"short"]),
+        st.sampled_from([PUPPET, POOR] * 6 + [HEART, b"\x77" * 20, b"short"]),
         st.lists(steps, max_size=3),
-        st.sampled_from([500, 900, 1_500, 200, 199, 0, 4_000, 4_001]),
-        st.sampled_from(["do", "do", "do", "handle_timer", "hidden", "h" * 257]),
+        st.sampled_from([900, 1_500, 2_500, 200, 4_000] * 4 + [199, 4_001]),
+        st.sampled_from(["do", "handle_timer"] * 10 + ["hidden", "h" * 257]),
     )
 
 
@@ -177,6 +177,21 @@ instructions = st.one_of(
     st.integers(0, 11).map(lambda size: raw_configuration(good_fields[:size])),
 )
 storm_handlers = st.sampled_from(["", "", "fail", "spin", "crash", "spend", "handle_timer", "none", "Up"])
+messaging = st.one_of(
+    st.builds(
+        lambda interval, players, gas, cycles: call_of(GAME, "start", GameOrder(interval, players, gas, cycles)),
+        intervals,
+        st.lists(st.sampled_from([PLAYER, PLAYER, SHOP, b"\x77" * 20]), max_size=3).map(tuple),
+        st.sampled_from([0, 9_000]),
+        st.sampled_from([1_700, 2_000, 300]),
+    ),
+    st.builds(
+        lambda price, interval: call_of(PLAN, "subscribe", PlanOrder(SHOP, price, interval)),
+        st.sampled_from([0, 10**6, 4 * 10**12]),
+        intervals,
+    ),
+    st.just(lambda sender, nonce, _known: call_with(sender, nonce, PLAN, "cancel", None)),
+)
 programs = st.one_of(
     st.builds(lambda interval, gas: call_of(HEART, "start", HeartbeatOrder(interval, gas)), intervals, gases),
     st.builds(
@@ -202,19 +217,7 @@ programs = st.one_of(
         intervals,
         gases,
     ),
-    st.builds(
-        lambda interval, players, gas, cycles: call_of(GAME, "start", GameOrder(interval, players, gas, cycles)),
-        intervals,
-        st.lists(st.sampled_from([PLAYER, PLAYER, SHOP, b"\x77" * 20]), max_size=3).map(tuple),
-        st.sampled_from([0, 9_000]),
-        st.sampled_from([1_700, 2_000, 300]),
-    ),
-    st.builds(
-        lambda price, interval: call_of(PLAN, "subscribe", PlanOrder(SHOP, price, interval)),
-        st.sampled_from([0, 10**6, 4 * 10**12]),
-        intervals,
-    ),
-    st.just(lambda sender, nonce, _known: call_with(sender, nonce, PLAN, "cancel", None)),
+    messaging,
     st.builds(
         lambda choices, is_known: (
             lambda sender, nonce, known: call_with(
@@ -258,11 +261,36 @@ calls = st.one_of(
     programs,
     instructions,
 )
-plans = st.lists(
-    st.tuples(st.lists(st.tuples(senders, calls), max_size=4), st.sampled_from([1_000, 1_500, 4_000])),
-    min_size=3,
-    max_size=9,
+
+
+def plans_of(wanted, who=senders):
+    return st.lists(
+        st.tuples(st.lists(st.tuples(who, wanted), max_size=4), st.sampled_from([1_000, 1_500, 4_000])),
+        min_size=3,
+        max_size=9,
+    )
+
+
+plans = plans_of(calls)
+
+
+def later_of(steps):
+    return st.tuples(st.just("timer"), st.integers(1, 2), st.lists(steps, max_size=3))
+
+
+relayed = messages_of(st.one_of(messages_of(calls_of_others), plain_steps, later_of(plain_steps)))
+mail = plans_of(
+    st.one_of(
+        st.builds(
+            lambda wanted, actor: lambda sender, nonce, _: do(sender, nonce, *wanted, actor=actor, cells_limit=50_000),
+            st.lists(st.one_of(relayed, later_of(relayed)), min_size=1, max_size=4),
+            st.sampled_from([PUPPET, POOR]),
+        ),
+        messaging,
+    ),
+    st.just(0),
 )
+"""Plans of chains on which programs send each other messages."""
 
 
 def make_governed_genesis(**changes):

@@ -23,6 +23,7 @@ from tests.oracle_plans import (
     TIGHT,
     call_of,
     configuration,
+    mail,
     make_governed_genesis,
     plans,
     run_engine,
@@ -104,6 +105,15 @@ def consult(genesis, chain):
 @given(plans, chains)
 def test_engine_and_oracle_agree_on_random_chains(plan, chain):
     """Every status, most errors of the scheduler, all exits for timers, both timebases, both policies."""
+    result = consult(*run_engine(plan, **chain))
+
+    assert result.status == "passed", result.summary
+
+
+@settings(max_examples=80, deadline=None)
+@given(mail, chains)
+def test_engine_and_oracle_agree_on_random_messages(plan, chain):
+    """Messages of transactions, timers and messages, refused, carried over and reverted; games and subscriptions."""
     result = consult(*run_engine(plan, **chain))
 
     assert result.status == "passed", result.summary

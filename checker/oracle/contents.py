@@ -201,6 +201,11 @@ class Contents:
         assert account.balance + amount >= 0, f"{address.hex()} has {account.balance}, {-amount} were taken"
         self.accounts.put(address, account._replace(balance=account.balance + amount))
 
+    def take_message(self, sequence: int) -> None:
+        """Take a message out; the record of the mailbox names the oldest that waits, so it is written as well."""
+        self.messages.put(sequence, None)
+        self.messages_sent.put(None, self.messages_sent.rows[None])
+
     def mark(self) -> int:
         """Return a point to which the writes that follow can be taken back."""
         return len(self._journal)

@@ -27,7 +27,7 @@ class MailboxPhase:
             message = self.contents.messages.rows[sequence]
             if self.cycles + message.cycles > self.present.mailbox_cycles:
                 return
-            self.contents.messages.put(sequence, None)
+            self.contents.take_message(sequence)
             call = Call(
                 contents=self.contents,
                 present=self.present,

@@ -57,7 +57,7 @@ class Frame:
 
     `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls;
     `origin` the digest of the transaction that it goes back to, or 32 zero bytes where that is a timer; `nonce` the
-    transaction's nonce, or zero.
+    transaction's nonce, or zero. A call that `is_read_only` fails where the program tries to change anything.
     """
 
     actor: bytes
@@ -65,6 +65,7 @@ class Frame:
     origin: bytes
     nonce: int
     is_message: bool = False
+    is_read_only: bool = False
 
 
 @final
@@ -123,13 +124,15 @@ class World(Protocol):
 class Host:
     """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
 
-    __slots__ = ("_frame", "_meter", "_world", "events")
+    __slots__ = ("_frame", "_meter", "_world", "events", "has_overstepped")
 
     def __init__(self, world: World, frame: Frame, meter: Meter) -> None:
         self._world = world
         self._frame = frame
         self._meter = meter
         self.events: list[msgspec.Struct] = []
+        self.has_overstepped = False
+        """Whether a read-only call tried to change something: it fails even if the program goes on."""
 
     @property
     def actor(self) -> bytes:
@@ -172,12 +175,14 @@ class Host:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store a value in the actor's storage."""
+        self._require_writable()
         stored = len(_bytes("key", key)) + len(_bytes("value", value))
         self._meter.use(metering.STORAGE_PUT_CYCLES, stored * metering.STORAGE_BYTE_CELLS)
         self._world.storage_put(self._frame.actor, key, value)
 
     def delete(self, key: bytes) -> None:
         """Delete a value of the actor's storage."""
+        self._require_writable()
         self._meter.use(metering.STORAGE_DELETE_CYCLES)
         self._world.storage_delete(self._frame.actor, _bytes("key", key))
 
@@ -187,6 +192,7 @@ class Host:
         Raises:
             Revert: The actor has less.
         """
+        self._require_writable()
         self._meter.use(metering.TRANSFER_CYCLES)
         available = self._world.balance(self._frame.actor)
         if available < _amount("amount", amount):
@@ -195,6 +201,7 @@ class Host:
 
     def emit(self, topic: str, data: bytes = b"") -> None:
         """Emit an event of the program's own."""
+        self._require_writable()
         size = len(_text("topic", topic)) + len(_bytes("data", data))
         self._meter.use(metering.EMIT_CYCLES, size * metering.EMIT_BYTE_CELLS)
         self.events.append(Emitted(self._frame.actor, topic, data))
@@ -217,6 +224,7 @@ class Host:
         Raises:
             Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
         """
+        self._require_writable()
         cells = len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS
         self._meter.use(self._world.config.schedule_cycles, cells)
         request = ScheduleRequest(
@@ -240,6 +248,7 @@ class Host:
         Raises:
             Rejected: One of the named errors of the scheduler.
         """
+        self._require_writable()
         self._meter.use(self._world.config.extend_cycles)
         expires_at = _amount("expires_at", new_expires_at)
         event = self._world.extend_timer(self._frame.actor, _bytes("timer_id", timer_id), expires_at)
@@ -252,6 +261,7 @@ class Host:
         Raises:
             Rejected: One of the named errors of the scheduler.
         """
+        self._require_writable()
         self._meter.use(self._world.config.cancel_cycles)
         self.events.append(self._world.cancel_timer(self._frame.actor, _bytes("timer_id", timer_id)))
 
@@ -263,6 +273,7 @@ class Host:
         Raises:
             Rejected: One of the named errors. It reverts the call unless the program catches it.
         """
+        self._require_writable()
         self._meter.use(metering.SEND_CYCLES, len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS)
         _text("handler", handler)
         request = SendRequest(self._frame, _address("actor", actor), handler, payload, _amount("cycles", cycles))
@@ -271,6 +282,11 @@ class Host:
         event = self._world.send(request)
         self.events.append(event)
         return event.sequence
+
+    def _require_writable(self) -> None:
+        if self._frame.is_read_only:
+            self.has_overstepped = True
+            raise Revert("read-only")
 
 
 def _bytes(field: str, value: object) -> bytes:
