@@ -1,5 +1,7 @@
 """The oracle's chain with timers of any shape: block after block without consensus, transactions or signatures."""
 
+import msgspec
+
 from checker.oracle import programs
 from checker.oracle.blocks import OracleChain, _Block
 from checker.oracle.calls import Call, Gas, RevertedError
@@ -29,13 +31,24 @@ def work(call, payload):
     call.compute(int.from_bytes(payload, "big") - CALL_CYCLES)
 
 
-programs.PROGRAMS.setdefault("worker", {"handle_timer": work})
+def bid(call, payload):
+    """Answer, as an agent, what the storage says."""
+    assert len(msgspec.msgpack.decode(payload)) == 8
+    if call.get(b"writes"):
+        call.put(b"x", b"")
+    call.compute(int.from_bytes(call.get(b"uses") or b"", "big"))
+    return call.get(b"answer")
+
+
+WORKER = {"handle_timer": work, "get_gas_bid": bid}
+"""A program for benches."""
 
 
 class Bench:
     """A chain whose actors do nothing but work: names and what they have. `lane` None is a chain without one."""
 
     def __init__(self, balances, *, timers=None, lane=None, activation=1, program="worker", **genesis):
+        programs.PROGRAMS.setdefault("worker", WORKER)
         fields = {"min_basefee": 800, "cycle_basefee": 800, "cell_basefee": 800} | genesis
         self.chain = OracleChain(
             Genesis(

@@ -264,7 +264,7 @@ class Call:
         """Give up where only reading is allowed; a program that catches it has failed all the same."""
         if self.is_read_only:
             self.has_tried_to_write = True
-            raise RevertedError("ReadOnly")
+            raise RevertedError("read-only")
 
     def _refusal(self, asked: Timer, ceiling: int, latest: int) -> str:
         """Return the first error of a timer that is asked for, or nothing."""

@@ -45,7 +45,7 @@ def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0)
     if call.gas.is_exceeded:
         status, error = OUT_OF_GAS, "OutOfGas"
     elif call.has_tried_to_write:
-        status, error = REVERTED, "ReadOnly"
+        status, error = REVERTED, "read-only"
     if status == OK:
         return Ending(OK, "", call.gas.cycles, call.gas.cells, call.events)
     call.contents.take_back(mark)
