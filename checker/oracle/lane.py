@@ -20,6 +20,7 @@ class LanePhase(TimerPhase):
     """One block's timer phase in the lane; `priorities` are those of the timers that pay the lane's price."""
 
     lane: Lane
+    price: int = 0
     window_start: int = 0
     priorities: dict[bytes, int] = field(default_factory=dict)
     fired_timers: list[Timer] = field(default_factory=list)
@@ -27,7 +28,7 @@ class LanePhase(TimerPhase):
 
     def run(self) -> None:
         """Move the window, go through the phase, write down who fired."""
-        height, config = self.present.height, self.lane.config
+        height, config, self.price = self.present.height, self.lane.config, self.lane.price
         self.window_start = window_start_of(self.lane.market.window_start, height, config.fairness_window_blocks)
         for block in [block for block in self.contents.fires.rows if block < self.window_start]:
             self.contents.fires.put(block, None)
@@ -57,11 +58,11 @@ class LanePhase(TimerPhase):
     def _prepare(self, waiting: list[Timer]) -> None:
         """Find out what each timer bids."""
         bids = self._ask_agents(waiting)
-        price, default = self.lane.price, self.lane.default_bid()
+        default = self.lane.default_bid()
         for timer in waiting:
             bid = self._bid_of(timer, bids.get(timer.timer_id, default))
-            if bid.max_fee_per_cycle >= price:
-                self.priorities[timer.timer_id] = priority_of(price, bid)
+            if bid.max_fee_per_cycle >= self.price:
+                self.priorities[timer.timer_id] = priority_of(self.price, bid)
 
     def _ask_agents(self, waiting: list[Timer]) -> dict[bytes, Bid]:
         """Ask the agents of the oldest timers; what fails is told."""
@@ -93,7 +94,7 @@ class LanePhase(TimerPhase):
         )
 
     def _prices(self, timer: Timer) -> Prices:
-        lane_price = self.lane.price if self.lane.config.settlement == "additive" else 0
+        lane_price = self.price if self.lane.config.settlement == "additive" else 0
         return Prices(self.basefees.cycle, self.basefees.cell, lane_price, self.priorities[timer.timer_id])
 
     def _is_dead(self, timer: Timer) -> bool:
