@@ -14,7 +14,6 @@ from checker.oracle.fairness import fires_since, weight_of_others, weights_of, w
 from checker.oracle.lane import LanePhase
 from checker.oracle.lane_config import LaneConfig
 from checker.oracle.market import Bid, Lane
-from checker.oracle.quotes import Fees
 from checker.oracle.timers import handler_of
 from tests.oracle_bench import LATE, RICH, Bench, address, told
 
@@ -74,8 +73,8 @@ def slope(inputs):
 def schedule_check(inputs):
     bench = Bench({"a": RICH}, lane={})
     bench.set_market(inputs["basefee_lane_timer"], inputs["p50"])
-    fees = Fees(inputs["max_fee_per_cycle"], inputs["max_priority_fee_per_cycle"])
-    events = bench.schedule("a", 9, fees=fees)
+    names = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
+    events = bench.schedule("a", 9, **{name: inputs[name] for name in names})
     escrow = RICH - bench.units("a")
     if isinstance(events, str):
         return {"accepted": False, "error": events, "events": [], "escrow": escrow}
@@ -235,7 +234,7 @@ def activation(inputs):
         answer = {"order": "effective_priority" if isinstance(phase, LanePhase) else "fifo"}
         answer["cap"] = phase.present.gas_limit_ceiling
         if has_bid:
-            events = bench.schedule("a", LATE, fees=Fees(bid=5))
+            events = bench.schedule("a", LATE, bid=5)
             answer["bid_arg"] = events if isinstance(events, str) else "ignored"
         if gas_limit:
             bench.add("t", "a", height, gas_limit=gas_limit)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from checker.oracle.calls import RevertedError
 from checker.oracle.contents import Quote
 from checker.oracle.lane_config import LaneConfig, lane_config_of
-from checker.oracle.quotes import Fees
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root
 from tests.oracle_bench import OWNER, RICH, Bench, address, told
@@ -52,7 +51,7 @@ class TestQuotes:
         """Nothing to clamp yet."""
         bench = Bench({"a": RICH}, lane={"default_gba": "fire"})
         bench.set_market(1_000, 7)
-        events = bench.schedule("a", 9, fees=Fees(max_priority_fee_per_cycle=5_000))
+        events = bench.schedule("a", 9, max_priority_fee_per_cycle=5_000)
         (timer,) = bench.contents.timers.rows.values()
 
         assert timer.quote == (None, 5_000, None)
@@ -62,7 +61,7 @@ class TestQuotes:
         """Five halves of 7 are 17."""
         bench = Bench({"a": RICH}, lane={})
         bench.set_market(1_000, 7)
-        bench.schedule("a", 9, fees=Fees(priority_tier_hint="urgent"))
+        bench.schedule("a", 9, priority_tier_hint="urgent")
         (timer,) = bench.contents.timers.rows.values()
 
         assert timer.quote.max_priority_fee_per_cycle == 17
@@ -70,26 +69,26 @@ class TestQuotes:
     def test_an_agent_beside_two_fees_is_not_kept(self):
         """There is nothing left to ask it."""
         bench = Bench({"a": RICH}, lane={})
-        bench.schedule("a", 9, fees=Fees(3_000, 2, None, address("a")))
+        bench.schedule("a", 9, max_fee_per_cycle=3_000, max_priority_fee_per_cycle=2, gba=address("a"))
         (timer,) = bench.contents.timers.rows.values()
 
         assert timer.quote == (3_000, 2, None)
 
     @pytest.mark.parametrize(
-        ("fees", "error"),
+        ("stated", "error"),
         [
-            (Fees(priority_tier_hint="now"), "InvalidInput"),
-            (Fees(max_priority_fee_per_cycle=-1), "InvalidInput"),
-            (Fees(max_fee_per_cycle=999), "TimerRejectedBelowBasefee"),
-            (Fees(max_fee_per_cycle=999, gba=b"\x05" * 20), "TimerRejectedBelowBasefee"),
+            ({"priority_tier_hint": "now"}, "InvalidInput"),
+            ({"max_priority_fee_per_cycle": -1}, "InvalidInput"),
+            ({"max_fee_per_cycle": 999}, "TimerRejectedBelowBasefee"),
+            ({"max_fee_per_cycle": 999, "gba": b"\x05" * 20}, "TimerRejectedBelowBasefee"),
         ],
     )
-    def test_fees_that_are_refused(self, fees, error):
+    def test_fees_that_are_refused(self, stated, error):
         """Each by its name."""
         bench = Bench({"a": RICH}, lane={})
         bench.set_market(1_000)
 
-        assert bench.schedule("a", 9, fees=fees) == error
+        assert bench.schedule("a", 9, **stated) == error
 
     def test_the_multiplier_prices_the_lane_but_does_not_move_its_basefee(self):
         """Half of 1,001 is 500: what is charged, burned and asked for; the basefee itself goes on from 1,001."""

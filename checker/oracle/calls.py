@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
 from checker.oracle.market import Lane
-from checker.oracle.quotes import NO_FEES, Fees, Quoted, is_deprecated, quote_of
+from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
 
 CALL_CYCLES = 200
@@ -105,8 +105,7 @@ class Call:
     origin: bytes = bytes(32)
     is_message: bool = False
     is_read_only: bool = False
-    has_tried_to_write: bool = False
-    answer: object = None
+    has_overstepped: bool = False
     events: list[list[object]] = field(default_factory=list)
 
     @property
@@ -172,9 +171,14 @@ class Call:
         fee_payer: bytes | None = None,
         gas_limit: int | None = None,
         expires_at: int | None = None,
-        fees: Fees = NO_FEES,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        priority_tier_hint: str | None = None,
+        gba: bytes | None = None,
+        bid: int | None = None,
     ) -> bytes:
         """Schedule a call of this actor's default handler; None is the default. Return the timer's identifier."""
+        fees = Fees(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba, bid)
         self._require_right_to_write()
         config, lane = self.present.config, self.present.lane
         self.gas.use(config.schedule_cycles, len(payload))
@@ -263,7 +267,7 @@ class Call:
     def _require_right_to_write(self) -> None:
         """Give up where only reading is allowed; a program that catches it has failed all the same."""
         if self.is_read_only:
-            self.has_tried_to_write = True
+            self.has_overstepped = True
             raise RevertedError("read-only")
 
     def _refusal(self, asked: Timer, ceiling: int, latest: int) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from checker.oracle.agents import ask
+from checker.oracle.bidding import ask
 from checker.oracle.contents import Timer
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
 from checker.oracle.market import Bid, Lane, median, next_lane_basefee, priority_of

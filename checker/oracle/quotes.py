@@ -18,9 +18,6 @@ class Fees(NamedTuple):
     bid: int | None = None
 
 
-NO_FEES = Fees()
-
-
 class Quoted(NamedTuple):
     """The quote of a new timer; where its tip was clamped, also the tip before; or the error that refuses it."""
 

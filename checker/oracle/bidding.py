@@ -40,7 +40,7 @@ def ask(contents: Contents, present: Present, lane: Lane, basefees: Basefees, ti
     ending = run_call(call, HANDLER, write(context))
     if ending.status != OK:
         return Answer(None, "overrun" if ending.status == OUT_OF_GAS else "failed")
-    bid = _read_bid(call.answer)
+    bid = _read_bid(ending.answer)
     return Answer(bid, "" if bid else "absurd")
 
 
