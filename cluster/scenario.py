@@ -13,11 +13,12 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from checker.promises import COUNTS
+from cluster.lane_section import LaneSection
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
-from scheduler import MAX_U63, POLICIES, TimerConfig
+from scheduler import MAX_U63, POLICIES, Eip1559, InvalidInput, TimerConfig
 from validators.actors.metering import CALL_CYCLES
 
 REFERENCE_CHARACTERS_MAX = 1_000
@@ -85,10 +86,16 @@ class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         return msgspec.structs.replace(self, **left_out)
 
 
+class ActivationSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """From which block on the policy `eip1559` holds; the chain is `fifo` below it."""
+
+    height: Positive = 1
+
+
 class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of the chain; what is not named has the default of docs/chain.md."""
 
-    policy: Literal["fifo", "fifo-free"] = "fifo"
+    policy: Literal["fifo", "fifo-free", "eip1559"] = "fifo"
     timebase: Literal["slot", "height"] = "slot"
     slot_ms: Positive = 1_000
     block_interval_ms: Positive = 1_000
@@ -97,6 +104,13 @@ class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
     max_skew_ms: NotNegative = 500
     timers: TimersSection = TimersSection()
+    activation: ActivationSection = ActivationSection()
+    lane: LaneSection = LaneSection()
+
+    @property
+    def has_lane(self) -> bool:
+        """Whether the policy has the timer lane, from its activation on."""
+        return self.policy == Eip1559.name
 
 
 class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -215,7 +229,10 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
-    scenario = _resolve(scenario)
+    try:
+        scenario = _resolve(scenario)
+    except InvalidInput as error:
+        raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
     _check(scenario, place)
     return scenario
 
@@ -224,7 +241,8 @@ def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
     chain = scenario.chain
     timers = chain.timers.resolved(chain.policy)
-    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers))
+    lane = chain.lane.resolved() if chain.has_lane else chain.lane
+    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers, lane=lane))
 
 
 def encode_scenario(scenario: Scenario) -> bytes:
@@ -371,6 +389,8 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
     ]
+    is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
+    rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts

@@ -4,6 +4,7 @@ This package imports nothing of the project. It does no input or output, draws n
 floats; it reads and writes state only through the protocols of `scheduler.tables`.
 """
 
+from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -13,6 +14,8 @@ from scheduler.errors import (
     InvalidInput,
     PayloadTooLarge,
     Rejected,
+    TimerArgDeprecated,
+    TimerRejectedBelowBasefee,
     TooManyTimers,
     TtlTooLong,
     Unauthorized,
@@ -21,6 +24,8 @@ from scheduler.errors import (
 from scheduler.events import (
     DeferralReason,
     DeferredSummary,
+    EpochPromoted,
+    GbaFailed,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledInsufficientFunds,
@@ -31,15 +36,18 @@ from scheduler.events import (
     TimerExtended,
     TimerExtendedByGovernance,
     TimerFired,
+    TimerPriorityClampedAtSchedule,
     TimerScheduled,
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
 from scheduler.governance import cancel_by_governance, decode_timer_config, extend_by_governance, require_deployer
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
-from scheduler.lifecycle import Desk, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
-from scheduler.policies import POLICIES, Fifo, FifoFree, Policy
+from scheduler.lane import INTRO, Lane, LaneConfig, note_used_cycles, read_market
+from scheduler.lifecycle import Desk, ScheduleEvents, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
+from scheduler.policies import POLICIES, Eip1559, Fifo, FifoFree, Policy
+from scheduler.pool import PoolRules, WaitingPool
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
-from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.tables import LaneTables, Ledger, Runner, TimerTables
 from scheduler.types import (
     DEFAULT_HANDLER,
     MAX_HANDLER_BYTES,
@@ -48,8 +56,10 @@ from scheduler.types import (
     ZERO_ORIGIN,
     Basefees,
     BlockPhase,
+    LaneMarket,
     Moment,
     PhaseResult,
+    Quote,
     RunOutcome,
     Timebase,
     Timer,
@@ -58,36 +68,54 @@ from scheduler.types import (
 
 __all__ = [
     "DEFAULT_HANDLER",
+    "INTRO",
     "MAX_HANDLER_BYTES",
     "MAX_PAYLOAD_BYTES",
     "MAX_U63",
     "MIN_BASEFEE",
+    "NO_BID",
     "POLICIES",
     "ZERO_ORIGIN",
     "AlreadyCollected",
     "Basefees",
+    "Bid",
     "BlockPhase",
     "DeferralReason",
     "DeferredSummary",
     "Desk",
     "DuplicateTimer",
+    "Eip1559",
+    "EpochPromoted",
+    "FeeParams",
     "Fifo",
     "FifoFree",
     "GasLimitTooHigh",
+    "GbaContext",
+    "GbaFailed",
+    "GbaFailure",
     "HandlerTooLong",
     "HeightNotInFuture",
     "InvalidInput",
+    "Lane",
+    "LaneConfig",
+    "LaneMarket",
+    "LaneTables",
     "Ledger",
     "Moment",
     "PayloadTooLarge",
     "PhaseResult",
     "Policy",
+    "PoolRules",
+    "Prices",
+    "Quote",
     "Rejected",
     "RunOutcome",
     "Runner",
+    "ScheduleEvents",
     "ScheduleRequest",
     "Timebase",
     "Timer",
+    "TimerArgDeprecated",
     "TimerCancelled",
     "TimerCancelledByGovernance",
     "TimerCancelledInsufficientFunds",
@@ -99,12 +127,15 @@ __all__ = [
     "TimerExtended",
     "TimerExtendedByGovernance",
     "TimerFired",
+    "TimerPriorityClampedAtSchedule",
+    "TimerRejectedBelowBasefee",
     "TimerScheduled",
     "TimerTables",
     "TooManyTimers",
     "TtlTooLong",
     "Unauthorized",
     "UnknownTimer",
+    "WaitingPool",
     "WaitingSet",
     "call_of",
     "cancel",
@@ -119,6 +150,8 @@ __all__ = [
     "keccak256",
     "max_cost",
     "next_basefee",
+    "note_used_cycles",
+    "read_market",
     "require_deployer",
     "schedule",
     "settle",

@@ -65,7 +65,7 @@ class Bench:
                 accounts=[],
                 actors=[[address(name), program, OWNER, units, []] for name, units in balances.items()],
                 system_deployers=[],
-                activation_height=activation,
+                activation_height=0 if lane is None else activation,
                 lane_config=None if lane is None else LaneConfig()._replace(**lane),
                 **fields,
             ),

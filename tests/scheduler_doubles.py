@@ -10,12 +10,12 @@ from scheduler import (
     Moment,
     PhaseResult,
     RunOutcome,
+    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
-    TimerScheduled,
     cancel,
     extend,
     schedule,
@@ -107,7 +107,7 @@ class Bench:
     def schedule(self, actor: bytes, due: int, payload: bytes = b"", **options) -> bytes:
         """Schedule on behalf of an actor and return the timer's identifier."""
         request = ScheduleRequest(actor=actor, sender=actor, nonce=0, due=due, payload=payload, **options)
-        return schedule(self.desk, request).timer_id
+        return schedule(self.desk, request)[0].timer_id
 
     def run(
         self, height: int, run: Callable[[Timer], RunOutcome] | None = None, parent: int | None = None
@@ -156,7 +156,7 @@ class Bench:
     def owner(self, actor: bytes) -> bytes:
         return b"\x99" * 20
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         return schedule(self.desk, request)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:

@@ -127,9 +127,9 @@ class TestHost:
             lambda host: host.emit(b"bytes"),
             lambda host: host.schedule_timer(2**63, b""),
             lambda host: host.schedule_timer(9, "text"),
-            lambda host: host.schedule_timer_ex(9, b"", gas_limit=-1),
-            lambda host: host.schedule_timer_ex(9, b"", expires_at=2**64),
-            lambda host: host.schedule_timer_ex(9, b"", fee_payer=b""),
+            lambda host: host.schedule_timer(9, b"", gas_limit=-1),
+            lambda host: host.schedule_timer(9, b"", expires_at=2**64),
+            lambda host: host.schedule_timer(9, b"", fee_payer=b""),
             lambda host: host.cancel_timer(7),
         ],
     )

@@ -118,6 +118,8 @@ class OracleChain:
                 "mailbox_cycles": mailbox.cycles,
                 "burned": block.burned + phase.burned,
                 "tips": block.tips + phase.tips,
+                "lane_burned": phase.lane_burned,
+                "lane_price": phase.price,
             },
         )
 

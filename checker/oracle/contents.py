@@ -155,7 +155,7 @@ class Contents:
         self.accounts = Table[bytes, Account](journal, lambda address: plain_key(1, address), _account_fields)
         self.actors = Table[bytes, Actor](journal, lambda address: plain_key(2, address), lambda _, row: list(row))
         self.storage = Table[tuple[bytes, bytes], bytes](journal, storage_key, _storage_fields)
-        self.timers = Table[bytes, Timer](journal, lambda timer_id: hashed_key(5, timer_id), _timer_fields)
+        self.timers = Table[bytes, Timer](journal, lambda timer_id: hashed_key(5, timer_id), lambda _, row: list(row))
         self.buckets = Table[int, Bucket](
             journal, lambda due: plain_key(6, be8(due)), lambda due, row: [self._heads[due], row.tail, row.live]
         )
@@ -293,10 +293,6 @@ def storage_key(place: tuple[bytes, bytes]) -> bytes:
 
 def _account_fields(_address: bytes, account: Account) -> list[object] | None:
     return list(account) if account != (0, 0) else None
-
-
-def _timer_fields(_timer_id: bytes, timer: Timer) -> list[object]:
-    return list(timer) if timer.quote else list(timer[:-1])
 
 
 def _storage_fields(place: tuple[bytes, bytes], value: bytes) -> list[object]:

@@ -20,11 +20,9 @@ class LanePhase(TimerPhase):
     """One block's timer phase in the lane; `priorities` are those of the timers that pay the lane's price."""
 
     lane: Lane
-    price: int = 0
     window_start: int = 0
     priorities: dict[bytes, int] = field(default_factory=dict)
     fired_timers: list[Timer] = field(default_factory=list)
-    lane_burned: int = 0
 
     def run(self) -> None:
         """Move the window, go through the phase, write down who fired."""

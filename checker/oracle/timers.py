@@ -37,6 +37,8 @@ class TimerPhase:
     lane_cells: int = 0
     burned: int = 0
     tips: int = 0
+    price: int = 0
+    lane_burned: int = 0
     waiting_live: int = 0
     waiting_dead: int = 0
 

@@ -1,5 +1,6 @@
 """Actors: programs as Python classes, the metered host API that is all they can reach, and what it costs."""
 
+from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, RiskAgent, RiskOrder
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler
 from validators.actors.game import GameLoop, GameOrder, GamePlayer
 from validators.actors.heartbeat import Heartbeat, HeartbeatOrder
@@ -7,16 +8,20 @@ from validators.actors.host import Emitted, Frame, Host, MessageSent, Revert, Se
 from validators.actors.liquidation_bot import LiquidationBot, PositionOrder, PriceOrder
 from validators.actors.metering import Meter, OutOfGas
 from validators.actors.oracle_feed import FeedOrder, OracleFeed, Submission
+from validators.actors.orders import FeeTerms
 from validators.actors.programs import PROGRAMS
 from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_payload
 from validators.actors.subscription import Merchant, PlanOrder, Subscription
 
 __all__ = [
+    "ABSURD_ANSWERS",
     "PROGRAMS",
     "Actor",
     "CallResult",
     "CancelOrder",
+    "ChaosAgent",
     "Emitted",
+    "FeeTerms",
     "FeedOrder",
     "Frame",
     "GameLoop",
@@ -36,6 +41,8 @@ __all__ = [
     "PriceOrder",
     "Programs",
     "Revert",
+    "RiskAgent",
+    "RiskOrder",
     "SendRequest",
     "Status",
     "StormMaker",

@@ -80,7 +80,7 @@ class GameLoop(Actor):
         return decode_order(self.host.get(b"order") or b"", GameOrder)
 
     def _schedule_next(self, order: GameOrder) -> None:
-        timer_id = self.host.schedule_timer_ex(self.host.now + order.interval, b"", gas_limit=order.gas_limit or None)
+        timer_id = self.host.schedule_timer(self.host.now + order.interval, b"", gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)
 
 

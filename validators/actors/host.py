@@ -11,13 +11,14 @@ import msgspec
 
 from scheduler import (
     MAX_U63,
+    Bid,
     InvalidInput,
     Moment,
+    ScheduleEvents,
     ScheduleRequest,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
-    TimerScheduled,
 )
 from validators.actors import metering
 from validators.actors.metering import Meter
@@ -104,7 +105,7 @@ class World(Protocol):
     def owner(self, actor: bytes) -> bytes:
         """Return the address that owns an actor."""
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         """Admit a timer, or raise the named error."""
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -206,20 +207,23 @@ class Host:
         self._meter.use(metering.EMIT_CYCLES, size * metering.EMIT_BYTE_CELLS)
         self.events.append(Emitted(self._frame.actor, topic, data))
 
-    def schedule_timer(self, height: int, payload: bytes) -> bytes:
-        """Schedule a call of this actor with the protocol's defaults; return its timer_id."""
-        return self.schedule_timer_ex(height, payload)
-
-    def schedule_timer_ex(
+    def schedule_timer(  # noqa: PLR0917 - the signature of the specification
         self,
         height: int,
         payload: bytes,
-        *,
         fee_payer: bytes | None = None,
         gas_limit: int | None = None,
         expires_at: int | None = None,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        *,
+        priority_tier_hint: str | None = None,
+        gba: bytes | None = None,
+        bid: int | None = None,
     ) -> bytes:
-        """Schedule a call of this actor; None means the protocol's default. Return its timer_id.
+        """Schedule a call of this actor; None means the protocol's default. Return its timer_id (A-13, A-14, A-18).
+
+        Fees are in units per cycle and matter in the timer lane; `gba` is an agent that bids in its own time.
 
         Raises:
             Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
@@ -237,10 +241,19 @@ class Host:
             fee_payer=None if fee_payer is None else _address("fee_payer", fee_payer),
             gas_limit=None if gas_limit is None else _amount("gas_limit", gas_limit),
             expires_at=None if expires_at is None else _amount("expires_at", expires_at),
+            fees=Bid(
+                None if max_fee_per_cycle is None else _amount("max_fee_per_cycle", max_fee_per_cycle),
+                None
+                if max_priority_fee_per_cycle is None
+                else _amount("max_priority_fee_per_cycle", max_priority_fee_per_cycle),
+                None if priority_tier_hint is None else _known_text("priority_tier_hint", priority_tier_hint),
+                None if gba is None else _address("gba", gba),
+            ),
+            bid=None if bid is None else _amount("bid", bid),
         )
-        event = self._world.schedule_timer(request)
-        self.events.append(event)
-        return event.timer_id
+        events = self._world.schedule_timer(request)
+        self.events.extend(events)
+        return events[0].timer_id
 
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one, clamped.
@@ -275,8 +288,13 @@ class Host:
         """
         self._require_writable()
         self._meter.use(metering.SEND_CYCLES, len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS)
-        _text("handler", handler)
-        request = SendRequest(self._frame, _address("actor", actor), handler, payload, _amount("cycles", cycles))
+        request = SendRequest(
+            self._frame,
+            _address("actor", actor),
+            _known_text("handler", handler),
+            payload,
+            _amount("cycles", cycles),
+        )
         self._world.check_message(request)
         self._meter.use(cycles, cycles)
         event = self._world.send(request)
@@ -316,3 +334,8 @@ def _text(field: str, value: object) -> bytes:
         return value.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput(field, "not encodable as UTF-8") from None
+
+
+def _known_text(field: str, value: str) -> str:
+    _text(field, value)
+    return value

@@ -3,6 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
+from validators.actors.agents import ChaosAgent, RiskAgent
 from validators.actors.calls import Programs
 from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
@@ -21,6 +22,8 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         "game-player": GamePlayer,
         "subscription": Subscription,
         "merchant": Merchant,
+        "risk-agent": RiskAgent,
+        "chaos-agent": ChaosAgent,
     }
 )
 """Programs by the name under which genesis refers to them."""

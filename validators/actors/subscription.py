@@ -86,7 +86,7 @@ class Subscription(Actor):
         return True
 
     def _schedule_next(self, order: PlanOrder, delay: int) -> None:
-        timer_id = self.host.schedule_timer_ex(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
+        timer_id = self.host.schedule_timer(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)
 
 

@@ -32,7 +32,7 @@ from validators.execution.genesis import Genesis
 from validators.execution.genesis_state import build_genesis_state
 from validators.execution.heights import BranchHeights, HeightIndex, scan_heights
 from validators.execution.run import BlockRun, BlockSummary, Rules
-from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys, Waiting
+from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys, Waiting
 from validators.execution.view import DecodedCache, View
 from validators.state import Batch, Database, mmr_root
 
@@ -122,9 +122,10 @@ class Engine:
         """
         if genesis.policy not in POLICIES:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
-        self._rules = Rules(genesis, programs, POLICIES[genesis.policy](), verify_transaction)
+        self._rules = Rules(genesis, programs, verify_transaction)
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
+        self._pools = PoolKeeper()
         self._branches: dict[bytes, _Branch] = {}
         self.database, genesis_header = build_genesis_state(genesis, programs)
         self.genesis_digest: Final = header_digest(genesis_header)
@@ -277,7 +278,7 @@ class Engine:
         batch = self.database.batch(parent.batch)
         view = View(batch, self._cache)
         heights = BranchHeights(self._index, parent.heights)
-        timers = StateTimers(view, heights, parent.waiting, self._timer_keys)
+        timers = StateTimers(view, heights, parent.waiting, self._timer_keys, self._pools)
         genesis = self._rules.genesis
         moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
         run = BlockRun(

@@ -2,12 +2,20 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import assert_never, final
+from typing import Final, assert_never, final
+
+import msgspec
 
 from scheduler import (
+    MAX_U63,
     ZERO_ORIGIN,
     Desk,
+    FeeParams,
+    GbaContext,
+    GbaFailure,
+    Lane,
     RunOutcome,
+    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
@@ -15,7 +23,6 @@ from scheduler import (
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
-    TimerScheduled,
     call_of,
     cancel,
     cancel_by_governance,
@@ -48,6 +55,9 @@ from validators.execution.schema import (
 )
 from validators.execution.view import View
 
+AGENT_HANDLER: Final = "get_gas_bid"
+"""The handler of a gas bidding agent: getGasBid of CIP-1, section 7."""
+
 
 @final
 class ChainWorld:
@@ -71,6 +81,10 @@ class ChainWorld:
         self._mailbox = mailbox
         self._programs = programs
         self._system_deployers = system_deployers
+
+    def enter_lane(self, lane: Lane) -> None:
+        """From now on timers are scheduled by the lane's rules."""
+        self._desk = replace(self._desk, lane=lane)
 
     def begin_timer_phase(self) -> None:
         """From now to the block's end timers that are due are on the phase's list, and too late to change (Q-28)."""
@@ -97,6 +111,23 @@ class ChainWorld:
     def deliver(self, frame: Frame, meter: Meter, handler: str, payload: bytes) -> CallResult:
         """Run a message's handler: what the mailbox calls."""
         return self.call(frame, meter, handler=handler, payload=payload)
+
+    def ask(self, timer: Timer, context: GbaContext) -> FeeParams | GbaFailure:
+        """Ask the agent that a timer names what it bids, read-only, at nobody's cost: the scheduler's Bidder."""
+        quote, lane = timer.quote, self._desk.lane
+        assert quote is not None, "a timer without a quote names no agent"
+        assert quote.gba is not None, "only agents are asked"
+        assert lane is not None, "nobody is asked outside the lane"
+        frame = Frame(quote.gba, timer.actor, ZERO_ORIGIN, 0, is_read_only=True)
+        meter = Meter(lane.config.gba_call_cycles, 0)
+        told = [min(value, MAX_U63) for value in msgspec.structs.astuple(context)]
+        result = self.call(frame, meter, handler=AGENT_HANDLER, payload=msgspec.msgpack.encode(told))
+        if result.status is not Status.OK:
+            return GbaFailure.OVERRUN if result.status is Status.OUT_OF_GAS else GbaFailure.FAILED
+        try:
+            return msgspec.msgpack.decode(result.answer, type=FeeParams)
+        except (msgspec.MsgspecError, UnicodeError):
+            return GbaFailure.ABSURD
 
     def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
         """Return a value of an actor's storage."""
@@ -132,7 +163,7 @@ class ChainWorld:
         assert record is not None, f"actor {actor.hex()} runs and has no record"
         return record.owner
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         """Admit a timer."""
         return schedule(self._desk, request)
 
