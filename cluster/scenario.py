@@ -20,6 +20,7 @@ from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, POLICIES, Eip1559, InvalidInput, TimerConfig
 from validators.actors.metering import CALL_CYCLES
+from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
@@ -155,6 +156,22 @@ class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sync_us: NotNegative = 2_000
 
 
+_ROAD = StateRoad()
+
+
+class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The road of one validator, by its number; see validators.execution.StateRoad."""
+
+    apply: ApplyAt = _ROAD.apply
+    retain_blocks: NotNegative = _ROAD.retain_blocks
+    prune_every: NotNegative = _ROAD.prune_every
+    rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
+
+    def road(self) -> StateRoad:
+        """Return what the validator's engine is told."""
+        return StateRoad(**msgspec.structs.asdict(self))
+
+
 class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
@@ -167,12 +184,17 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What the run promises to show besides its required faults; less is inconclusive.
 
     ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
-    ``rolled_back_depth_min`` heights that one validator dropped at once.
+    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
+    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
+    final nevertheless.
     """
 
     storm: StormExpectation | None = None
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
+    undone_min: NotNegative = 0
+    undone_depth_min: NotNegative = 0
+    returned_min: NotNegative = 0
     counts: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
@@ -198,6 +220,7 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     consensus: ConsensusSection = ConsensusSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
+    validators: dict[str, ValidatorSection] = {}
     workload: dict[str, Workload] = {}
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
@@ -305,7 +328,7 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
 
 def _name_entry(raw: object, message: str) -> str:
     """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
-    for table, kind in (("faults", Fault), ("workload", Workload)):
+    for table, kind in (("faults", Fault), ("workload", Workload), ("validators", ValidatorSection)):
         entries = raw.get(table) if isinstance(raw, dict) else None
         if f"`$.{table}[...]" in message and isinstance(entries, dict):
             for name, entry in entries.items():
@@ -336,8 +359,8 @@ def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
         tag = raw[path[0]][path[1]].get("kind")
         kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
         return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
-    kind: Any = Scenario
-    for part in path:
+    kind: Any = ValidatorSection if path[:1] == ["validators"] else Scenario
+    for part in () if kind is ValidatorSection else path:
         types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
         kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
         if kind is None:
@@ -392,6 +415,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
     rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)
+    rules += _validator_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
     ]
@@ -416,6 +440,15 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+
+
+def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    numbers = [str(node) for node in range(count)]
+    for name, section in scenario.validators.items():
+        yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
+        can_undo = section.apply == "finalized" or section.retain_blocks > 0
+        yield f"validators.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:
