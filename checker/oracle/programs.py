@@ -22,45 +22,48 @@ OK, REVERTED, OUT_OF_GAS, FAULT = 0, 1, 2, 3
 MAX_ERROR_CHARS = 128
 HEARTBEAT_ORDER = (within(1), within(0))
 
-Handler = Callable[[Call, bytes], None]
+Handler = Callable[[Call, bytes], bytes | None]
+"""What a handler answers counts where an agent is asked, and nowhere else."""
 Program = dict[str, Handler]
 
 
 class Ending(NamedTuple):
-    """How a call ended: what its receipt says, apart from money."""
+    """How a call ended: what its receipt says, apart from money, and what its handler answered."""
 
     status: int
     error: str
     cycles: int
     cells: int
     events: list[list[object]]
+    answer: bytes | None = None
 
 
 def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0) -> Ending:
     """Run a handler to its end; unless that is well, everything that the call wrote is taken back."""
     mark = call.contents.mark()
-    status, error = _run_handler(call, handler, payload)
+    status, error, answer = _run_handler(call, handler, payload)
     # A program that caught the exception and went on, to whatever end, has passed the limit all the same.
     if call.gas.is_exceeded:
         status, error = OUT_OF_GAS, "OutOfGas"
+    elif call.has_overstepped:
+        status, error = REVERTED, "read-only"
     if status == OK:
-        return Ending(OK, "", call.gas.cycles, call.gas.cells, call.events)
+        return Ending(OK, "", call.gas.cycles, call.gas.cells, call.events, answer)
     call.contents.take_back(mark)
     cycles = call.gas.cycles_limit if status == OUT_OF_GAS else call.gas.cycles
     return Ending(status, error, cycles, cells_if_failed, [])
 
 
-def _run_handler(call: Call, handler: str, payload: bytes) -> tuple[int, str]:
+def _run_handler(call: Call, handler: str, payload: bytes) -> tuple[int, str, bytes | None]:
     try:
         call.gas.use(CALL_CYCLES)
-        _find_handler(call, handler)(call, payload)
+        return OK, "", _find_handler(call, handler)(call, payload)
     except OutOfGasError:
-        return OUT_OF_GAS, "OutOfGas"
+        return OUT_OF_GAS, "OutOfGas", None
     except RevertedError as error:
-        return REVERTED, str(error)[:MAX_ERROR_CHARS]
+        return REVERTED, str(error)[:MAX_ERROR_CHARS], None
     except storm.CrashedError:
-        return FAULT, ""
-    return OK, ""
+        return FAULT, "", None
 
 
 def _find_handler(call: Call, handler: str) -> Handler:
