@@ -13,6 +13,7 @@ import msgspec
 from checker.workloads import PromisedWorkload
 from cluster.governance import Governance
 from cluster.messaging import Games, Subscriptions
+from cluster.quoting import QuotingKind
 from cluster.services import Liquidations, OracleFeeds
 from cluster.storms import Storm
 from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
@@ -24,25 +25,28 @@ if TYPE_CHECKING:
     from cluster.scenario import Scenario
 
 
-class Heartbeats(WorkloadKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Actors that schedule themselves for ever: each fires once every ``interval_slots``."""
 
     actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     interval_slots: Positive = 1
     gas_limit: Positive = 20_000
+    funds: Positive = FUNDS
     start_ms: Milliseconds = 0
 
     def genesis(self, site: Site) -> GenesisShare:
         """One client account, and the actors with funds of their own."""
         client = Client(site)
-        actors = [GenesisActor(site.actor(index), "heartbeat", client.address, FUNDS) for index in range(self.actors)]
-        return GenesisShare((client.funded,), tuple(actors))
+        actors = [
+            GenesisActor(site.actor(index), "heartbeat", client.address, self.funds) for index in range(self.actors)
+        ]
+        return GenesisShare((client.funded,), (*actors, *self.agents(site)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """One transaction an actor starts it."""
         client = Client(site)
-        order = HeartbeatOrder(self.interval_slots, self.gas_limit)
         for index in range(self.actors):
+            order = HeartbeatOrder(self.interval_slots, self.gas_limit, self.terms(site, index))
             yield client.order(self.start_ms, site.actor(index), "start", order)
 
 
