@@ -156,6 +156,10 @@ class BlockSummary(Protocol):
         """Due timers that wait for the GC lane."""
 
     @property
+    def lane_price(self) -> int:
+        """What a cycle of the timer lane cost, in units; 0 outside the lane."""
+
+    @property
     def messages_sent(self) -> int:
         """Messages that entered the mailbox."""
 

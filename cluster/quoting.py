@@ -33,11 +33,16 @@ Agent = Literal[
 class QuotingKind(WorkloadKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """A workload whose timers bid. Fees are in units per cycle; actor i tips ``tips[i modulo their number]``."""
 
+    actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     max_fee: NotNegative | None = None
     tips: tuple[NotNegative, ...] = ()
     tier: Annotated[str, msgspec.Meta(max_length=16)] | None = None
     agent: Agent = ""
     bid: NotNegative | None = None
+
+    def firing_actors(self, site: Site) -> tuple[bytes, ...]:
+        """All of them."""
+        return tuple(site.actor(index) for index in range(self.actors))
 
     def terms(self, site: Site, index: int) -> FeeTerms:
         """Return what the timers of an actor offer."""

@@ -51,7 +51,6 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
     its account; at `cancel_ms` the first `cancels_per_actor` timers of each actor are cancelled.
     """
 
-    actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     unfunded_actors: Annotated[int, msgspec.Meta(ge=0)] = 0
     timers_per_actor: Positive
     timers_per_transaction: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
