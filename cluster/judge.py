@@ -19,7 +19,7 @@ from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises
 from checker.readback import read_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
-from checker.reorg import ReorgWatch
+from checker.reorg import ReorgPromise, ReorgWatch
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
@@ -29,7 +29,7 @@ from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
-from cluster.workload import promised_workloads
+from cluster.workload import promised_counts, promised_workloads
 from faults import span_ms
 from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
@@ -128,7 +128,7 @@ class Jury:
             height=header.height,
             view=header.view,
             digest=executed.digest,
-            root=executed.batch.root,
+            root=executed.batch.canonical_root,
             block=encode_block(executed.block),
             changes=executed.changes,
             receipts=executed.receipts,
@@ -141,7 +141,7 @@ class Jury:
             self.promises.applied(block)
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
-        self.roots.append((node, header.height, executed.digest, executed.batch.root))
+        self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
         self.last[node] = executed
         tally = self.exits.setdefault(node, [0, 0, 0])
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
@@ -242,7 +242,7 @@ def make_jury(cluster: Cluster) -> Jury:
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     suite = Suite(
         genesis_values=dict(blank.database.items()),
-        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.root),
+        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
@@ -259,10 +259,17 @@ def make_jury(cluster: Cluster) -> Jury:
             config=config,
         )
     expect = scenario.expect
-    reorg = None
-    if expect.rolled_back_min or expect.rolled_back_depth_min:
-        reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
-    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
+    promised = ReorgPromise(
+        rolled_back=expect.rolled_back_min,
+        rolled_back_depth=expect.rolled_back_depth_min,
+        undone=expect.undone_min,
+        undone_depth=expect.undone_depth_min,
+        returned=expect.returned_min,
+        crossed=expect.activation_crossed_min,
+    )
+    reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
+    counted = promised_counts(scenario)
+    promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     return Jury(suite, watch, promises, reorg)
 
 
@@ -311,7 +318,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     if jury.reorg is not None:
         results.append(jury.reorg.result())
     if jury.promises is not None:
-        results.append(jury.promises.result())
+        results += jury.promises.results()
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -359,6 +366,7 @@ def _row(place: Place, jury: Jury) -> ValidatorRow:
         state_root=last.header.state_root.hex() if last else "",
         executed=place.counts.executed,
         rolled_back=place.counts.rolled_back,
+        undone=place.counts.undone,
         fired=fired,
         expired=expired,
         insolvent=insolvent,
@@ -379,6 +387,7 @@ def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "messages_delivered": run.bus.delivered,
         "messages_refused": sum(place.counts.refused for place in run.places),
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
+        "undone": sum(place.counts.undone for place in run.places),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

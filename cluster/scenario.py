@@ -13,11 +13,14 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from checker.promises import COUNTS
+from cluster.lane_section import LaneSection
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
-from scheduler import MAX_U63, POLICIES, TimerConfig
+from scheduler import MAX_U63, POLICIES, Eip1559, InvalidInput, TimerConfig
+from validators.actors.metering import CALL_CYCLES
+from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
@@ -84,17 +87,31 @@ class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         return msgspec.structs.replace(self, **left_out)
 
 
+class ActivationSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """From which block on the policy `eip1559` holds; the chain is `fifo` below it."""
+
+    height: Positive = 1
+
+
 class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of the chain; what is not named has the default of docs/chain.md."""
 
-    policy: Literal["fifo", "fifo-free"] = "fifo"
+    policy: Literal["fifo", "fifo-free", "eip1559"] = "fifo"
     timebase: Literal["slot", "height"] = "slot"
     slot_ms: Positive = 1_000
     block_interval_ms: Positive = 1_000
     block_cycles: Positive = 10_000_000
     block_cells: Positive = 10_000_000
+    mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
     max_skew_ms: NotNegative = 500
     timers: TimersSection = TimersSection()
+    activation: ActivationSection = ActivationSection()
+    lane: LaneSection = LaneSection()
+
+    @property
+    def has_lane(self) -> bool:
+        """Whether the policy has the timer lane, from its activation on."""
+        return self.policy == Eip1559.name
 
 
 class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -139,6 +156,22 @@ class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sync_us: NotNegative = 2_000
 
 
+_ROAD = StateRoad()
+
+
+class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The road of one validator, by its number; see validators.execution.StateRoad."""
+
+    apply: ApplyAt = _ROAD.apply
+    retain_blocks: NotNegative = _ROAD.retain_blocks
+    prune_every: NotNegative = _ROAD.prune_every
+    rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
+
+    def road(self) -> StateRoad:
+        """Return what the validator's engine is told."""
+        return StateRoad(**msgspec.structs.asdict(self))
+
+
 class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
@@ -150,14 +183,24 @@ class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
 class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the run promises to show besides its required faults; less is inconclusive.
 
-    ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
-    ``rolled_back_depth_min`` heights that one validator dropped at once.
+    ``counts`` are least and ``at_most`` greatest counts of ``checker.promises``, ``fired_by`` the least fires of each
+    actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
+    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
+    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
+    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
+    final nevertheless.
     """
 
     storm: StormExpectation | None = None
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
+    undone_min: NotNegative = 0
+    undone_depth_min: NotNegative = 0
+    returned_min: NotNegative = 0
+    activation_crossed_min: NotNegative = 0
     counts: dict[str, Positive] = {}
+    at_most: dict[str, NotNegative] = {}
+    fired_by: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -182,6 +225,7 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     consensus: ConsensusSection = ConsensusSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
+    validators: dict[str, ValidatorSection] = {}
     workload: dict[str, Workload] = {}
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
@@ -213,7 +257,10 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
-    scenario = _resolve(scenario)
+    try:
+        scenario = _resolve(scenario)
+    except InvalidInput as error:
+        raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
     _check(scenario, place)
     return scenario
 
@@ -222,7 +269,8 @@ def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
     chain = scenario.chain
     timers = chain.timers.resolved(chain.policy)
-    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers))
+    lane = chain.lane.resolved() if chain.has_lane else chain.lane
+    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers, lane=lane))
 
 
 def encode_scenario(scenario: Scenario) -> bytes:
@@ -285,7 +333,7 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
 
 def _name_entry(raw: object, message: str) -> str:
     """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
-    for table, kind in (("faults", Fault), ("workload", Workload)):
+    for table, kind in (("faults", Fault), ("workload", Workload), ("validators", ValidatorSection)):
         entries = raw.get(table) if isinstance(raw, dict) else None
         if f"`$.{table}[...]" in message and isinstance(entries, dict):
             for name, entry in entries.items():
@@ -316,8 +364,8 @@ def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
         tag = raw[path[0]][path[1]].get("kind")
         kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
         return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
-    kind: Any = Scenario
-    for part in path:
+    kind: Any = ValidatorSection if path[:1] == ["validators"] else Scenario
+    for part in () if kind is ValidatorSection else path:
         types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
         kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
         if kind is None:
@@ -369,9 +417,19 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
     ]
+    is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
+    rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)
+    rules += _validator_rules(scenario)
     rules += [
-        (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
+        (f"expect.{table}.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}")
+        for table, names in (("counts", scenario.expect.counts), ("at_most", scenario.expect.at_most))
+        for name in names
+    ]
+    rules += [
+        (f"expect.fired_by.{name}", name in scenario.workload, f"no workload has this name; there are {known}")
+        for known in [", ".join(scenario.workload) or "none"]
+        for name in scenario.expect.fired_by
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
@@ -394,6 +452,15 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+
+
+def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    numbers = [str(node) for node in range(count)]
+    for name, section in scenario.validators.items():
+        yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
+        can_undo = section.apply == "finalized" or section.retain_blocks > 0
+        yield f"validators.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:

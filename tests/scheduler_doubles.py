@@ -20,7 +20,7 @@ from scheduler import (
     extend,
     schedule,
 )
-from validators.actors import Actor, Frame, Meter, Status, call_handler
+from validators.actors import Actor, Frame, MessageSent, Meter, SendRequest, Status, call_handler
 
 
 class DictTables:
@@ -91,6 +91,7 @@ class Bench:
         self.tables = DictTables()
         self.ledger = DictLedger()
         self.storage: dict[tuple[bytes, bytes], bytes] = {}
+        self.sent: list[SendRequest] = []
         self.moment = self.at(0)
         self.collected = False
         self.programs: dict[bytes, type[Actor]] = {}
@@ -163,3 +164,10 @@ class Bench:
 
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         return cancel(self.desk, caller, timer_id)
+
+    def check_message(self, request: SendRequest) -> None:
+        """Find everything that a program asks for in order."""
+
+    def send(self, request: SendRequest) -> MessageSent:
+        self.sent.append(request)
+        return MessageSent(len(self.sent) - 1, request.frame.actor, request.actor, request.handler, request.cycles)

@@ -220,9 +220,8 @@ class Validator:
     def _start(self, application: Application) -> None:
         self._is_started = True
         finalized = application.engine.finalized
-        self._port.trace(
-            "boot", self._incarnation, self._simplex.view, finalized.height, application.engine.database.root
-        )
+        # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
+        self._port.trace("boot", self._incarnation, self._simplex.view, finalized.height, finalized.state_root)
         self._gossip.start()
         self._perform(self._simplex.start())
         # The journal may know of a finalization that the log had no time for.

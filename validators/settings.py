@@ -11,7 +11,7 @@ from typing import Final
 
 from validators.actors import PROGRAMS, Actor
 from validators.consensus import Ed25519Scheme, Scheme, SimplexConfig
-from validators.execution import Engine, Genesis
+from validators.execution import Engine, Genesis, StateRoad
 from validators.execution.blocks import Header, Transaction
 from validators.storage import Barrier, Disk, SyncPoint
 
@@ -65,11 +65,18 @@ def make_engine(
     verify_transaction: Callable[[Transaction], bool],
     operations: Sequence[bytes] | None,
     header: Header | None,
+    *,
     programs: Mapping[str, type[Actor]] = PROGRAMS,
+    road: StateRoad | None = None,
 ) -> Engine:
     """Return an engine of its own: from genesis, or from a log read back and its last finalized header."""
     return Engine(
-        genesis, programs=programs, verify_transaction=verify_transaction, operations=operations, header=header
+        genesis,
+        programs=programs,
+        verify_transaction=verify_transaction,
+        operations=operations,
+        header=header,
+        road=road,
     )
 
 

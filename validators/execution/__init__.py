@@ -1,5 +1,6 @@
 """Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
 
+from validators.execution.block_tree import Executed, StateRoad
 from validators.execution.blocks import (
     Block,
     ExecuteActor,
@@ -11,7 +12,7 @@ from validators.execution.blocks import (
     Transfer,
     address_of,
 )
-from validators.execution.engine import Engine, Executed, Finalization, ProposalContext
+from validators.execution.engine import Engine, Finalization, ProposalContext
 from validators.execution.errors import (
     CorruptStateError,
     InvalidBlockError,
@@ -23,7 +24,7 @@ from validators.execution.errors import (
     UnknownParentError,
 )
 from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor
-from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt, decode_receipt
+from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt, decode_receipt
 from validators.execution.run import BlockSummary
 from validators.execution.schema import Entry, decode_entry
 
@@ -45,8 +46,10 @@ __all__ = [
     "InvalidEncodingError",
     "InvalidGenesisError",
     "InvalidTransactionError",
+    "MessageDelivered",
     "ProposalContext",
     "RootMismatchError",
+    "StateRoad",
     "SystemCancelTimer",
     "SystemExtendTimer",
     "SystemUpdateTimerConfig",
