@@ -99,7 +99,7 @@ def run_queue(show: Show, pending: Sequence[int]) -> None:
         rows.append((scheduled, delivered, peer))
         show(
             f"scheduler, {count:>10,} timers pending over {HEIGHTS:,} heights: {scheduled:6.0f} ns to schedule"
-            f"  {delivered:6.0f} ns to deliver  {size:5.0f} bytes a timer beside its identifier   heapq {peer:6.0f} ns for both"
+            f"  {delivered:6.0f} ns to deliver  {size:4.0f} bytes a timer beside its id   heapq {peer:6.0f} ns for both"
         )
     first, last = rows[0], rows[-1]
     growth = (last[0] + last[1]) / (first[0] + first[1])
