@@ -156,6 +156,10 @@ class BlockSummary(Protocol):
         """Due timers that wait for the GC lane."""
 
     @property
+    def lane_price(self) -> int:
+        """What a cycle of the timer lane cost, in units; 0 outside the lane."""
+
+    @property
     def messages_sent(self) -> int:
         """Messages that entered the mailbox."""
 
@@ -237,6 +241,12 @@ class ChainRules(NamedTuple):
     block_cycles: int
     block_cells: int
     mailbox_cycles: int
+    lane_from: int = 0
+    """The first height in the timer lane; 0 where the chain has none."""
+
+    def is_in_lane(self, height: int) -> bool:
+        """Say whether a block of this height goes by the rules of the timer lane."""
+        return bool(self.lane_from) and height >= self.lane_from
 
 
 def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
@@ -249,6 +259,7 @@ def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
         block_cycles=genesis.block_cycles,
         block_cells=genesis.block_cells,
         mailbox_cycles=genesis.mailbox_cycles,
+        lane_from=0 if genesis.lane_config is None else genesis.activation_height,
     )
 
 

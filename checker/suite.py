@@ -13,6 +13,7 @@ from checker.accounting import StormAccounting
 from checker.agreement import Agreement, EqualRoots, WriteSets
 from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
+from checker.lane import LaneBooks
 from checker.liveness import FinalityRegained, judge_faults
 from checker.messages import MessageDelivery
 from checker.mirror import BlockCheck, Mirror, SettledBlock
@@ -63,6 +64,11 @@ CATALOGUE: Final = (
         "storm-accounting",
         "safety",
         "Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone.",
+    ),
+    CatalogueEntry(
+        "lane-books",
+        "safety",
+        "The timer lane's basefee, burns, tips and fairness sums follow from what fired.",
     ),
     CatalogueEntry(
         "message-delivery",
@@ -136,6 +142,7 @@ class Suite:
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
+        self._lane_books = LaneBooks(rules)
         self._messages = MessageDelivery(rules, genesis_values)
         self._supply = Supply(genesis_values)
         self._live_values = LiveValues(genesis_values)
@@ -146,6 +153,7 @@ class Suite:
             self._budgets,
             self._timers,
             self._accounting,
+            self._lane_books,
             self._messages,
             self._supply,
         )
@@ -212,6 +220,7 @@ class Suite:
             self._budgets.result(),
             self._timers.result(),
             self._accounting.result(),
+            self._lane_books.result(),
             self._messages.result(),
             self._supply.result(),
             self._live_values.result(),
@@ -258,6 +267,7 @@ class Suite:
             before=self._mirror.values,
             config=self._mirror.config(),
             summary=block.summary,
+            lane=self._mirror.lane_config() if self._rules.is_in_lane(block.height) else None,
         )
         for check in self._block_checks:
             check.settle(settled)

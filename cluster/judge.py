@@ -29,7 +29,7 @@ from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
-from cluster.workload import promised_workloads
+from cluster.workload import promised_counts, promised_workloads
 from faults import span_ms
 from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
@@ -267,7 +267,8 @@ def make_jury(cluster: Cluster) -> Jury:
         returned=expect.returned_min,
     )
     reorg = ReorgWatch(promised) if any(promised) else None
-    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
+    counted = promised_counts(scenario)
+    promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     return Jury(suite, watch, promises, reorg)
 
 
@@ -316,7 +317,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     if jury.reorg is not None:
         results.append(jury.reorg.result())
     if jury.promises is not None:
-        results.append(jury.promises.result())
+        results += jury.promises.results()
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)

@@ -183,7 +183,8 @@ class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
 class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the run promises to show besides its required faults; less is inconclusive.
 
-    ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
+    ``counts`` are least and ``at_most`` greatest counts of ``checker.promises``, ``fired_by`` the least fires of each
+    actor of a workload. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
     final nevertheless.
@@ -196,6 +197,8 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     undone_depth_min: NotNegative = 0
     returned_min: NotNegative = 0
     counts: dict[str, Positive] = {}
+    at_most: dict[str, NotNegative] = {}
+    fired_by: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -417,7 +420,14 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += [
-        (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
+        (f"expect.{table}.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}")
+        for table, names in (("counts", scenario.expect.counts), ("at_most", scenario.expect.at_most))
+        for name in names
+    ]
+    rules += [
+        (f"expect.fired_by.{name}", name in scenario.workload, f"no workload has this name; there are {known}")
+        for known in [", ".join(scenario.workload) or "none"]
+        for name in scenario.expect.fired_by
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from checker.promises import Promised
 from checker.workloads import PromisedWorkload
 from cluster.governance import Governance
 from cluster.messaging import Games, Subscriptions
+from cluster.quoting import QuotingKind
 from cluster.services import Liquidations, OracleFeeds
 from cluster.storms import Storm
 from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
@@ -24,25 +26,27 @@ if TYPE_CHECKING:
     from cluster.scenario import Scenario
 
 
-class Heartbeats(WorkloadKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Actors that schedule themselves for ever: each fires once every ``interval_slots``."""
 
-    actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     interval_slots: Positive = 1
     gas_limit: Positive = 20_000
+    funds: Positive = FUNDS
     start_ms: Milliseconds = 0
 
     def genesis(self, site: Site) -> GenesisShare:
         """One client account, and the actors with funds of their own."""
         client = Client(site)
-        actors = [GenesisActor(site.actor(index), "heartbeat", client.address, FUNDS) for index in range(self.actors)]
-        return GenesisShare((client.funded,), tuple(actors))
+        actors = [
+            GenesisActor(site.actor(index), "heartbeat", client.address, self.funds) for index in range(self.actors)
+        ]
+        return GenesisShare((client.funded,), (*actors, *self.agents(site)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """One transaction an actor starts it."""
         client = Client(site)
-        order = HeartbeatOrder(self.interval_slots, self.gas_limit)
         for index in range(self.actors):
+            order = HeartbeatOrder(self.interval_slots, self.gas_limit, self.terms(site, index))
             yield client.order(self.start_ms, site.actor(index), "start", order)
 
 
@@ -73,9 +77,10 @@ Workload = Heartbeats | Storm | Transfers | OracleFeeds | Liquidations | Governa
 
 def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:
     """Yield each workload of a scenario with its place, in the scenario's order."""
-    config = scenario.chain.timers.config()
+    chain = scenario.chain
+    config, lane = chain.timers.config(), chain.lane.config() if chain.has_lane else None
     for name, workload in scenario.workload.items():
-        yield Site(scenario.name, name, config, scenario.workload), workload
+        yield Site(scenario.name, name, config, scenario.workload, lane), workload
 
 
 def genesis_shares(scenario: "Scenario") -> Iterator[GenesisShare]:
@@ -98,3 +103,14 @@ def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
         if site.name in scenario.requires:
             digests = tuple(timed.digest for timed in workload.transactions(site) if not timed.may_fail)
             yield PromisedWorkload(site.name, workload.enabled, digests)
+
+
+def promised_counts(scenario: "Scenario") -> Promised:
+    """Return what the scenario promises to count, with the actors that it means."""
+    expect = scenario.expect
+    fired_by = {
+        site.name: (expect.fired_by[site.name], workload.firing_actors(site))
+        for site, workload in sites_of(scenario)
+        if site.name in expect.fired_by
+    }
+    return Promised(expect.counts, expect.at_most, fired_by)

@@ -41,7 +41,15 @@ from scheduler.events import (
     TimerScheduled,
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
-from scheduler.governance import cancel_by_governance, decode_timer_config, extend_by_governance, require_deployer
+from scheduler.governance import (
+    TIMER_PREFIX,
+    cancel_by_governance,
+    decode_timer_config,
+    decode_update,
+    extend_by_governance,
+    lane_key_of,
+    require_deployer,
+)
 from scheduler.height_tree import HeightTree
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
 from scheduler.lane import INTRO, Lane, LaneConfig, note_used_cycles, read_market
@@ -77,6 +85,7 @@ __all__ = [
     "MIN_BASEFEE",
     "NO_BID",
     "POLICIES",
+    "TIMER_PREFIX",
     "ZERO_ORIGIN",
     "AlreadyCollected",
     "Basefees",
@@ -148,12 +157,14 @@ __all__ = [
     "cancel_by_governance",
     "classify",
     "decode_timer_config",
+    "decode_update",
     "destroy",
     "extend",
     "extend_by_governance",
     "height_key_of",
     "is_expired",
     "keccak256",
+    "lane_key_of",
     "max_cost",
     "next_basefee",
     "note_used_cycles",

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from checker.oracle import messages, services, storm
+from checker.oracle import agents, messages, services, storm
 from checker.oracle.calls import CALL_CYCLES, Call, OutOfGasError, RevertedError
 from checker.oracle.orders import (
     cancel_if_there,
     get_number,
+    is_terms,
     put_number,
     read_order,
+    read_terms,
     require_empty,
     require_owner,
     require_timer,
@@ -20,7 +22,8 @@ OK, REVERTED, OUT_OF_GAS, FAULT = 0, 1, 2, 3
 """Statuses."""
 
 MAX_ERROR_CHARS = 128
-HEARTBEAT_ORDER = (within(1), within(0))
+HEARTBEAT_ORDER = (within(1), within(0), is_terms)
+HEARTBEAT_DEFAULTS: tuple[object, ...] = (0, [])
 
 Handler = Callable[[Call, bytes], bytes | None]
 """What a handler answers counts where an agent is asked, and nowhere else."""
@@ -77,7 +80,7 @@ def _find_handler(call: Call, handler: str) -> Handler:
 
 
 def _start_heartbeat(call: Call, payload: bytes) -> None:
-    read_order(payload, HEARTBEAT_ORDER, (0,), "HeartbeatOrder")
+    read_order(payload, HEARTBEAT_ORDER, HEARTBEAT_DEFAULTS, "HeartbeatOrder")
     pending = call.get(b"next")
     if pending is not None:
         cancel_if_there(call, pending)
@@ -103,8 +106,9 @@ def _beat(call: Call, payload: bytes) -> None:
 
 
 def _schedule_beat(call: Call) -> None:
-    interval, gas_limit = read_order(call.get(b"order") or b"", HEARTBEAT_ORDER, (0,), "HeartbeatOrder")
-    call.put(b"next", call.schedule(call.now + interval, b"", gas_limit=gas_limit or None))
+    order = read_order(call.get(b"order") or b"", HEARTBEAT_ORDER, HEARTBEAT_DEFAULTS, "HeartbeatOrder")
+    interval, gas_limit, terms = order
+    call.put(b"next", call.schedule(call.now + interval, b"", gas_limit=gas_limit or None, **read_terms(terms)))
 
 
 PROGRAMS: dict[str, Program] = {
@@ -133,5 +137,7 @@ PROGRAMS: dict[str, Program] = {
         "handle_timer": messages.renew,
     },
     "merchant": {"paid": messages.keep_payment},
+    "risk-agent": {"assess": agents.assess, "get_gas_bid": agents.bid_by_risk},
+    "chaos-agent": {"get_gas_bid": agents.bid_badly},
 }
 """Handlers by the names of program and handler."""

@@ -26,7 +26,7 @@ from scheduler import (
     call_of,
     cancel,
     cancel_by_governance,
-    decode_timer_config,
+    decode_update,
     extend,
     extend_by_governance,
     require_deployer,
@@ -43,6 +43,7 @@ from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import StateMailbox
 from validators.execution.schema import (
     ACTORS,
+    LANE_CONFIG,
     LONG_STORAGE,
     SHORT_STORAGE_KEY_BYTES,
     STORAGE,
@@ -192,12 +193,21 @@ class ChainWorld:
             case SystemCancelTimer():
                 return cancel_by_governance(self._desk, instruction.timer_id)
             case SystemUpdateTimerConfig():
-                # This block goes on with what it read at its start: `self.config` stays.
-                self._view.set(TIMER_CONFIG.key(), decode_timer_config(instruction.config))
-                return TimerConfigUpdated(instruction.config)
+                return self._update_config(instruction.config)
             case SystemExtendTimer():
                 return extend_by_governance(self._desk, instruction.timer_id, instruction.expires_at)
         assert_never(instruction)
+
+    def _update_config(self, encoded: bytes) -> TimerConfigUpdated:
+        """Write what the next block reads; this one goes on with what it read at its start."""
+        timers = self._view.get(TIMER_CONFIG, TIMER_CONFIG.key())
+        assert timers is not None, "genesis writes the timer configuration"
+        lane = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
+        timers, lane = decode_update(encoded, timers, lane)
+        self._view.set(TIMER_CONFIG.key(), timers)
+        if lane is not None:
+            self._view.set(LANE_CONFIG.key(), lane)
+        return TimerConfigUpdated(encoded)
 
 
 def put_storage(view: View, actor: bytes, key: bytes, value: bytes) -> None:
