@@ -144,14 +144,15 @@ class CursorPhase(LanePhase):
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
         dead = {timer.timer_id: True for timer in waiting if self._is_dead(timer)}
         self._walk(waiting, dead)
-        left = [timer for timer in waiting if timer.timer_id in self.contents.timers.rows]
+        there = [timer for timer in waiting if timer.timer_id in self.contents.timers.rows]
+        # What has expired competes with nobody: it waits for the cursor.
+        left = [timer for timer in there if not self._is_expired(timer)]
+        self.waiting_dead += len(there) - len(left)
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in left}
-        found: dict[bytes, bool] = {}
 
         def attempt(timer: Timer) -> int | None:
             if timer.timer_id not in dead:
                 return self._attempt(timer)
-            found[timer.timer_id] = True
             self._remove_if_budget(timer)
             return None
 
