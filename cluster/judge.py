@@ -265,8 +265,9 @@ def make_jury(cluster: Cluster) -> Jury:
         undone=expect.undone_min,
         undone_depth=expect.undone_depth_min,
         returned=expect.returned_min,
+        crossed=expect.activation_crossed_min,
     )
-    reorg = ReorgWatch(promised) if any(promised) else None
+    reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     return Jury(suite, watch, promises, reorg)

@@ -184,7 +184,8 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What the run promises to show besides its required faults; less is inconclusive.
 
     ``counts`` are least and ``at_most`` greatest counts of ``checker.promises``, ``fired_by`` the least fires of each
-    actor of a workload. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
+    actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
+    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
     final nevertheless.
@@ -196,6 +197,7 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     undone_min: NotNegative = 0
     undone_depth_min: NotNegative = 0
     returned_min: NotNegative = 0
+    activation_crossed_min: NotNegative = 0
     counts: dict[str, Positive] = {}
     at_most: dict[str, NotNegative] = {}
     fired_by: dict[str, Positive] = {}

@@ -4,6 +4,7 @@ This package imports nothing of the project. It does no input or output, draws n
 floats; it reads and writes state only through the protocols of `scheduler.tables`.
 """
 
+from scheduler.activation import Schedule
 from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
 from scheduler.calendar import CalendarQueue, Profile, Tier
 from scheduler.errors import (
@@ -125,6 +126,7 @@ __all__ = [
     "Rejected",
     "RunOutcome",
     "Runner",
+    "Schedule",
     "ScheduleEvents",
     "ScheduleRequest",
     "Tier",

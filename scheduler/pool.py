@@ -62,7 +62,7 @@ class PoolRules:
 
 @final
 class Block:
-    """Timers of a book whose `max_fee - tip` lies between two bounds, by tip and by greatest fee, best first."""
+    """Neighbours in a book, by tip and by greatest fee, best first."""
 
     __slots__ = ("by_fee", "by_tip")
 
@@ -71,12 +71,19 @@ class Block:
         self.by_fee = by_fee
 
 
+Bound = tuple[int, int] | tuple[int, int, Tie]
+"""Where a block begins: (max_fee - tip, -tip, tie) of its first timer; the first block begins below all."""
+
+LOWEST: Final[Bound] = (-(1 << 64), 0)
+"""Below every timer."""
+
+
 @final
 class Book:
     """The timers of one actor and payer that leave the same fees open and have nearly the same gas limit.
 
-    An open fee counts as 0 here; whoever reads adds what the block fills in. `lows[i]` is the least `max_fee - tip` of
-    block i; `gas_min`, `max_tip` and `max_fee` are bounds.
+    An open fee counts as 0 here; whoever reads adds what the block fills in. Blocks follow each other by (max_fee -
+    tip, -tip, tie), and block i begins at `lows[i]`. `gas_min`, `max_tip` and `max_fee` are bounds.
     """
 
     __slots__ = ("actor", "blocks", "gas_min", "is_fee_open", "is_tip_open", "lows", "max_fee", "max_tip", "payer")
@@ -89,12 +96,12 @@ class Book:
         self.gas_min = 1 << 63
         self.max_tip = 0
         self.max_fee = 0
-        self.lows: list[int] = [-(1 << 64)]
+        self.lows: list[Bound] = [LOWEST]
         self.blocks = [Block([], [])]
 
     def add(self, fee: int, tip: int, tie: Tie, timer: Timer) -> None:
         """Put a timer in; `fee` and `tip` are 0 where they are open."""
-        index = bisect_right(self.lows, fee - tip) - 1
+        index = bisect_right(self.lows, (fee - tip, -tip, tie)) - 1
         block = self.blocks[index]
         insort(block.by_tip, (-tip, tie, timer))
         insort(block.by_fee, (-fee, tie, timer))
@@ -105,7 +112,7 @@ class Book:
 
     def remove(self, fee: int, tip: int, tie: Tie) -> None:
         """Take a timer out that is in."""
-        index = bisect_right(self.lows, fee - tip) - 1
+        index = bisect_right(self.lows, (fee - tip, -tip, tie)) - 1
         block = self.blocks[index]
         del block.by_tip[bisect_left(block.by_tip, (-tip, tie))]
         del block.by_fee[bisect_left(block.by_fee, (-fee, tie))]
@@ -118,17 +125,11 @@ class Book:
             self.max_fee = max((-block.by_fee[0][0] for block in filled), default=0)
 
     def _split(self, index: int) -> None:
-        """Divide a block at its middle; timers of one `max_fee - tip` stay together."""
+        """Divide a block at its middle."""
         block = self.blocks[index]
-        fees = {entry[1]: -entry[0] for entry in block.by_fee}
-        differences = sorted(fees[tie] + negated for negated, tie, _ in block.by_tip)
-        middle = differences[len(differences) // 2]
-        if middle == differences[0]:
-            above = bisect_right(differences, middle)
-            if above == len(differences):
-                return
-            middle = differences[above]
-        upper = {tie: None for negated, tie, _ in block.by_tip if fees[tie] + negated >= middle}
+        fees = {tie: -negated for negated, tie, _ in block.by_fee}
+        keys = sorted((fees[tie] + negated, negated, tie) for negated, tie, _ in block.by_tip)
+        upper = dict.fromkeys(tie for _, _, tie in keys[len(keys) // 2 :])
         self.blocks[index : index + 1] = [
             Block(
                 [entry for entry in block.by_tip if (entry[1] in upper) == is_upper],
@@ -136,7 +137,7 @@ class Book:
             )
             for is_upper in (False, True)
         ]
-        self.lows.insert(index + 1, middle)
+        self.lows.insert(index + 1, keys[len(keys) // 2])
 
 
 @final
@@ -190,36 +191,51 @@ class Bucket:
 class FeeCounts:
     """The greatest fees of the live timers within the cap, to count those below a price. Open fees are not in it."""
 
-    __slots__ = ("_blocks", "_lows")
+    __slots__ = ("_counts", "_fees", "_lows", "_sizes")
 
     def __init__(self) -> None:
-        self._blocks: list[list[int]] = [[]]
+        self._counts: dict[int, int] = {}
+        self._fees: list[list[int]] = [[]]
         self._lows: list[int] = [-1]
+        self._sizes = [0]
 
     def add(self, fee: int) -> None:
         """Count a fee."""
         index = bisect_right(self._lows, fee) - 1
-        block = self._blocks[index]
-        insort(block, fee)
-        if len(block) > 8 * BLOCK_TIMERS and block[len(block) // 2] > block[0]:
-            cut = bisect_left(block, block[len(block) // 2])
-            self._blocks[index : index + 1] = [block[:cut], block[cut:]]
-            self._lows.insert(index + 1, block[cut])
+        count = self._counts.get(fee, 0)
+        self._counts[fee] = count + 1
+        self._sizes[index] += 1
+        if count:
+            return
+        fees = self._fees[index]
+        insort(fees, fee)
+        if len(fees) > 2 * BLOCK_TIMERS:
+            below, above = fees[:BLOCK_TIMERS], fees[BLOCK_TIMERS:]
+            self._fees[index : index + 1] = [below, above]
+            self._lows.insert(index + 1, above[0])
+            self._sizes[index : index + 1] = [sum(self._counts[fee] for fee in part) for part in (below, above)]
 
     def remove(self, fee: int) -> None:
         """Count a fee no more."""
         index = bisect_right(self._lows, fee) - 1
-        block = self._blocks[index]
-        del block[bisect_left(block, fee)]
-        if not block and len(self._blocks) > 1:
-            del self._blocks[index], self._lows[index or 1]
+        self._sizes[index] -= 1
+        self._counts[fee] -= 1
+        if self._counts[fee]:
+            return
+        del self._counts[fee]
+        fees = self._fees[index]
+        del fees[bisect_left(fees, fee)]
+        if not fees and len(self._fees) > 1:
+            # The first bound stays: it is below all that may come.
+            del self._fees[index], self._sizes[index], self._lows[index or 1]
 
     def below(self, price: int) -> int:
         """Return how many fees are below a price."""
-        index = bisect_left(self._lows, price) - 1
+        index = bisect_right(self._lows, price) - 1
         if index < 0:
             return 0
-        return sum(map(len, self._blocks[:index])) + bisect_left(self._blocks[index], price)
+        fees = self._fees[index]
+        return sum(self._sizes[:index]) + sum(self._counts[fee] for fee in fees[: bisect_left(fees, price)])
 
 
 @final

@@ -164,9 +164,9 @@ class Ranking:
         split = self._scale.price - fee_fill + tip_fill
         last = len(book.blocks) - 1
         for index, block in enumerate(book.blocks):
-            if index == last or book.lows[index + 1] > split:
+            if index == last or book.lows[index + 1][0] >= split:
                 self._open_stream(book, block.by_tip, is_by_tip=True)
-            if book.lows[index] < split:
+            if book.lows[index][0] < split:
                 self._open_stream(book, block.by_fee, is_by_tip=False)
 
     def _open_stream(self, book: Book, entries: list[Entry], *, is_by_tip: bool) -> None:

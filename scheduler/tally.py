@@ -98,4 +98,5 @@ class Tally:
             events=tuple(self.events),
             tips=self.tips,
             lane_burned=lane_burned,
+            cells_burned=self.lane_cells * self.basefees.cell,
         )

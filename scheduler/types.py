@@ -186,8 +186,8 @@ class PhaseResult:
     """What a timer phase did: counts of timers, cycles, cells, units burned and paid as tips, and the events in order.
 
     `fired` includes `reverted`. `deferred` counts live timers held back in this block, first attempt or not, and equals
-    `waiting_live`; `waiting_dead` are the expired and insolvent ones that the GC budget did not reach. `lane_burned` is
-    the part of `burned` that is lane basefee.
+    `waiting_live`; `waiting_dead` are the expired and insolvent ones beyond the GC budget. `lane_burned` and
+    `cells_burned` are the parts of `burned` that are lane basefee, and for cells.
     """
 
     fired: int
@@ -204,3 +204,4 @@ class PhaseResult:
     events: tuple[msgspec.Struct, ...]
     tips: int = 0
     lane_burned: int = 0
+    cells_burned: int = 0

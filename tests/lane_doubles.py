@@ -39,7 +39,7 @@ class DictLaneTables:
 
     def pool(self, upto, rules):
         waiting = self.timers.collect(upto)
-        pool = self.kept if self.kept is not None and self.kept.rules == rules else WaitingPool(rules)
+        pool = self.kept if self.kept is not None and self.kept.rules == rules else WaitingPool(rules, upto)
         known = {timer.timer_id: timer for timer in pool.walk()}
         now = {timer.timer_id: timer for timer in waiting}
         for timer_id, timer in known.items():
@@ -131,6 +131,11 @@ class LaneBench(Bench):
     @property
     def desk(self) -> Desk:
         return Desk(self.tables, self.moment, self.config, self.collected, lane=self.lane)
+
+    @staticmethod
+    def run_whole(timer):
+        """Run a handler that uses all that it may."""
+        return RunOutcome(True, timer.gas_limit, 0, ())
 
     def ask(self, timer, context):
         """Answer for the agent of a timer."""

@@ -15,8 +15,19 @@ SMALL_STORM = (
 )
 
 
+SHORT_CONGESTION = (
+    "run.until_height=60",
+    "expect.counts.blocks_lane_full=50",
+    "expect.counts.fires_tipped=100",
+    "expect.fired_by.crowd=10",
+)
+
+SMALL = {"outage-storm": SMALL_STORM, "congestion": SHORT_CONGESTION}
+"""What makes a large scenario small enough for every commit; ``make soak`` runs them as they are."""
+
+
 def settings_of(name):
-    return SMALL_STORM if name == "outage-storm" else ()
+    return SMALL.get(name, ())
 
 
 @pytest.mark.parametrize("name", NAMES)
