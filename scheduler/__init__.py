@@ -4,8 +4,9 @@ This package imports nothing of the project. It does no input or output, draws n
 floats; it reads and writes state only through the protocols of `scheduler.tables`.
 """
 
-from scheduler.activation import Schedule
+from scheduler import buckets
 from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
+from scheduler.buckets import Bucket, BucketTable
 from scheduler.calendar import CalendarQueue, Profile, Tier
 from scheduler.errors import (
     AlreadyCollected,
@@ -92,6 +93,8 @@ __all__ = [
     "Basefees",
     "Bid",
     "BlockPhase",
+    "Bucket",
+    "BucketTable",
     "CalendarQueue",
     "DeferralReason",
     "DeferredSummary",
@@ -126,7 +129,6 @@ __all__ = [
     "Rejected",
     "RunOutcome",
     "Runner",
-    "Schedule",
     "ScheduleEvents",
     "ScheduleRequest",
     "Tier",
@@ -154,6 +156,7 @@ __all__ = [
     "UnknownTimer",
     "WaitingPool",
     "WaitingSet",
+    "buckets",
     "call_of",
     "cancel",
     "cancel_by_governance",

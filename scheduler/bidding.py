@@ -118,7 +118,7 @@ def tip_of_tier(tier: str, p50_tip: int, config: "LaneConfig") -> int:
     if tier not in multipliers:
         raise InvalidInput("priority_tier_hint", f"{tier!r} is none of {', '.join(multipliers)}")
     over, under = multipliers[tier]
-    return p50_tip * over // under
+    return min(p50_tip * over // under, MAX_U63)
 
 
 def context_of(timer: Timer, *, moment: Moment, prices: Prices, market: LaneMarket, balance: int) -> GbaContext:

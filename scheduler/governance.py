@@ -92,6 +92,7 @@ def decode_update(
     timers = _changed(timers, {own[key]: changes[key] for key in keys if key in own})
     if lane is not None:
         lane = _changed(lane, {lanes[key]: changes[key] for key in keys if key in lanes})
+        lane.check_minimum()
     return timers, lane
 
 

@@ -18,6 +18,9 @@ from scheduler.types import MAX_U63, Basefees, LaneMarket, Ratio, Timer, TimerCo
 LOWEST_MINIMUM: Final = 8
 """Below this an eighth of a basefee is nothing, and it would not move any more (Q-3)."""
 
+MAX_PRICE: Final = 2**62 - 1
+"""The greatest lane price, so that the default fee, twice as much, fits a record."""
+
 MAX_TIER: Final = 65_536
 """The longest ring in places, and the farthest horizon in epochs."""
 
@@ -82,7 +85,6 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
             _require(name, (over, under), 0 < over < under)
         (low, low_under), (high, high_under) = self.weight_min, self.weight_max
         _require("weight_max", self.weight_max, low * high_under <= high * low_under)
-        _require("max_lane_basefee", self.max_lane_basefee, self.min_lane_basefee <= self.max_lane_basefee)
         _require("max_lane_basefee", self.max_lane_basefee, self.max_lane_basefee <= MAX_BASEFEE)
         _require("initial_lane_basefee", self.initial_lane_basefee, self.initial_lane_basefee <= MAX_BASEFEE)
         _require("ring_size", self.ring_size, 1 <= self.ring_size <= MAX_TIER)
@@ -139,7 +141,7 @@ class Lane:
     def price(self) -> int:
         """The lane basefee of this block with the lane's multiplier, in units per cycle (A-26)."""
         over, under = self.config.lane_multiplier
-        return self.market.basefee * over // under
+        return min(self.market.basefee * over // under, MAX_PRICE)
 
     @property
     def prices(self) -> Prices:

@@ -278,7 +278,7 @@ def weights_by_hand(bench, lane, height):
     }
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(LANES, BLOCKS, st.booleans())
 def test_the_timer_phase_equals_a_plain_list(lane, blocks, keeps_pool):
     """Over several blocks with storms, pauses, agents and top-ups, events, balances, prices and what waits agree."""

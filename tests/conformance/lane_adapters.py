@@ -6,7 +6,6 @@ from math import lcm
 import msgspec
 
 from scheduler import (
-    POLICIES,
     Bid,
     LaneConfig,
     Prices,
@@ -18,15 +17,16 @@ from scheduler import (
     TimerPriorityClampedAtSchedule,
     WaitingPool,
 )
-from scheduler.activation import Schedule
 from scheduler.bidding import freeze_quote, tip_of_tier
 from scheduler.fairness import open_window, read_weights
 from scheduler.fee_market import basefee_delta, doubled_median, exact_basefee, median_tip, next_lane_basefee
 from scheduler.pool import PoolRules
 from scheduler.ranking import Ranking, Scale
 from scheduler.types import MAX_U63, Quote
+from tests.chain_harness import make_genesis
 from tests.lane_doubles import PROPOSER, LaneBench, free
 from tests.scheduler_doubles import Bench
+from validators.execution.run import Rules
 
 ACTOR = b"\xaa" * 20
 RICH = 10**15
@@ -220,12 +220,13 @@ def settle(inputs, system):
 
 def activation(inputs, system):
     height_of_activation = inputs["H_activation"]
-    schedule = Schedule(POLICIES["fifo"](), POLICIES["eip1559"](), height_of_activation)
     lane = LaneConfig(bid_deprecation_blocks=inputs["deprecation_ends"] - height_of_activation)
+    genesis = make_genesis(policy="eip1559", lane_config=lane, activation_height=height_of_activation)
+    rules = Rules(genesis, {}, lambda transaction: True)
     orders = {"fifo": "fifo", "eip1559": "effective_priority"}
     found = []
     for height, is_default, gas_limit in inputs["queries"]:
-        policy = schedule.policy_at(height)
+        policy = rules.policy(height)
         bench = (
             Bench() if policy.name == "fifo" else LaneBench(lane=lane, basefee=800, activated_at=height_of_activation)
         )

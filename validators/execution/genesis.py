@@ -9,7 +9,7 @@ from typing import Annotated, Final, final
 
 import msgspec
 
-from scheduler import MAX_U63, MIN_BASEFEE, Eip1559, LaneConfig, Timebase, TimerConfig
+from scheduler import MAX_U63, MIN_BASEFEE, Eip1559, InvalidInput, LaneConfig, Timebase, TimerConfig
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.blocks import Bytes20, Uint
 from validators.execution.errors import InvalidGenesisError
@@ -96,6 +96,11 @@ def check_genesis(genesis: Genesis) -> None:
         raise InvalidGenesisError(
             f"policy {Eip1559.name!r}, a lane configuration and an activation above 0 go together"
         )
+    if genesis.lane_config is not None:
+        try:
+            genesis.lane_config.check_minimum()
+        except InvalidInput as error:
+            raise InvalidGenesisError(str(error)) from None
     if genesis.supply > MAX_U63:
         raise InvalidGenesisError(f"supply {genesis.supply} exceeds {MAX_U63}")
     lowest = min(genesis.cycle_basefee, genesis.cell_basefee)

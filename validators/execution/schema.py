@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
 
-from scheduler import LaneConfig, LaneMarket, Timer, TimerConfig, keccak256
+from scheduler import Bucket, LaneConfig, LaneMarket, Timer, TimerConfig, keccak256
 from validators.execution.errors import CorruptStateError
 
 KEY_BYTES: Final = 32
@@ -54,15 +54,6 @@ class LongStoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     actor: bytes
     key: bytes
     value: bytes
-
-
-@final
-class Bucket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live."""
-
-    head: int
-    tail: int
-    count: int
 
 
 @final

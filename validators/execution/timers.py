@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from scheduler import PoolRules, Timer, WaitingPool
+from scheduler import Bucket, PoolRules, Timer, WaitingPool, buckets
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import (
     BUCKET_ENTRIES,
     BUCKETS,
     TIMER_COUNTS,
     TIMERS,
-    Bucket,
     BucketEntry,
     TimerCounts,
     bucket_entry_key,
@@ -129,23 +128,14 @@ class StateTimers:
 
     def next_sequence(self, due: int) -> int:
         """Return the sequence that the next timer inserted at `due` must have."""
-        bucket = self._view.get(BUCKETS, bucket_key(due))
-        return 0 if bucket is None else bucket.tail
+        return buckets.next_sequence(self, due)
 
     def insert(self, timer: Timer) -> None:
         """Add a timer at the tail of its height."""
-        key = bucket_key(timer.due)
-        bucket = self._view.get(BUCKETS, key)
-        if bucket is None:
-            bucket = Bucket(0, 0, 0)
-            self._touch(timer.due, had_bucket=False)
-        else:
-            self._touch(timer.due, had_bucket=True)
-        assert timer.sequence == bucket.tail, f"sequence {timer.sequence} where {bucket.tail} comes next"
         assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
+        sequence = buckets.append(self, timer.due, timer.timer_id)
+        assert timer.sequence == sequence, f"sequence {timer.sequence} where {sequence} comes next"
         self._view.set(self._keys.key_of(timer.timer_id), timer)
-        self._view.set(bucket_entry_key(timer.due, timer.sequence), BucketEntry(timer.timer_id))
-        self._view.set(key, Bucket(bucket.head, bucket.tail + 1, bucket.count + 1))
         counts = self._counts(timer.actor)
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live + 1, counts.scheduled + 1))
 
@@ -158,13 +148,32 @@ class StateTimers:
     def remove(self, timer: Timer) -> None:
         """Take a live timer out of every table."""
         self._view.set(self._keys.key_of(timer.timer_id), None)
-        self._view.set(bucket_entry_key(timer.due, timer.sequence), None)
-        self._remove_from_bucket(timer)
+        buckets.take(self, timer.due, timer.sequence)
         counts = self._counts(timer.actor)
         assert counts.live > 0, f"actor {timer.actor.hex()} has no live timer to remove"
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live - 1, counts.scheduled))
         if timer.due <= self._reach:
             self._view.change(self._touched, timer.timer_id, None)
+
+    def bucket(self, due: int) -> Bucket | None:
+        """Return a height's bucket."""
+        return self._view.get(BUCKETS, bucket_key(due))
+
+    def set_bucket(self, due: int, bucket: Bucket | None) -> None:
+        """Put a height's bucket, and note that it is written and whether the block found one there."""
+        key = bucket_key(due)
+        if due not in self._heights.touched:
+            self._view.change(self._heights.touched, due, self._view.get(BUCKETS, key) is not None)
+        self._view.set(key, bucket)
+
+    def entry(self, due: int, sequence: int) -> bytes | None:
+        """Return the identifier of the timer at a place."""
+        entry = self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence))
+        return None if entry is None else entry.timer_id
+
+    def set_entry(self, due: int, sequence: int, timer_id: bytes | None) -> None:
+        """Put an identifier at a place; None removes it."""
+        self._view.set(bucket_entry_key(due, sequence), None if timer_id is None else BucketEntry(timer_id))
 
     def live_timers(self, actor: bytes) -> int:
         """Return how many timers of the actor are live."""
@@ -228,39 +237,11 @@ class StateTimers:
 
     def _read_due(self, upto: int) -> Iterator[Timer]:
         for due in self._heights.due_heights(upto, after=self._reach):
-            bucket = self._view.get(BUCKETS, bucket_key(due))
-            if bucket is None:
-                # Its timers were cancelled by this block's transactions.
-                continue
-            for sequence in range(bucket.head, bucket.tail):
-                entry = self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence))
-                if entry is not None:
-                    timer = self.timer(entry.timer_id)
-                    assert timer is not None, f"height {due} names timer {entry.timer_id.hex()}, which is not there"
-                    yield timer
-
-    def _remove_from_bucket(self, timer: Timer) -> None:
-        key = bucket_key(timer.due)
-        bucket = self._view.get(BUCKETS, key)
-        assert bucket is not None, f"timer {timer.timer_id.hex()} lies in no bucket"
-        self._touch(timer.due, had_bucket=True)
-        if bucket.count == 1:
-            self._view.set(key, None)
-            return
-        head = self._next_live(timer.due, bucket) if timer.sequence == bucket.head else bucket.head
-        self._view.set(key, Bucket(head, bucket.tail, bucket.count - 1))
-
-    def _touch(self, due: int, *, had_bucket: bool) -> None:
-        """Note that a height's bucket is written, and whether the block found one there."""
-        if due not in self._heights.touched:
-            self._view.change(self._heights.touched, due, had_bucket)
-
-    def _next_live(self, due: int, bucket: Bucket) -> int:
-        """Return the lowest live sequence above the head; the head passes each gap once in a bucket's life."""
-        for sequence in range(bucket.head + 1, bucket.tail):
-            if self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence)) is not None:
-                return sequence
-        raise AssertionError(f"the bucket of height {due} counts {bucket.count} live timers and holds one")
+            # A height may have lost its bucket: its timers were cancelled by this block's transactions.
+            for _, timer_id in buckets.read(self, due):
+                timer = self.timer(timer_id)
+                assert timer is not None, f"height {due} names timer {timer_id.hex()}, which is not there"
+                yield timer
 
     def _counts(self, actor: bytes) -> TimerCounts:
         return self._view.get(TIMER_COUNTS, timer_counts_key(actor)) or _NO_TIMERS
