@@ -78,7 +78,7 @@ def consult(genesis, chain):
         return consult_oracle(genesis, chain)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plans, chains)
 def test_engine_and_oracle_agree_on_random_chains_in_the_lane(plan, chain):
     """All readings of all switches, activation on the way, agents of all kinds, governance of every key."""
@@ -87,7 +87,7 @@ def test_engine_and_oracle_agree_on_random_chains_in_the_lane(plan, chain):
     assert result.status == "passed", result.summary
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(governed, chains)
 def test_engine_and_oracle_agree_on_random_chains_that_are_governed(plan, chain):
     """Any key to any value, also to one that no chain can run on."""
