@@ -291,22 +291,33 @@ class TestCursor:
         assert bench.contents.gc_cursor.rows[None] == (1, 3)
 
     def test_it_does_not_begin_without_a_budget(self):
-        """No place is written."""
+        """No place is written; what has expired waits as dead and is held by nothing."""
         bench = Bench({"a": RICH}, lane={"classification": "cursor"}, timers={"gc_lane_paused": True})
-        bench.add("1", "a", 1, expires_at=0, quote=Quote(1, 0, None))
-        events = bench.run_block()
+        bench.add("1", "a", 1, expires_at=0, quote=PLENTY)
 
+        assert bench.run_block() == []
         assert bench.contents.gc_cursor.rows == {}
-        assert reasons(events) == {"1": "below_basefee"}
+        assert bench.result.counts["waiting_dead"] == 1
 
-    def test_a_dead_timer_is_also_found_at_its_turn(self):
+    def test_an_insolvent_timer_is_also_found_at_its_turn(self):
         """Far behind what the cursor looked at."""
-        bench = Bench({"a": RICH}, lane={"classification": "cursor", "gc_scan_per_block": 1})
+        bench = Bench({"a": RICH, "poor": 0}, lane={"classification": "cursor", "gc_scan_per_block": 1})
         bench.add("1", "a", 1, quote=PLENTY, **SMALL)
-        bench.add("2", "a", 1, quote=PLENTY._replace(max_priority_fee_per_cycle=9), expires_at=0, **SMALL)
-        events = bench.run_block()
+        bench.add("2", "poor", 1, quote=PLENTY._replace(max_priority_fee_per_cycle=9), **SMALL)
 
-        assert [event[0] for event in events] == [3, 1]
+        assert [event[0] for event in bench.run_block()] == [4, 1]
+
+    def test_an_insolvent_timer_that_does_not_fit_is_not_looked_at(self):
+        """It counts as held."""
+        bench = Bench(
+            {"a": RICH, "poor": 0},
+            lane={"classification": "cursor", "gc_scan_per_block": 1},
+            timers={"lane_timer_cycles": 1_000},
+        )
+        bench.add("1", "a", 1, quote=PLENTY, **SMALL)
+        bench.add("2", "poor", 1, quote=PLENTY._replace(max_priority_fee_per_cycle=4), gas_limit=900)
+
+        assert reasons(bench.run_block()) == {"2": "lane_full"}
 
 
 timer_shapes = st.lists(

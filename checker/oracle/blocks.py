@@ -65,8 +65,6 @@ class OracleChain:
         self.genesis = genesis
         self.contents = contents_at_genesis(genesis)
         self.units = self.contents.units()
-        # The lane configuration that the last block read: what the state says of tiers goes by it.
-        self.lane_config = self.contents.lane_config.get(None)
         empty = list_root([])
         self.header = Header(
             version=1,
@@ -92,7 +90,6 @@ class OracleChain:
         mailbox = block.serve_mailbox()
         receipts += [[1, event] for event in phase.events + mailbox.events]
         block.end(phase)
-        self.lane_config = block.lane_config
         changes = self.contents.settle()
         self.header = header
         return Result(
@@ -149,7 +146,6 @@ class _Block:
         self.proposer = chain.genesis.validators[header.proposer]
         self.parent_now = _present(chain.genesis, chain.header)
         self.basefees = chain.contents.basefees.rows[None]
-        self.parent_lane_config = chain.lane_config
         self.lane_config = chain.contents.lane_config.get(None)
         self.lane = self._lane(header.height)
         self.present = Present(
@@ -177,13 +173,13 @@ class _Block:
 
     def maintain_epochs(self) -> list[list[object]]:
         """Return the event of a new epoch, where one begins; what moves is worked out when the block is over."""
-        if self.lane is None or self.lane_config is None or self.parent_lane_config is None:
+        if self.lane is None:
             return []
-        now, config = self.present.now, self.lane_config
+        now, config = self.present.now, self.lane.config
         epoch = now // config.epoch_length
         if epoch <= self.parent_now // config.epoch_length:
             return []
-        heights = heights_promoted(self.contents, self.parent_now, now, self.parent_lane_config, config)
+        heights = heights_promoted(self.contents, self.parent_now, now, config)
         return [[EPOCH_PROMOTED, epoch, heights]]
 
     def run_transaction(self, index: int, encoded: bytes) -> list[object]:
@@ -252,8 +248,9 @@ class _Block:
                 burned=before.burned + phase.lane_burned,
             )
             self.contents.market.put(None, market)
-        if self.lane_config is not None:
-            write_tiers(self.contents, self.present.now, self.lane_config)
+        config = self.contents.lane_config.get(None)
+        if config is not None:
+            write_tiers(self.contents, self.present.now, config)
 
     def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:
         """Return why a transaction may not stand here, or nothing."""

@@ -8,7 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from checker.oracle.contents import Market
-from checker.oracle.lane_config import LaneConfig
+from checker.oracle.lane_config import MAX_INTEGER, LaneConfig
+
+HIGHEST_PRICE = 2**62 - 1
+"""So that twice the lane's price is still a number."""
 
 
 class Bid(NamedTuple):
@@ -34,7 +37,7 @@ class Lane(NamedTuple):
     @property
     def price(self) -> int:
         """The lane price: what the lane asks for a cycle, tip apart."""
-        return int(self.market.basefee * Fraction(*self.config.lane_multiplier))
+        return min(int(self.market.basefee * Fraction(*self.config.lane_multiplier)), HIGHEST_PRICE)
 
     def default_bid(self, cell_basefee: int = 0) -> Bid:
         """Return what the default agent bids."""
@@ -76,7 +79,7 @@ def default_bid(price: int, p50_tip: int, cell_basefee: int) -> Bid:
 
 def tier_tip(p50_tip: int, multiplier: Fraction) -> int:
     """Return the tip that a priority tier stands for."""
-    return int(multiplier * p50_tip)
+    return min(int(multiplier * p50_tip), MAX_INTEGER)
 
 
 def priority_of(price: int, bid: Bid) -> int:

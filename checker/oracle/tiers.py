@@ -50,7 +50,7 @@ def radix_root(leaves: Sequence[tuple[int, bytes]]) -> bytes:
     return sha256(b"\1" + bytes([bit]) + radix_root(clear) + radix_root(leaves[len(clear) :]))
 
 
-def heights_promoted(contents: Contents, parent_now: int, now: int, before: LaneConfig, config: LaneConfig) -> int:
+def heights_promoted(contents: Contents, parent_now: int, now: int, config: LaneConfig) -> int:
     """Return how many heights leave the overflow tree when a block begins."""
-    held = [height for height in contents.buckets.rows if tier_of(height, parent_now, before)[0] == "overflow"]
+    held = [height for height in contents.buckets.rows if tier_of(height, parent_now, config)[0] == "overflow"]
     return len([height for height in held if tier_of(height, now, config)[0] != "overflow"])
