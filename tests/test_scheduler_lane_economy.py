@@ -91,7 +91,7 @@ def test_the_weight_keeps_a_crowd_alive_beside_a_whale():
 
 
 def test_splitting_an_actor_raises_its_share():
-    """The known attack: at equal tips ten actors pass for ten of thirteen. Weights by deployer take that away (A-24)."""
+    """The known attack: at equal tips ten actors pass for ten of thirteen; weights by deployer end that (A-24)."""
     by_deployer = LaneConfig(fairness_subject="deployer")
     whole, split, watched = (
         share_of(OwnedBench(free(), lane, basefee=1_000), whale, CROWD[:3], tip=50)
