@@ -220,6 +220,13 @@ class TestCursor:
         assert [self.removed(bench.run(height)) for height in (2, 3, 4, 5)] == [1, 1, 1, 0]
         assert bench.lane_tables.cursor == (1, 3)
 
+    def test_the_walk_looks_at_no_timer_twice(self):
+        """However many it may look at, it goes round once."""
+        bench = self.bench(100)
+
+        assert self.removed(bench.run(2)) == 3
+        assert bench.lane_tables.cursor == (1, 5)
+
     def test_the_walk_ends_with_the_budget(self):
         """One removal a block: the cursor stays at it."""
         bench = self.bench(6, gc_cycles_per_block=200)

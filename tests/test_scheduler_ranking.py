@@ -132,6 +132,19 @@ def test_the_pool_equals_sorting(timers, removed, now, later, is_by_age, is_addi
     assert_is_sorted(waiting, Sorted(tuple(known), now, is_by_age), room, is_additive=is_additive)
 
 
+def test_a_tip_that_just_fits_follows_the_order_of_tips():
+    """Where max fee less tip equals the price a timer is bound by its tip, in whatever block it lies."""
+    waiting = WaitingPool(PoolRules(gas_limit_cap=60, default_gas_limit=60, legacy_max_fee=0, is_by_age=False))
+    timers = [timer_of(number, b"a", 1, PRICE + number, number, 9) for number in range(20)]
+    for timer in timers:
+        waiting.add(timer)
+
+    (book,) = waiting.books.values()
+
+    assert len(book.blocks) > 4
+    assert taken(waiting, 1, is_additive=False) == timers[::-1]
+
+
 def test_an_answer_replaces_what_the_books_say():
     """A timer whose agent answered stands at its answer; one whose answer is below the price does not stand at all."""
     rules = PoolRules(gas_limit_cap=60, default_gas_limit=60, legacy_max_fee=0, is_by_age=False)

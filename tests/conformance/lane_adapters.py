@@ -203,7 +203,9 @@ def settled(inputs, settlement):
     charged, charge = [], bench.ledger.charge
     bench.ledger.charge = lambda address, amount: (charged.append(amount), charge(address, amount))
     bench.tables.insert(timer_of("t", "a", gas_limit=inputs["gas_limit"], tip=priority))
-    result = bench.run(1, lambda timer: RunOutcome(True, inputs["used_cycles"], inputs["used_cells"], ()))
+    ok = not inputs.get("reverted", False)
+    outcome = RunOutcome(ok, inputs["used_cycles"], inputs["used_cells"] if ok else 0, ())
+    result = bench.run(1, lambda timer: outcome)
     return {
         "max_cost": charged[0],
         "burn_cycle": result.burned - result.lane_burned - result.cells_burned,
@@ -324,6 +326,7 @@ ALTERNATIVES = {
     "pack": {
         "reserved": lambda inputs: packed(inputs, "reserved"),
         "stop": lambda inputs: packed(inputs, "stop"),
+        "stop_at_first": lambda inputs: packed(inputs, "stop"),
     },
 }
 """Other readings that a switch selects, by the name that a case gives them."""

@@ -193,6 +193,7 @@ def gc_drain(inputs, system):
     removed, height = [], 2
     while bench.tables.timers:
         removed.append(bench.run(height).expired)
+        assert removed[-1], "no budget reaches a timer"
         height += 1
     return {"removed_per_block": removed, "blocks": len(removed)}
 

@@ -41,7 +41,17 @@ def test_another_reading_of_a_golden_case(case_with_alternatives):
         pytest.skip(f"{kind}: no switch selects {', '.join(stated)}")
 
     for name in known:
-        assert readings[name](case_with_alternatives["inputs"]) == stated[name], name
+        found = readings[name](case_with_alternatives["inputs"])
+        assert part_of(found, stated[name]) == stated[name], name
+
+
+def part_of(found, stated):
+    """Return what a case states of an answer: all of it, some fields, or the timers that fire."""
+    if isinstance(found, dict) and isinstance(stated, list):
+        return found["fired"]
+    if isinstance(found, dict) and isinstance(stated, dict):
+        return {name: value for name, value in found.items() if name in stated}
+    return found
 
 
 def expected_of(case):
