@@ -5,7 +5,7 @@ import contextlib
 import msgspec
 from hypothesis import strategies as st
 
-from scheduler import LaneConfig, Rejected, TimerConfig
+from scheduler import LaneConfig, Rejected, TimerConfig, TimerScheduled
 from tests.chain_harness import (
     ALICE,
     BALANCE,
@@ -39,11 +39,14 @@ FEES = ("max_fee_per_cycle", "max_priority_fee_per_cycle", "priority_tier_hint",
 class Racer(Actor):
     """Schedules what its orders say; a timer uses what its payload says; an agent answers as it was told."""
 
-    handlers = ("race", "tell", "drain", "handle_timer", "get_gas_bid")
+    handlers = ("race", "relay", "tell", "drain", "handle_timer", "get_gas_bid")
 
     def race(self, payload: bytes) -> None:
         for order in msgspec.msgpack.decode(payload):
             self._schedule(*order)
+
+    def relay(self, payload: bytes) -> None:
+        self.host.send(self.host.actor, "race", payload, 9_000)
 
     def tell(self, payload: bytes) -> None:
         self.host.put(b"mode", payload)
@@ -90,6 +93,9 @@ class Racer(Actor):
             self.host.emit(error.name)
 
 
+NARROW = {"max_cycles_per_fire": 3_000, "lane_timer_cycles": 2_500, "max_cells_per_fire": 400}
+
+
 def often(values, others):
     """Return a strategy that mostly draws from the first values."""
     return st.sampled_from([*values * (1 + 6 * len(others) // len(values)), *others])
@@ -126,10 +132,10 @@ again = st.builds(
 senders = st.sampled_from([0, 0, 1, 2])
 
 
-def race(actor, wanted):
+def race(actor, wanted, handler="race"):
     """Return a call of a racer."""
     payload = msgspec.msgpack.encode(wanted)
-    return lambda sender, nonce, _known: transaction(sender, nonce, ExecuteActor(actor, "race", payload))
+    return lambda sender, nonce, _known: transaction(sender, nonce, ExecuteActor(actor, handler, payload))
 
 
 def tell(actor, mode):
@@ -144,8 +150,8 @@ def drain(actor, left):
 
 
 def govern(changes):
-    """Return an instruction that changes the configuration by keys."""
-    encoded = msgspec.msgpack.encode(dict(sorted(changes.items())))
+    """Return an instruction that changes the configuration by keys, or that replaces the timers' by its fields."""
+    encoded = msgspec.msgpack.encode(dict(sorted(changes.items())) if isinstance(changes, dict) else changes)
     return lambda sender, nonce, _known: transaction(sender, nonce, SystemUpdateTimerConfig(encoded))
 
 
@@ -205,7 +211,12 @@ changes = st.fixed_dictionaries(
 modes = st.sampled_from(
     [b"late", b"all", b"revert", b"overrun", b"write", b"", msgspec.msgpack.encode([3_000, 40, 0, 0]), b"\x94\x01\x02"]
 )
-races = st.builds(race, st.sampled_from(RACERS), st.lists(st.one_of(orders, again), min_size=3, max_size=7))
+races = st.builds(
+    race,
+    st.sampled_from(RACERS),
+    st.lists(st.one_of(orders, again), min_size=3, max_size=7),
+    often(["race"], ["relay"]),
+)
 calls = st.one_of(
     *(races,) * 6,
     st.builds(tell, st.sampled_from([AGENT, AGENT, RACERS[0]]), modes),
@@ -233,9 +244,11 @@ def plans_of(wanted):
 
 
 plans = plans_of(calls)
-governed = plans_of(st.one_of(calls, calls, st.builds(govern, changes)))
+replacements = st.fixed_dictionaries({}, optional=TIMER_VALUES).map(
+    lambda values: govern([*(msgspec.structs.asdict(TimerConfig(**NARROW)) | values).values()])
+)
+governed = plans_of(st.one_of(calls, calls, st.builds(govern, changes), replacements))
 """Plans with changes of the configuration by key."""
-NARROW = {"max_cycles_per_fire": 3_000, "lane_timer_cycles": 2_500, "max_cells_per_fire": 400}
 SMALL = {
     "max_cycles_per_fire_auction_phase": 1_000,
     "ring_size": 4,
@@ -301,5 +314,5 @@ def run_lane(plan, **changes):
         executed = propose(engine, transactions, after_ms=after_ms, proposer=index % 2)
         engine.finalize(executed.digest)
         chain.append(executed)
-        known += [event.timer_id for event in executed.events if hasattr(event, "sequence")]
+        known += [event.timer_id for event in executed.events if isinstance(event, TimerScheduled)]
     return genesis, chain

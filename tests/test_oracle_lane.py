@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from checker.oracle.calls import RevertedError
 from checker.oracle.contents import Quote
 from checker.oracle.lane_config import LaneConfig, lane_config_of
+from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root
 from tests.oracle_bench import OWNER, RICH, Bench, address, told
@@ -441,3 +442,23 @@ class TestConfiguration:
     def test_the_defaults_are_a_configuration(self):
         """All thirty fields."""
         assert lane_config_of(LaneConfig()) == LaneConfig()
+
+
+class TestGenesis:
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"policy": "fifo"},
+            {"activation_height": 0},
+            {"lane_config": None},
+            {"lane_config": []},
+            {"lane_config": [*LaneConfig()._replace(ring_size=0)]},
+        ],
+    )
+    def test_a_lane_that_is_half_there_is_no_genesis(self, changes):
+        """Policy, height and configuration come together, and the configuration is one."""
+        genesis = Bench({"a": RICH}, lane={}).chain.genesis
+        assert read_genesis(write(genesis)).lane_config is not None
+
+        with pytest.raises(MalformedError, match="lane"):
+            read_genesis(write(genesis._replace(**changes)))
