@@ -79,6 +79,30 @@ def test_less_than_promised_is_inconclusive():
     assert result.exit_code == 3
 
 
+def test_more_than_a_scenario_allows_is_a_failure():
+    """Four of the page's ten timers roll over; a run in which more do would have broken a promise."""
+    result = judged("intro-page", "expect.at_most.waiting_live_peak=3")
+
+    assert check_named(result, "promised-limits").summary == "waiting_live_peak is 4, at most 3 is promised"
+    assert result.exit_code == 1
+
+
+def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
+    """Without weights the whale leaves nothing to some of the crowd."""
+    result = judged("whale-vs-crowd", "chain.lane.weight_max=[1, 1]")
+
+    assert "fires of each of crowd 0 (at least 2)" in check_named(result, "promised-counts").summary
+    assert result.exit_code == 3
+
+
+def test_an_activation_that_no_reorg_crosses_is_inconclusive():
+    """The branch that is abandoned begins above it."""
+    result = judged("activation-reorg", "chain.activation.height=6")
+
+    assert "crossed 0 (at least 3)" in check_named(result, "reorg").summary
+    assert result.exit_code == 3
+
+
 def test_a_fault_that_touches_nothing_is_inconclusive():
     """Enabled is not enough: no message crosses a cut that is over before the first block."""
     result = judged("partition-heal", "faults.split.start_ms=0", "faults.split.stop_ms=1")
