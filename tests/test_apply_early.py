@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker.readback import read_back
 from tests.chain_harness import (
     ALICE,
     BOB,
@@ -21,6 +22,7 @@ from tests.test_execution_branches import BLOCK, build, check_state, derived, ti
 from validators.execution import StateRoad
 from validators.execution.schema import ACCOUNTS, account_key
 from validators.execution.timers import Waiting
+from validators.storage import SimulatedDisk
 
 ROADS = {
     "early": StateRoad(apply="certified"),
@@ -208,8 +210,9 @@ class TestUndo:
         engine = early_engine()
         (block,) = chain_of(engine, 1)
         engine.certify(block.digest)
-        engine.rewind_to_finalized()
+        readback = read_back(0, engine, SimulatedDisk())
 
+        assert dict(readback.live) == dict(make_engine().live_values())
         assert engine.database.canonical_root == engine.finalized.state_root
         assert undone_of(engine) == []
 
