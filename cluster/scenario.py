@@ -8,12 +8,13 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from checker.promises import COUNTS
 from cluster.lane_section import LaneSection
+from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
@@ -256,7 +257,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
+        raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
     try:
         scenario = _resolve(scenario)
     except InvalidInput as error:
@@ -329,56 +330,6 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
     if len(parents) == 2 and parents[0] in {"faults", "workload"} and not raw[parents[0]][parents[1]]:
         known = ", ".join(name for name, entry in raw[parents[0]].items() if entry) or "none"
         raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
-
-
-def _name_entry(raw: object, message: str) -> str:
-    """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
-    for table, kind in (("faults", Fault), ("workload", Workload), ("validators", ValidatorSection)):
-        entries = raw.get(table) if isinstance(raw, dict) else None
-        if f"`$.{table}[...]" in message and isinstance(entries, dict):
-            for name, entry in entries.items():
-                try:
-                    msgspec.convert(entry, kind)
-                except msgspec.ValidationError:
-                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
-    return message
-
-
-def _explain(message: str, raw: object) -> str:
-    """Turn msgspec's message into ``key: what is wrong``, with the keys or kinds that are allowed there."""
-    reason, _, path = message.partition(" - at `")
-    key = path.rstrip("`").removeprefix("$").lstrip(".")
-    if "unknown field" in reason:
-        allowed = _allowed_keys(key.split(".") if key else [], raw)
-        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
-    elif "Invalid value" in reason and key.endswith(".kind"):
-        kinds = msgspec.json.schema(Fault if key.startswith("faults") else Workload)["discriminator"]["mapping"]
-        reason += f"; the kinds are {', '.join(sorted(kinds))}"
-    return f"{key}: {reason}" if key else reason
-
-
-def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
-    """Return the keys of the section at ``path``; of a fault or workload, those of its kind; none where unknown."""
-    if len(path) >= 2 and path[0] in {"faults", "workload"} and isinstance(raw, dict):
-        union = Fault if path[0] == "faults" else Workload
-        tag = raw[path[0]][path[1]].get("kind")
-        kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
-        return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
-    kind: Any = ValidatorSection if path[:1] == ["validators"] else Scenario
-    for part in () if kind is ValidatorSection else path:
-        types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
-        kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
-        if kind is None:
-            return []
-    return _keys_of(kind)
-
-
-def _is_section(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _keys_of(kind: type[msgspec.Struct]) -> list[str]:
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 def _check(scenario: Scenario, place: str) -> None:

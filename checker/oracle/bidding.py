@@ -37,7 +37,7 @@ def ask(contents: Contents, present: Present, lane: Lane, basefees: Basefees, ti
         nonce=0,
         is_read_only=True,
     )
-    ending = run_call(call, HANDLER, write(context))
+    ending = run_call(call, HANDLER, write(min(number, MAX_INTEGER) for number in context))
     if ending.status != OK:
         return Answer(None, "overrun" if ending.status == OUT_OF_GAS else "failed")
     bid = _read_bid(ending.answer)
