@@ -93,6 +93,31 @@ class Halted(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Observer(msgspec.Struct, frozen=True, array_like=True):
+    """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
+
+    reason: str
+
+
+@final
+class Damage(msgspec.Struct, frozen=True, array_like=True):
+    """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
+
+    file: str
+    place: int
+    what: str
+
+
+@final
+class SnapshotJoined(msgspec.Struct, frozen=True, array_like=True):
+    """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
+
+    height: int
+    digest: bytes
+    root: bytes
+
+
+@final
 class PowerEdge(msgspec.Struct, frozen=True, array_like=True):
     """The supervisor crashed or restarted a validator."""
 

@@ -27,6 +27,9 @@ from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
 BROKEN: Final = "broken invariant"
 """Begins the reason of a halt that no fault explains."""
 
+DISK: Final = "disk"
+"""Begins the reason of a halt over the disk: it failed, or what it holds cannot be repaired."""
+
 
 class ExecutionOver(NamedTuple):
     """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
