@@ -34,7 +34,7 @@ from validators.execution.heights import BranchHeights, HeightIndex, scan_height
 from validators.execution.run import BlockRun, BlockSummary, Rules
 from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys, Waiting
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, mmr_root
+from validators.state import Batch, Database, Snapshot, mmr_root
 
 
 @final
@@ -105,6 +105,7 @@ class Engine:
         verify_transaction: Callable[[Transaction], bool],
         operations: Sequence[bytes] | None = None,
         header: Header | None = None,
+        base: Snapshot | None = None,
     ) -> None:
         """Start from genesis, or from a log read back.
 
@@ -112,12 +113,14 @@ class Engine:
             genesis: What the chain starts from.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
-            operations: All operations since genesis' own: those of the finalized blocks, oldest first.
+            operations: All operations since genesis' own, or since the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
+            base: The state that the operations follow, where that is not genesis.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
             CorruptLog: The operations are no log.
+            ForgedSnapshot: The base is none.
             RootMismatchError: The log does not lead to the header's state root.
         """
         if genesis.policy not in POLICIES:
@@ -129,7 +132,9 @@ class Engine:
         self.database, genesis_header = build_genesis_state(genesis, programs)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
-        if operations:
+        if base is not None:
+            self.database = Database.from_operations(operations or (), base=base)
+        elif operations:
             self.database = Database.from_operations(chain(self.database.operations(), operations))
         root = self.database.canonical_root
         if root != tip.state_root:
