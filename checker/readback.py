@@ -15,21 +15,16 @@ from checker.tables import describe_key, describe_value
 from validators.execution import Engine
 from validators.state import CorruptLog
 from validators.state.operations import DELETE, UPDATE, choose_codec
-from validators.storage import CorruptLogError, CorruptRecordError, Disk, FinalizedLog
+from validators.storage import Disk, FinalizedLog
 
 
 def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
     """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized."""
     height = engine.finalized.height
-    operations: list[bytes] = []
-    error = ""
-    try:
-        for entry in FinalizedLog(disk).replay():
-            # What was synced but not applied when the run ended lies above the values in memory.
-            if entry.height <= height:
-                operations += entry.operations
-    except (CorruptLogError, CorruptRecordError) as damage:
-        error = str(damage)
+    log = FinalizedLog(disk).read()
+    # What was synced but not applied when the run ended lies above the values in memory.
+    operations = [operation for entry in log.entries if entry.height <= height for operation in entry.operations]
+    error = "; ".join(f"{damage.file} at byte {damage.offset}: {damage.what}" for damage in log.damages)
     return ReadBack(node=node, height=height, live=dict(engine.live_values()), operations=operations, error=error)
 
 

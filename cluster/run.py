@@ -29,10 +29,11 @@ from network.trace import Event, Trace
 from network.types import SUPERVISOR
 from validators.consensus import SimplexConfig
 from validators.execution import Executed, Genesis
+from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
 from validators.settings import Costs, ValidatorFactory, ValidatorSettings
-from validators.storage import DiskHandle
+from validators.storage import DiskHandle, provision
 
 MILLISECOND_US = 1_000
 
@@ -120,6 +121,8 @@ class Cluster:
         )
         bus = Bus(kernel, _topology(scenario), Chance(self.seed), trace, size_limit=2 * BLOCK_BYTES_MAX)
         grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, validators=validators, build=self._build)
+        for place, public_key in zip(grid.places, self._keys.validator_keys, strict=True):
+            provision(place.disk, journal_head(self._genesis, place.node, public_key))
         self._injector = Injector(
             scenario.faults,
             kernel=kernel,

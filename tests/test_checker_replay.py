@@ -99,10 +99,10 @@ class TestLiveValues:
     def test_a_damaged_log_is_a_finding(self, chain):
         """A log that cannot be read names the validator and raises nothing."""
         disk = chain.disks[3]
-        data = bytearray(disk.read("operations"))
+        data = bytearray(disk.read("operations-a"))
         data[len(data) // 2] ^= 1
-        disk.truncate("operations", 0)
-        disk.append("operations", bytes(data))
+        disk.truncate("operations-a", 0)
+        disk.append("operations-a", bytes(data))
 
         check = LiveValues({})
         check.compare(read_back(3, chain.engines[3], disk), None)
@@ -121,7 +121,7 @@ class TestLiveValues:
     def test_what_lies_above_the_engines_height_is_left_out(self, chain):
         """A block that was synced but not applied when the run ended is no difference."""
         whole = read_back(0, chain.engines[0], chain.disks[0])
-        FinalizedLog(chain.disks[0]).append(FinalizedEntry(HEIGHTS + 1, bytes(32), (b"unknown",)))
+        FinalizedLog(chain.disks[0]).append(FinalizedEntry(HEIGHTS + 1, bytes(32), b"", (b"unknown",)))
 
         assert read_back(0, chain.engines[0], chain.disks[0]) == whole
 

@@ -16,7 +16,7 @@ from network.port import Port
 from validators.block_exchange import BlockExchange
 from validators.consensus import Parent, Proposal
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
-from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
+from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
 from validators.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.gossip import Gossip
 from validators.identity import TransactionVerifier
@@ -301,7 +301,9 @@ class Application:
         self._is_finalizing = True
         for executed in self.engine.path_to(goal.digest):
             self._store(executed.digest, executed.block)
-            self._log.append(FinalizedEntry(executed.header.height, executed.digest, tuple(executed.operations)))
+            header = executed.header
+            operations = tuple(executed.operations)
+            self._log.append(FinalizedEntry(header.height, executed.digest, encode_header(header), operations))
         self._barrier.then(partial(self._apply, goal.digest))
 
     def _apply(self, digest: bytes) -> None:

@@ -54,9 +54,9 @@ from validators.consensus import (
     view_of,
 )
 from validators.execution import Engine, Executed, Genesis, InvalidEncodingError, RootMismatchError
-from validators.execution.blocks import decode_block
+from validators.execution.blocks import decode_header
 from validators.gossip import Gossip, Verified
-from validators.identity import TransactionVerifier
+from validators.identity import TransactionVerifier, journal_head
 from validators.messages import (
     BlockRelay,
     BlockRequest,
@@ -69,21 +69,21 @@ from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.state import CorruptLog
 from validators.storage import (
     BlockFile,
-    CorruptLogError,
-    CorruptRecordError,
     Disk,
+    DiskError,
     FinalizedEntry,
     FinalizedLog,
     Journal,
+    JournalLostError,
     SyncPoint,
 )
 
 _DOUBTFUL: Final = (
     CorruptArtifactError,
     CorruptLog,
-    CorruptLogError,
-    CorruptRecordError,
+    DiskError,
     InvalidEncodingError,
+    JournalLostError,
     RootMismatchError,
 )
 """What a disk may hold that a validator must not go on with."""
@@ -127,6 +127,7 @@ class Validator:
         self._on_applied = on_applied
         self._codec = message_codec()
         self._journal = Journal(disk)
+        self._journal_head = journal_head(genesis, settings.node, public_keys[settings.node])
         self._block_file = BlockFile(disk)
         self._log = FinalizedLog(disk)
         self._barrier = factory.barrier(disk, self._start_sync)
@@ -172,7 +173,7 @@ class Validator:
 
     def _recover(self) -> None:
         self._block_file.load()
-        entries = list(self._log.replay())
+        entries = self._log.recover().entries
         application = self._application = self._make_application(self._reopen_engine(entries))
         self._simplex = Simplex(
             me=self._settings.node,
@@ -181,18 +182,17 @@ class Validator:
             config=self._settings.consensus,
             genesis=application.engine.genesis_digest,
         )
-        self._simplex.replay([decode_artifact(encoded) for encoded in self._journal.replay()])
+        self._simplex.replay(
+            [decode_artifact(encoded) for encoded in self._journal.recover(self._journal_head).artifacts]
+        )
         cost_us = self._settings.costs.block_us * len(entries) + application.recover()
         self._port.work(cost_us, _Recovered())
 
     def _reopen_engine(self, entries: list[FinalizedEntry]) -> Engine:
         if not entries:
             return self._factory.engine(self._genesis, self._verifier, None, None)
-        encoded = self._block_file.get(entries[-1].digest)
-        if encoded is None:
-            raise CorruptLogError(f"block of finalized height {entries[-1].height} is not in the block file")
         operations = [operation for entry in entries for operation in entry.operations]
-        return self._factory.engine(self._genesis, self._verifier, operations, decode_block(encoded).header)
+        return self._factory.engine(self._genesis, self._verifier, operations, decode_header(entries[-1].header))
 
     def _make_application(self, engine: Engine) -> Application:
         surroundings = Surroundings(

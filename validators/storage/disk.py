@@ -5,12 +5,14 @@ A sync covers what had been appended when it began, not when it ended, as on rea
 bytes appended meanwhile wait for the next one.
 
 The interface is append, read, truncate and a two-step sync, because virtual time passes between
-the two steps and a crash may fall in between. Random writes are left out on purpose: nothing here
-needs them, and an append-only file makes a torn tail the only damage that a power loss can do.
+the two steps and a crash may fall in between. ``overwrite`` and ``truncate`` belong to repair at a start: they are
+rare, and durable when they return.
 """
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, final
+
+from validators.storage.errors import DiskRevokedError
 
 
 class SyncPoint(NamedTuple):
@@ -20,12 +22,12 @@ class SyncPoint(NamedTuple):
     lengths: tuple[tuple[str, int], ...]
 
 
-class DiskRevokedError(Exception):
-    """A read through a handle whose validator has crashed."""
-
-
 class Disk(Protocol):
-    """One validator's files. Names are plain words such as ``journal``; sizes and offsets are bytes."""
+    """One validator's files. Names are plain words such as ``blocks``; sizes and offsets are bytes.
+
+    Every call but the two properties and the sizes may raise DiskError. After a DiskError of an append or a sync nobody
+    knows what the disk holds: the validator stops, and tries no second sync.
+    """
 
     def append(self, name: str, data: bytes) -> int:
         """Append ``data`` to file ``name`` (made if absent) and return the offset it starts at."""
@@ -33,8 +35,17 @@ class Disk(Protocol):
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return ``length`` bytes from ``offset``, or all from there; an absent file is empty."""
 
+    def overwrite(self, name: str, offset: int, data: bytes) -> None:
+        """Write ``data`` from ``offset`` on, which is not behind the end of the file; durable when it returns."""
+
     def truncate(self, name: str, length: int) -> None:
-        """Cut file ``name`` back to ``length`` bytes."""
+        """Cut file ``name`` back to ``length`` bytes; durable when it returns."""
+
+    def size(self, name: str) -> int:
+        """Return how long file ``name`` is; 0 where it does not exist."""
+
+    def synced_bytes(self, name: str) -> int:
+        """Return how much of file ``name``, from its start, survives a crash."""
 
     def begin_sync(self) -> SyncPoint:
         """Fix what the sync now starting will cover."""
@@ -91,12 +102,28 @@ class SimulatedDisk:
         end = len(file.data) if length is None else offset + length
         return bytes(memoryview(file.data)[offset:end])
 
+    def overwrite(self, name: str, offset: int, data: bytes) -> None:
+        """See ``Disk.overwrite``."""
+        file = self._files.setdefault(name, _File())
+        file.data[offset : offset + len(data)] = data
+        file.synced_bytes = len(file.data)
+
+    def size(self, name: str) -> int:
+        """See ``Disk.size``."""
+        file = self._files.get(name)
+        return 0 if file is None else len(file.data)
+
+    def synced_bytes(self, name: str) -> int:
+        """See ``Disk.synced_bytes``."""
+        file = self._files.get(name)
+        return 0 if file is None else file.synced_bytes
+
     def truncate(self, name: str, length: int) -> None:
         """See ``Disk.truncate``."""
         file = self._files.get(name)
         if file is not None:
             del file.data[length:]
-            file.synced_bytes = min(file.synced_bytes, length)
+            file.synced_bytes = len(file.data)
 
     def begin_sync(self) -> SyncPoint:
         """See ``Disk.begin_sync``."""
@@ -153,6 +180,19 @@ class DiskHandle:
         if self._is_revoked:
             raise DiskRevokedError(f"file {name!r}: the validator that held this handle has crashed")
         return self._disk.read(name, offset, length)
+
+    def overwrite(self, name: str, offset: int, data: bytes) -> None:
+        """See ``Disk.overwrite``."""
+        if not self._is_revoked:
+            self._disk.overwrite(name, offset, data)
+
+    def size(self, name: str) -> int:
+        """See ``Disk.size``."""
+        return self._disk.size(name)
+
+    def synced_bytes(self, name: str) -> int:
+        """See ``Disk.synced_bytes``."""
+        return self._disk.synced_bytes(name)
 
     def truncate(self, name: str, length: int) -> None:
         """See ``Disk.truncate``."""
