@@ -109,6 +109,16 @@ class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     view_retention: Positive = 20
 
 
+class SyncSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a validator that is far behind catches up: so many blocks behind, it joins from a peer's snapshot.
+
+    A snapshot travels in pieces of about ``chunk_bytes``.
+    """
+
+    snapshot_gap_blocks: Positive = 256
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=8 * 1024 * 1024)] = 1024 * 1024
+
+
 class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Every link without a fault: latency, loss and reordering.
 
@@ -180,6 +190,7 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
     consensus: ConsensusSection = ConsensusSection()
+    sync: SyncSection = SyncSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
     workload: dict[str, Workload] = {}

@@ -67,7 +67,7 @@ SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
 
 
-def make_engine(
+def make_engine(  # noqa: PLR0917 - what every maker of an engine gets
     genesis: Genesis,
     verify_transaction: Callable[[Transaction], bool],
     operations: Sequence[bytes] | None,

@@ -56,6 +56,7 @@ from validators.consensus.messages import (
     CertificateRequest,
     CertificateResponse,
     ConsensusMessage,
+    Finalization,
     Finalize,
     Notarization,
     Notarize,
@@ -125,9 +126,9 @@ class Simplex:
         return self._views.finalized_view
 
     @property
-    def finalized_payload(self) -> Digest:
-        """The payload of the highest finalized view."""
-        return self._views.finalized_payload
+    def finalization(self) -> Finalization | None:
+        """The certificate of the highest finalized view; None while that is genesis."""
+        return self._views.finalization
 
     def leader(self, view: int) -> NodeId:
         """Return who leads `view`, which is 1 or more."""
@@ -235,6 +236,14 @@ class Simplex:
                 self._enter(found.view + 1)
             elif found.view == self.view:
                 self._time_out(TimeoutReason.FAILED_CERTIFICATION)
+        return self._finish()
+
+    def ask_again(self) -> list[Effect]:
+        """Ask anew for what the application has not answered: there is a new one, of another state."""
+        for kept in self._views.unfinalized():
+            if kept.certified is Certified.PENDING:
+                kept.certified = Certified.UNASKED
+                self._request_certification(kept)
         return self._finish()
 
     def timer(self, name: str, view: int) -> list[Effect]:

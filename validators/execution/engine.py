@@ -113,7 +113,7 @@ class Engine:
             genesis: What the chain starts from.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
-            operations: All operations since genesis' own, or since the base: those of the finalized blocks, oldest first.
+            operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
             base: The state that the operations follow, where that is not genesis.
 
