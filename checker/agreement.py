@@ -34,14 +34,13 @@ class _Seen(NamedTuple):
 class Agreement:
     """One final block at each height; each validator's chain grows by one linked block at a time and never shrinks.
 
-    Two things may move a validator otherwise, and both are said: damage to its disk takes it back, a peer's snapshot
-    takes it up. Damage that no fault of the plan made is a failure.
+    Two things may move a validator otherwise: what a fault did to its disk takes it back at a start, and a peer's
+    snapshot, which it says, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
     """
 
     def __init__(self, rules: ChainRules, disk_faulted: Collection[int] = ()) -> None:
         self._tally = Tally("agreement", "safety")
         self._disk_faulted = dict.fromkeys(sorted(disk_faulted))
-        self._damaged: dict[int, None] = {}
         self._blocks = {0: _Seen(rules.genesis_digest, -1)}
         self._heights: dict[int, int] = {}
         self._views: dict[int, int] = {}
@@ -56,7 +55,7 @@ class Agreement:
         boot = read_event(event, Boot)
         before = self._heights.get(event.node, 0)
         self._tally.compared += 1
-        if boot.finalized_height < before and event.node not in self._damaged:
+        if boot.finalized_height < before and event.node not in self._disk_faulted:
             self._tally.fail(
                 f"validator {event.node} restarted at finalized height {boot.finalized_height} after {before}",
                 validator=event.node,
@@ -66,12 +65,10 @@ class Agreement:
         if boot.finalized_height != before:
             self._views[event.node] = 0
         self._heights[event.node] = boot.finalized_height
-        self._damaged.pop(event.node, None)
 
     def damage(self, event: Event) -> None:
-        """A validator found its disk damaged: its next start may be at a lower height."""
+        """A validator found its disk damaged."""
         damage = read_event(event, Damage)
-        self._damaged[event.node] = None
         self._tally.compared += 1
         if event.node not in self._disk_faulted:
             self._tally.fail(

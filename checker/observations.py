@@ -197,7 +197,8 @@ class ReadBack(NamedTuple):
     """What one validator holds at the end of a run, in memory and on its disk.
 
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
-    with or without those of genesis; `error` says why they could not be read, or is empty.
+    with or without those of genesis; `error` says why they could not be read, or is empty. Where the log stands on a
+    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it.
     """
 
     node: int
@@ -205,6 +206,7 @@ class ReadBack(NamedTuple):
     live: Mapping[bytes, bytes]
     operations: Sequence[bytes]
     error: str = ""
+    base_height: int = 0
 
 
 class FaultOutcome(Protocol):

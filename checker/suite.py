@@ -133,7 +133,7 @@ class Suite:
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
         self._supply = Supply(genesis_values)
-        self._live_values = LiveValues(genesis_values)
+        self._live_values = LiveValues(genesis_values, disk_faulted)
         self._finality = FinalityRegained(
             validators=validators, honest=honest, views_max=finality_views_max, disk_faulted=disk_faulted
         )

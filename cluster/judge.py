@@ -142,6 +142,9 @@ class Jury:
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
         self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
+        if node in self.last and header.height <= self.last[node].header.height:
+            # Applied before, by an earlier life whose disk has lost it.
+            return
         self.last[node] = executed
         tally = self.exits.setdefault(node, [0, 0, 0])
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):

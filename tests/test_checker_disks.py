@@ -126,7 +126,7 @@ class TestStops:
 
 
 class TestDamage:
-    def test_damage_may_take_a_validator_back(self):
+    def test_a_disk_fault_may_take_a_validator_back(self):
         """What the disk lost is fetched and finalized again; the others have the same blocks there."""
         history = write_history()
         history.disk_faulted = (1,)
@@ -148,15 +148,6 @@ class TestDamage:
         insert(history, history.position(1, "boot"), 1, "damage", "blocks", 77, "checksum differs")
 
         assert_only(history.judge(), "agreement", "validator 1 found blocks damaged at 77", "no fault")
-
-    def test_damage_excuses_one_start_only(self):
-        """The next one has to be at what the validator has finalized since."""
-        history = write_history()
-        history.disk_faulted = (1,)
-        insert(history, history.position(1, "boot"), 1, "damage", "blocks", 77, "checksum differs")
-        history.add(1, "boot", 2, 5, 3, history.blocks[3].root)
-
-        assert_only(history.judge(), "agreement", "validator 1 restarted at finalized height 3 after 4")
 
 
 def joined_history(**changes):
