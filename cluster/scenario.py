@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from checker.promises import COUNTS
+from checker.promises import COUNTS, RECOVERIES
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
@@ -168,6 +168,7 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
     counts: dict[str, Positive] = {}
+    recovery: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -383,6 +384,10 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
+    ]
+    rules += [
+        (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")
+        for name in scenario.expect.recovery
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
