@@ -242,6 +242,28 @@ def test_a_forged_or_truncated_snapshot_is_refused_and_another_peer_is_asked(cha
     assert joiner.given_up == 0
 
 
+@pytest.mark.parametrize("name", ["another header", "quorum", "witness", "root", "negative"])
+def test_no_piece_is_fetched_of_what_is_not_certified(chain, name):
+    """Header, certificate and witness are judged first: a forger cannot make anybody download."""
+    forger = Forger(chain.engines[2], FORGERIES[name][0])
+    joiner = Joiner(chain)
+    joiner.join.begin([2])
+    joiner.join.take_offer(2, forger.answer(SnapshotRequest(0)))
+
+    assert [type(request) for _, request in joiner.wire.sent] == [SnapshotRequest]
+    assert joiner.given_up == 1
+
+
+def test_a_snapshot_that_is_not_above_the_own_height_is_refused(chain):
+    """An old state, however true, is no way forward."""
+    joiner = Joiner(chain)
+    joiner.engine._finalized = chain.engines[0]._finalized
+    joiner.join.begin([1])
+    joiner.join.take_offer(1, Source(chain.engines[1]).answer(SnapshotRequest(0)))
+
+    assert joiner.refused == [f"of validator 1: header: height {HEIGHTS} is not above {HEIGHTS}"]
+
+
 def test_when_nobody_can_help_it_gives_up(chain):
     """Then the blocks are fetched; it has asked each peer, and the silent one several times."""
     forge, _ = FORGERIES["a byte"]
@@ -267,6 +289,7 @@ def test_what_was_not_asked_for_is_refused_and_changes_nothing(chain):
     joiner.join.begin([1])
 
     joiner.join.take_offer(2, offer)
+    assert [peer for peer, _ in joiner.wire.sent] == [1]
     joiner.join.take_offer(1, offer)
     joiner.join.take_offer(1, offer)
     joiner.join.take_chunk(1, SnapshotChunk(bytes(32), 0, (b"x",)))
