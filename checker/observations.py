@@ -93,6 +93,31 @@ class Halted(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Observer(msgspec.Struct, frozen=True, array_like=True):
+    """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
+
+    reason: str
+
+
+@final
+class Damage(msgspec.Struct, frozen=True, array_like=True):
+    """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
+
+    file: str
+    place: int
+    what: str
+
+
+@final
+class SnapshotJoined(msgspec.Struct, frozen=True, array_like=True):
+    """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
+
+    height: int
+    digest: bytes
+    root: bytes
+
+
+@final
 class PowerEdge(msgspec.Struct, frozen=True, array_like=True):
     """The supervisor crashed or restarted a validator."""
 
@@ -172,7 +197,8 @@ class ReadBack(NamedTuple):
     """What one validator holds at the end of a run, in memory and on its disk.
 
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
-    with or without those of genesis; `error` says why they could not be read, or is empty.
+    with or without those of genesis; `error` says why they could not be read, or is empty. Where the log stands on a
+    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it.
     """
 
     node: int
@@ -180,6 +206,7 @@ class ReadBack(NamedTuple):
     live: Mapping[bytes, bytes]
     operations: Sequence[bytes]
     error: str = ""
+    base_height: int = 0
 
 
 class FaultOutcome(Protocol):

@@ -103,6 +103,7 @@ class Suite:
         honest: Those that are judged.
         requires: Names of faults that must take effect; without any the check on them has no result.
         finality_views_max: Views within which finality must come back.
+        disk_faulted: Validators whose disk a fault of the plan touches.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Suite:
         honest: Collection[int],
         requires: Sequence[str] = (),
         finality_views_max: int = 20,
+        disk_faulted: Collection[int] = (),
     ) -> None:
         self._rules = rules
         self._honest = dict.fromkeys(sorted(honest))
@@ -122,7 +124,7 @@ class Suite:
         self._roots = {0: rules.genesis_root}
         self._last_view = 0
         self._first: dict[int, tuple[bytes, Header]] = {}
-        self._agreement = Agreement(rules)
+        self._agreement = Agreement(rules, disk_faulted)
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
         self._votes = NoDoubleVote()
@@ -131,8 +133,10 @@ class Suite:
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
         self._supply = Supply(genesis_values)
-        self._live_values = LiveValues(genesis_values)
-        self._finality = FinalityRegained(validators=validators, honest=honest, views_max=finality_views_max)
+        self._live_values = LiveValues(genesis_values, disk_faulted)
+        self._finality = FinalityRegained(
+            validators=validators, honest=honest, views_max=finality_views_max, disk_faulted=disk_faulted
+        )
         # The accounting reads from the timers' check what it made of the same block.
         self._block_checks: tuple[BlockCheck, ...] = (
             self._certificates,
@@ -220,6 +224,9 @@ class Suite:
             "enter": (finality.entered,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
+            "observer": (self._votes.observer, finality.observer),
+            "damage": (self._agreement.damage,),
+            "snapshot-joined": (self._agreement.snapshot_joined, self._equal_roots.snapshot_joined),
             "halted": (self._agreement.halted, finality.halted),
             "crash": (finality.crash,),
             "restart": (finality.restart,),

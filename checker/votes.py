@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple, final
 
 from checker.mirror import SettledBlock
-from checker.observations import Certificate, Vote, name_validators, quorum_of, read_event, short
+from checker.observations import Certificate, Observer, Vote, name_validators, quorum_of, read_event, short
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
@@ -23,18 +23,31 @@ class _Place(NamedTuple):
 class NoDoubleVote:
     """No honest validator contradicts itself over its whole life, restarts included.
 
-    It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view.
+    It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view. One that
+    has lost its journal does not know what it said: from then on any vote of it is a contradiction.
     """
 
     def __init__(self) -> None:
         self._tally = Tally("no-double-vote", "safety")
+        self._observers: dict[int, str] = {}
         self._votes: dict[tuple[int, _Place], bytes] = {}
+
+    def observer(self, event: Event) -> None:
+        """A validator has given its vote up, for good."""
+        self._observers[event.node] = read_event(event, Observer).reason
 
     def vote(self, event: Event) -> None:
         """Compare a vote with those of the same validator in the same view."""
         vote = read_event(event, Vote)
         node = event.node
         self._tally.compared += 1
+        if node in self._observers:
+            self._tally.fail(
+                f"validator {node} sent {vote.kind} in view {vote.view} after its journal was lost: "
+                f"{self._observers[node]}",
+                validator=node,
+                view=vote.view,
+            )
         earlier = self._votes.setdefault((node, _Place(vote.kind, vote.view)), vote.payload)
         if earlier != vote.payload:
             self._tally.fail(

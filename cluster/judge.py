@@ -16,7 +16,7 @@ import msgspec
 from checker.cold_replay import run_cold_replay
 from checker.observations import AppliedBlock, rules_of
 from checker.oracle import OracleBlock, judge_oracle
-from checker.promises import Promises
+from checker.promises import Promises, judge_counts
 from checker.readback import read_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
 from checker.reorg import ReorgWatch
@@ -78,7 +78,12 @@ class Judged:
             if check.status == "inconclusive":
                 return f"{check.name}: {check.summary}"
         height = max((row.finalized_height for row in self.validators), default=0)
-        return f"{len(self.validators)} validators hold one state root at every height up to {height}"
+        standings = [row.standing for row in self.validators]
+        holders = f"{standings.count('voter')} validators"
+        if observers := standings.count("observer"):
+            holders += f" and {observers} observer{'s' if observers > 1 else ''}"
+        stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
+        return f"{holders} hold one state root at every height up to {height}{stopped}"
 
     def with_check(self, check: CheckResult) -> "Judged":
         """Return the same run with one more check."""
@@ -128,7 +133,7 @@ class Jury:
             height=header.height,
             view=header.view,
             digest=executed.digest,
-            root=executed.batch.root,
+            root=executed.batch.canonical_root,
             block=encode_block(executed.block),
             changes=executed.changes,
             receipts=executed.receipts,
@@ -141,7 +146,10 @@ class Jury:
             self.promises.applied(block)
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
-        self.roots.append((node, header.height, executed.digest, executed.batch.root))
+        self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
+        if node in self.last and header.height <= self.last[node].header.height:
+            # Applied before, by an earlier life whose disk has lost it.
+            return
         self.last[node] = executed
         tally = self.exits.setdefault(node, [0, 0, 0])
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
@@ -242,7 +250,7 @@ def make_jury(cluster: Cluster) -> Jury:
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     suite = Suite(
         genesis_values=dict(blank.database.items()),
-        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.root),
+        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
@@ -312,6 +320,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         results.append(jury.reorg.result())
     if jury.promises is not None:
         results.append(jury.promises.result())
+    if run.scenario.expect.recovery:
+        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, _recoveries(run)))
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -351,7 +361,15 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
 def _row(place: Place, jury: Jury) -> ValidatorRow:
     fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
     last = jury.last.get(place.node)
-    note = place.counts.halted or ("" if place.is_running else "down")
+    counts = place.counts
+    standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
+    notes = [
+        counts.halted,
+        "" if place.is_running else "down",
+        f"observer: {counts.observes}" if counts.observes else "",
+        f"snapshots joined: {counts.snapshots_joined}" if counts.snapshots_joined else "",
+        f"{counts.damaged} damaged, {counts.repaired} repaired" if counts.damaged else "",
+    ]
     return ValidatorRow(
         node=place.node,
         height=place.counts.height,
@@ -363,8 +381,20 @@ def _row(place: Place, jury: Jury) -> ValidatorRow:
         expired=expired,
         insolvent=insolvent,
         waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
-        note=note,
+        note="; ".join(note for note in notes if note),
+        standing=standing,
     )
+
+
+def _recoveries(run: ClusterRun) -> dict[str, int]:
+    """Return what all validators made of their disks."""
+    counts = [place.counts for place in run.places]
+    return {
+        "damaged": sum(each.damaged for each in counts),
+        "repaired": sum(each.repaired for each in counts),
+        "snapshots_joined": sum(each.snapshots_joined for each in counts),
+        "observers": sum(bool(each.observes) for each in counts),
+    }
 
 
 def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
@@ -379,6 +409,7 @@ def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "messages_delivered": run.bus.delivered,
         "messages_refused": sum(place.counts.refused for place in run.places),
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
+        **_recoveries(run),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

@@ -248,5 +248,7 @@ def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        snapshot_gap_blocks=scenario.sync.snapshot_gap_blocks,
+        snapshot_chunk_bytes=scenario.sync.chunk_bytes,
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )

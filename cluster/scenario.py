@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from checker.promises import COUNTS
+from checker.promises import COUNTS, RECOVERIES
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
@@ -109,6 +109,16 @@ class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     view_retention: Positive = 20
 
 
+class SyncSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a validator that is far behind catches up: so many blocks behind, it joins from a peer's snapshot.
+
+    A snapshot travels in pieces of about ``chunk_bytes``.
+    """
+
+    snapshot_gap_blocks: Positive = 256
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=8 * 1024 * 1024)] = 1024 * 1024
+
+
 class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Every link without a fault: latency, loss and reordering.
 
@@ -158,6 +168,7 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
     counts: dict[str, Positive] = {}
+    recovery: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -180,6 +191,7 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
     consensus: ConsensusSection = ConsensusSection()
+    sync: SyncSection = SyncSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
     workload: dict[str, Workload] = {}
@@ -372,6 +384,10 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
+    ]
+    rules += [
+        (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")
+        for name in scenario.expect.recovery
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)

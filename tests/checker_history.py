@@ -175,6 +175,7 @@ class History:
     faults: Sequence[Fault] = (Fault("blackout"),)
     honest: Sequence[int] = NODES
     views_max: int = 3
+    disk_faulted: Sequence[int] = ()
     rules: ChainRules = RULES
 
     def add(self, node: int, kind: str, *values: Any) -> None:
@@ -209,6 +210,7 @@ class History:
             honest=self.honest,
             requires=self.requires,
             finality_views_max=self.views_max,
+            disk_faulted=self.disk_faulted,
         )
         for step in self.steps:
             if isinstance(step, AppliedBlock):

@@ -108,7 +108,7 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
     wire, codec = Wire(), message_codec()
     follower = SimpleNamespace(block=by_digest.get)
     settings = SimpleNamespace(node=0, validators=2)
-    exchange = BlockExchange(wire, codec, follower, None, settings, refuse=None)
+    exchange = BlockExchange(wire, codec, follower, None, settings, refuse=None, repaired=None)
 
     exchange.serve(1, BlockRequest((2).to_bytes(32, "big"), 0))
 

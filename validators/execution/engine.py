@@ -34,7 +34,7 @@ from validators.execution.heights import BranchHeights, HeightIndex, scan_height
 from validators.execution.run import BlockRun, BlockSummary, Rules
 from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys, Waiting
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, mmr_root
+from validators.state import Batch, Database, Snapshot, mmr_root
 
 
 @final
@@ -105,6 +105,7 @@ class Engine:
         verify_transaction: Callable[[Transaction], bool],
         operations: Sequence[bytes] | None = None,
         header: Header | None = None,
+        base: Snapshot | None = None,
     ) -> None:
         """Start from genesis, or from a log read back.
 
@@ -112,12 +113,14 @@ class Engine:
             genesis: What the chain starts from.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
-            operations: All operations since genesis' own: those of the finalized blocks, oldest first.
+            operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
+            base: The state that the operations follow, where that is not genesis.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
             CorruptLog: The operations are no log.
+            ForgedSnapshot: The base is none.
             RootMismatchError: The log does not lead to the header's state root.
         """
         if genesis.policy not in POLICIES:
@@ -129,10 +132,13 @@ class Engine:
         self.database, genesis_header = build_genesis_state(genesis, programs)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
-        if operations:
+        if base is not None:
+            self.database = Database.from_operations(operations or (), base=base)
+        elif operations:
             self.database = Database.from_operations(chain(self.database.operations(), operations))
-        if self.database.root != tip.state_root:
-            raise RootMismatchError(tip.height, tip.state_root, self.database.root)
+        root = self.database.canonical_root
+        if root != tip.state_root:
+            raise RootMismatchError(tip.height, tip.state_root, root)
         self._index = HeightIndex(scan_heights(key for key, _ in self.database.items()))
         heights = BranchHeights(self._index, None)
         heights.fold()
@@ -220,7 +226,7 @@ class Engine:
         applied = self.path_to(digest)
         winner = self._branches[digest]
         self.database.apply(applied[-1].batch)
-        assert self.database.root == winner.header.state_root, "what was applied is what was executed"
+        assert self.database.canonical_root == winner.header.state_root, "what was applied is what was executed"
         for executed in applied:
             self._branches.pop(executed.digest).heights.fold()
             self._forget_gone(executed.changes)
@@ -284,7 +290,8 @@ class Engine:
         )
         try:
             summary = run.run(take_transactions)
-            sealed = _seal(header, run, batch.merkleize())
+            batch.merkleize()
+            sealed = _seal(header, run, batch.canonical_root)
             if block is not None:
                 _check_roots(header, sealed)
         except InvalidBlockError:

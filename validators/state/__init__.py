@@ -8,6 +8,7 @@ from validators.state.errors import (
     BadValue,
     CorruptLog,
     DeadBranch,
+    ForgedSnapshot,
     NotMerkleized,
     NotRetained,
     PrunedLocation,
@@ -18,6 +19,7 @@ from validators.state.errors import (
 from validators.state.mmr import mmr_root
 from validators.state.operations import Encoding
 from validators.state.roots import qmdb_root
+from validators.state.snapshot import Snapshot
 from validators.state.verify import verify_key, verify_operation, verify_root
 
 __all__ = [
@@ -29,10 +31,12 @@ __all__ = [
     "Database",
     "DeadBranch",
     "Encoding",
+    "ForgedSnapshot",
     "NotMerkleized",
     "NotRetained",
     "PrunedLocation",
     "SealedBatch",
+    "Snapshot",
     "StaleBatch",
     "StateFault",
     "mmr_root",

@@ -54,6 +54,10 @@ class BlockFile:
             self._on_damage(damage)
         self._file.cut(records[-1].end if records else 0)
 
+    def __contains__(self, digest: bytes) -> bool:
+        """Whether the file holds the block, as far as anybody has tried to read it."""
+        return digest in self._places
+
     def append(self, *, height: int, digest: bytes, block: bytes) -> None:
         """Store a block once; raises DiskError."""
         if digest not in self._places:
@@ -160,6 +164,17 @@ class FinalizedLog:
         slot.operations.cut(0)
         slot.snapshot.cut(0)
         slot.snapshot.append(msgspec.msgpack.encode(Snapshot(self._generation, height, encoded)))
+
+    def keep(self, entries: int) -> None:
+        """Cut the log back to its first entries, durably; raises DiskError."""
+        operations = self._slots[self._current].operations
+        operations.cut(operations.read().records[entries - 1].end if entries else 0)
+
+    def discard(self) -> None:
+        """Give up the base with the log above it; ``recover`` then finds the one before it. Raises DiskError."""
+        slot = self._slots[self._current]
+        slot.snapshot.cut(0)
+        slot.operations.cut(0)
 
     def read(self) -> LogContents:
         """Return what the disk holds and change nothing; raises DiskError."""
