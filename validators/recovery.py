@@ -123,6 +123,7 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
         # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
         counts = range(len(contents.entries) + 1)
         first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, engine_of))
+        assert first_wrong or contents.base is not None, "genesis alone is sound"
         if first_wrong:
             log.keep(first_wrong - 1)
             repairs.repaired("operations", first_wrong - 1, "cut back to the last entry with its header's root")

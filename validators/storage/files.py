@@ -190,7 +190,7 @@ class FinalizedLog:
         self._slots[chosen].operations.cut(end)
         is_genesis = chosen == 1 and not self._slots[0].snapshot.size
         if found[1 - chosen].base is None and not is_genesis:
-            # Not in use: what stands there is a base that was not finished or is damaged. A log above genesis is neither.
+            # Not in use, and no log above genesis: a base that was not finished, or is damaged.
             self._slots[1 - chosen].snapshot.cut(0)
             self._slots[1 - chosen].operations.cut(0)
         if base is None:
