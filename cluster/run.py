@@ -119,8 +119,9 @@ class Cluster:
         self._kernel = kernel = Kernel(
             trace, step_limit=run.step_limit, time_limit_us=run.time_limit_ms * MILLISECOND_US
         )
-        bus = Bus(kernel, _topology(scenario), Chance(self.seed), trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, validators=validators, build=self._build)
+        chance = Chance(self.seed)
+        bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
+        grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, chance=chance, validators=validators, build=self._build)
         for place, public_key in zip(grid.places, self._keys.validator_keys, strict=True):
             provision(place.disk, journal_head(self._genesis, place.node, public_key))
         self._injector = Injector(

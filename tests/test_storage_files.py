@@ -72,6 +72,15 @@ class TestBlocks:
         assert blocks.get(b"b" * 32) == b"second"
         assert list(blocks.above(0)) == [b"first", b"second"]
 
+    def test_a_torn_tail_is_cut_off(self):
+        """What is appended next does not stand behind it."""
+        disk, _ = self.stored()
+        size = disk.size("blocks")
+        disk.append("blocks", b"torn")
+        BlockFile(disk).load()
+
+        assert disk.size("blocks") == size
+
     def test_a_record_of_another_shape_is_named(self):
         """Whole, but no block."""
         disk = SimulatedDisk()
@@ -160,6 +169,18 @@ class TestLog:
         again.install(height=90, encoded=b"newest")
         sync(disk)
         assert FinalizedLog(disk).recover().base.height == 90
+
+    def test_a_base_that_was_damaged_once_is_not_used_again(self):
+        """Not even if it can be read the next time: the log has gone on elsewhere."""
+        disk, log = log_of(1)
+        log.install(height=10, encoded=b"ten")
+        sync(disk)
+        flip(disk, "snapshot-b", 20)
+        FinalizedLog(disk).recover()
+        if disk.size("snapshot-b"):
+            flip(disk, "snapshot-b", 20)
+
+        assert heights(FinalizedLog(disk).recover()) == [1]
 
     def test_with_both_bases_damaged_the_state_is_lost_and_named(self):
         """Nothing is returned rather than something wrong."""

@@ -70,9 +70,8 @@ def test_a_flipped_bit_costs_one_record_and_is_named(payloads, data):
 def test_a_record_at_another_place_is_not_read():
     """A misdirected write of a whole frame passes neither elsewhere in its file nor in another file."""
     disk, _, offsets = written([b"first", b"other"])
-    frame = disk.read("blocks", offsets[1])
-    disk.overwrite("blocks", 0, frame)
-    disk.append("journal-a", frame)
+    disk.append("journal-a", disk.read("blocks"))
+    disk.overwrite("blocks", 0, disk.read("blocks", offsets[1]))
 
     assert [record.payload for record in RecordFile(disk, "blocks").read().records] == [b"other"]
     assert RecordFile(disk, "journal-a").read().records == []

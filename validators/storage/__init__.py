@@ -1,7 +1,7 @@
 """The disk of a validator and what it keeps there."""
 
 from validators.storage.barrier import Barrier
-from validators.storage.disk import Disk, DiskHandle, SimulatedDisk, SyncPoint
+from validators.storage.disk import Boundary, Disk, DiskHandle, SimulatedDisk, SyncPoint
 from validators.storage.errors import (
     Damage,
     DiskError,
@@ -13,13 +13,27 @@ from validators.storage.errors import (
     JournalLostError,
 )
 from validators.storage.files import BlockFile, FinalizedEntry, FinalizedLog, LogContents, Snapshot
-from validators.storage.journal import JOURNAL_FILES, Journal, JournalContents, JournalHead, provision
+from validators.storage.journal import Journal, JournalContents, JournalHead, provision
+from validators.storage.medium import (
+    JOURNAL_FILES,
+    BitRot,
+    Condition,
+    FullDisk,
+    IoErrors,
+    Medium,
+    MisdirectedWrite,
+    StaleRead,
+    TornWrites,
+)
 from validators.storage.records import RecordFile
 
 __all__ = [
     "JOURNAL_FILES",
     "Barrier",
+    "BitRot",
     "BlockFile",
+    "Boundary",
+    "Condition",
     "Damage",
     "Disk",
     "DiskError",
@@ -31,14 +45,20 @@ __all__ = [
     "DiskWriteError",
     "FinalizedEntry",
     "FinalizedLog",
+    "FullDisk",
+    "IoErrors",
     "Journal",
     "JournalContents",
     "JournalHead",
     "JournalLostError",
     "LogContents",
+    "Medium",
+    "MisdirectedWrite",
     "RecordFile",
     "SimulatedDisk",
     "Snapshot",
+    "StaleRead",
     "SyncPoint",
+    "TornWrites",
     "provision",
 ]

@@ -23,10 +23,8 @@ import msgspec
 
 from validators.storage.disk import Disk
 from validators.storage.errors import Damage, JournalLostError
+from validators.storage.medium import JOURNAL_FILES
 from validators.storage.records import Contents, Record, RecordFile
-
-JOURNAL_FILES: Final = ("journal-a", "journal-b")
-"""The two copies, in the order in which they are appended to."""
 
 _SYNCED_BYTES: Final = 8
 
