@@ -4,10 +4,12 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple, final
 
 from checker.observations import (
+    NO_DISK_FAULTS,
     AppliedBlock,
     Boot,
     ChainRules,
     Damage,
+    DiskFaults,
     ExecutedBlock,
     FinalizedBlock,
     Halted,
@@ -38,9 +40,9 @@ class Agreement:
     snapshot, which it says, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
     """
 
-    def __init__(self, rules: ChainRules, disk_faulted: Collection[int] = ()) -> None:
+    def __init__(self, rules: ChainRules, disk_faults: DiskFaults = NO_DISK_FAULTS) -> None:
         self._tally = Tally("agreement", "safety")
-        self._disk_faulted = dict.fromkeys(sorted(disk_faulted))
+        self._disk_faults = disk_faults
         self._blocks = {0: _Seen(rules.genesis_digest, -1)}
         self._heights: dict[int, int] = {}
         self._views: dict[int, int] = {}
@@ -55,7 +57,7 @@ class Agreement:
         boot = read_event(event, Boot)
         before = self._heights.get(event.node, 0)
         self._tally.compared += 1
-        if boot.finalized_height < before and event.node not in self._disk_faulted:
+        if boot.finalized_height < before and event.node not in self._disk_faults.destroyed:
             self._tally.fail(
                 f"validator {event.node} restarted at finalized height {boot.finalized_height} after {before}",
                 validator=event.node,
@@ -70,7 +72,7 @@ class Agreement:
         """A validator found its disk damaged."""
         damage = read_event(event, Damage)
         self._tally.compared += 1
-        if event.node not in self._disk_faulted:
+        if event.node not in self._disk_faults.touched:
             self._tally.fail(
                 f"validator {event.node} found {damage.file} damaged at {damage.place} and no fault touched its disk: "
                 f"{damage.what}",

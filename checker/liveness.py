@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from checker.observations import (
+    NO_DISK_FAULTS,
     Boot,
+    DiskFaults,
     Entered,
     FaultOutcome,
     FinalizedBlock,
@@ -46,13 +48,18 @@ class FinalityRegained:
     """
 
     def __init__(
-        self, *, validators: int, honest: Collection[int], views_max: int, disk_faulted: Collection[int] = ()
+        self,
+        *,
+        validators: int,
+        honest: Collection[int],
+        views_max: int,
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
     ) -> None:
         self._tally = Tally("finality-regained", "liveness")
         self._validators = validators
         self._quorum = quorum_of(validators)
         self._views_max = views_max
-        self._disk_faulted = dict.fromkeys(sorted(disk_faulted))
+        self._disk_faults = disk_faults
         self._observers: dict[int, str] = {}
         self._stopped: dict[int, str] = {}
         self._is_up = dict.fromkeys(sorted(honest), True)
@@ -85,16 +92,16 @@ class FinalityRegained:
     def halted(self, event: Event) -> None:
         """A validator stopped: until somebody mends its disk, or for good."""
         reason = read_event(event, Halted).reason
-        is_explained = reason.startswith(DISK) and event.node in self._disk_faulted
+        is_explained = reason.startswith(DISK) and event.node in self._disk_faults.touched
         (self._stopped if is_explained else self._halted)[event.node] = reason
 
     def observer(self, event: Event) -> None:
         """A validator has lost its vote."""
         reason = self._observers[event.node] = read_event(event, Observer).reason
         self._tally.compared += 1
-        if event.node not in self._disk_faulted:
+        if event.node not in self._disk_faults.destroyed:
             self._tally.fail(
-                f"validator {event.node} has become an observer and no fault touched its disk: {reason}",
+                f"validator {event.node} has become an observer and no fault destroyed what its disk held: {reason}",
                 validator=event.node,
             )
 

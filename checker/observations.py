@@ -4,7 +4,7 @@ Events are positional lists in the run's log. Here each kind that a check judges
 field too many is ignored, so that a writer may say more than the checks need.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar, final
 
 import msgspec
@@ -31,7 +31,7 @@ class Boot(msgspec.Struct, frozen=True, array_like=True):
 
 @final
 class Vote(msgspec.Struct, frozen=True, array_like=True):
-    """A validator sent a vote: `notarize`, `nullify` (empty payload) or `finalize`."""
+    """A validator sent a vote, or found it in its journal: `notarize`, `nullify` (empty payload) or `finalize`."""
 
     kind: str
     view: int
@@ -207,6 +207,18 @@ class ReadBack(NamedTuple):
     operations: Sequence[bytes]
     error: str = ""
     base_height: int = 0
+
+
+@final
+class DiskFaults(NamedTuple):
+    """Validators whose disks the plan's faults touch, and among them those that may lose what was synced."""
+
+    touched: Collection[int] = ()
+    destroyed: Collection[int] = ()
+
+
+NO_DISK_FAULTS: Final = DiskFaults()
+"""A plan without a fault of any disk."""
 
 
 class FaultOutcome(Protocol):

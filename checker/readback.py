@@ -5,13 +5,13 @@ memory, and values folded from the operation log as it is on the disk. A byte th
 block to change it shows here, however long nobody touched its key.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import final
 
 import msgspec
 
 from checker.cold_replay import ColdReplay
-from checker.observations import ReadBack, short
+from checker.observations import NO_DISK_FAULTS, DiskFaults, ReadBack, short
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from validators.execution import Engine
@@ -53,9 +53,9 @@ class LiveValues:
     A log that a fault of the plan has damaged says nothing; then there is the cold replay.
     """
 
-    def __init__(self, genesis_values: Mapping[bytes, bytes], disk_faulted: Collection[int] = ()) -> None:
+    def __init__(self, genesis_values: Mapping[bytes, bytes], disk_faults: DiskFaults = NO_DISK_FAULTS) -> None:
         self._tally = Tally("live-values", "safety")
-        self._disk_faulted = dict.fromkeys(sorted(disk_faulted))
+        self._disk_faults = disk_faults
         self._genesis_values = genesis_values
         self._validators = 0
         # Validators that agree have one and the same log; it is folded once.
@@ -66,7 +66,7 @@ class LiveValues:
         self._validators += 1
         if cold is not None:
             self._compare(readback, cold, "the cold replay")
-        if readback.error and readback.node in self._disk_faulted:
+        if readback.error and readback.node in self._disk_faults.touched:
             return
         if readback.error:
             self._tally.compared += 1

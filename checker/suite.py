@@ -15,7 +15,7 @@ from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
 from checker.liveness import FinalityRegained, judge_faults
 from checker.mirror import BlockCheck, Mirror, SettledBlock
-from checker.observations import AppliedBlock, ChainRules, FaultOutcome, ReadBack
+from checker.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.readback import LiveValues, judge_cold_replay
 from checker.results import CheckResult, ExitClass
 from checker.supply import Supply
@@ -103,7 +103,7 @@ class Suite:
         honest: Those that are judged.
         requires: Names of faults that must take effect; without any the check on them has no result.
         finality_views_max: Views within which finality must come back.
-        disk_faulted: Validators whose disk a fault of the plan touches.
+        disk_faults: Validators whose disks the plan touches.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Suite:
         honest: Collection[int],
         requires: Sequence[str] = (),
         finality_views_max: int = 20,
-        disk_faulted: Collection[int] = (),
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
     ) -> None:
         self._rules = rules
         self._honest = dict.fromkeys(sorted(honest))
@@ -124,7 +124,7 @@ class Suite:
         self._roots = {0: rules.genesis_root}
         self._last_view = 0
         self._first: dict[int, tuple[bytes, Header]] = {}
-        self._agreement = Agreement(rules, disk_faulted)
+        self._agreement = Agreement(rules, disk_faults)
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
         self._votes = NoDoubleVote()
@@ -133,9 +133,9 @@ class Suite:
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
         self._supply = Supply(genesis_values)
-        self._live_values = LiveValues(genesis_values, disk_faulted)
+        self._live_values = LiveValues(genesis_values, disk_faults)
         self._finality = FinalityRegained(
-            validators=validators, honest=honest, views_max=finality_views_max, disk_faulted=disk_faulted
+            validators=validators, honest=honest, views_max=finality_views_max, disk_faults=disk_faults
         )
         # The accounting reads from the timers' check what it made of the same block.
         self._block_checks: tuple[BlockCheck, ...] = (

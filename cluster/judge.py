@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import run_cold_replay
-from checker.observations import AppliedBlock, rules_of
+from checker.observations import AppliedBlock, DiskFaults, rules_of
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises, judge_counts
 from checker.readback import read_back
@@ -30,7 +30,7 @@ from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
-from faults import span_ms
+from faults import DiskFault, Wipe, is_destroying, named_validators, span_ms
 from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
@@ -255,6 +255,7 @@ def make_jury(cluster: Cluster) -> Jury:
         honest=range(scenario.cluster.validators),
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
+        disk_faults=_disk_faults(scenario),
     )
     storm = scenario.expect.storm
     config = cluster.genesis.timer_config
@@ -272,6 +273,16 @@ def make_jury(cluster: Cluster) -> Jury:
         reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
     promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
     return Jury(suite, watch, promises, reorg)
+
+
+def _disk_faults(scenario: Scenario) -> DiskFaults:
+    enabled = [fault for fault in scenario.faults.values() if fault.enabled]
+    touching = [fault for fault in enabled if isinstance(fault, DiskFault | Wipe)]
+    destroying = [fault for fault in enabled if is_destroying(fault)]
+    touched, destroyed = (
+        sorted({node for fault in faults for node in named_validators(fault)}) for faults in (touching, destroying)
+    )
+    return DiskFaults(touched, destroyed)
 
 
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
@@ -306,7 +317,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks = [
-        read_back(place.node, engine, place.disk)
+        read_back(place.node, engine, place.disk.pristine())
         for place in run.places
         # A halted validator is read back like any other: what it holds may be why it halted.
         if place.validator is not None and (engine := place.validator.engine) is not None

@@ -28,7 +28,7 @@ from faults.kinds import (
     named_validators,
     span_ms,
 )
-from faults.plan import PlanError, check_plan
+from faults.plan import PlanError, check_plan, is_destroying
 from faults.power import Power, Watch
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Wipe",
     "check_plan",
     "explain_fault",
+    "is_destroying",
     "kind_of",
     "named_validators",
     "span_ms",

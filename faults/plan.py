@@ -210,14 +210,19 @@ def _check_last_good_copy(plan: Mapping[str, Fault], validators: int) -> None:
     allowed = (validators - 1) // 3
     hit: dict[int, None] = {}
     for name, fault in plan.items():
-        if fault.enabled and isinstance(fault, BitRot | StaleReads | MisdirectedWrites | Wipe):
-            hit[fault.validator] = None
+        if fault.enabled and is_destroying(fault):
+            hit |= dict.fromkeys(named_validators(fault))
             if len(hit) > allowed:
                 raise PlanError(
                     f"faults.{name}.validator",
                     f"a fault plan never destroys the last good copy: of {validators} validators at most {allowed} may "
                     f"lose synced data over the whole plan, and these are {', '.join(str(node) for node in hit)}",
                 )
+
+
+def is_destroying(fault: Fault) -> bool:
+    """Whether the fault may destroy what a validator has synced."""
+    return isinstance(fault, BitRot | StaleReads | MisdirectedWrites | Wipe)
 
 
 def _span_for_ms(fault: Crash | Blackout | Pause | Wipe | CrashAtBoundary, node: int) -> tuple[int, int]:

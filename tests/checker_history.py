@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from checker.cold_replay import ColdReplay
-from checker.observations import AppliedBlock, ChainRules, ReadBack
+from checker.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.results import CheckResult
 from checker.suite import Suite
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY
@@ -176,6 +176,7 @@ class History:
     honest: Sequence[int] = NODES
     views_max: int = 3
     disk_faulted: Sequence[int] = ()
+    disk_destroyed: Sequence[int] = ()
     rules: ChainRules = RULES
 
     def add(self, node: int, kind: str, *values: Any) -> None:
@@ -210,7 +211,7 @@ class History:
             honest=self.honest,
             requires=self.requires,
             finality_views_max=self.views_max,
-            disk_faulted=self.disk_faulted,
+            disk_faults=DiskFaults(self.disk_faulted, self.disk_destroyed),
         )
         for step in self.steps:
             if isinstance(step, AppliedBlock):

@@ -28,7 +28,7 @@ class TestObservers:
         """It has lost its vote to a disk fault, says nothing of its own, and finalizes with the others."""
         history = write_history()
         silence(history, 3)
-        history.disk_faulted = (3,)
+        history.disk_destroyed = (3,)
         insert(history, 0, 3, "observer", "no head")
 
         assert failing(history.judge()) == []
@@ -36,7 +36,7 @@ class TestObservers:
     def test_an_observer_that_votes_fails(self):
         """It does not know what it said before: any vote may contradict it."""
         history = write_history()
-        history.disk_faulted = (3,)
+        history.disk_destroyed = (3,)
         insert(history, history.position(3, "vote", "finalize", 3), 3, "observer", "no head")
 
         assert_only(history.judge(), "no-double-vote", "validator 3 sent finalize in view 3", "no head")
@@ -49,12 +49,21 @@ class TestObservers:
 
         assert_only(history.judge(), "finality-regained", "validator 3 has become an observer", "no head")
 
+    def test_an_observer_after_a_fault_that_spares_what_was_synced_fails(self):
+        """Its votes cannot be lost."""
+        history = write_history()
+        silence(history, 3)
+        history.disk_faulted = (3,)
+        insert(history, 0, 3, "observer", "no head")
+
+        assert_only(history.judge(), "finality-regained", "validator 3 has become an observer", "no head")
+
     def test_an_observer_that_stays_behind_fails(self):
         """It has no vote, and follows like any other."""
         history = write_history()
         silence(history, 3)
         end_for(history, 3)
-        history.disk_faulted = (3,)
+        history.disk_destroyed = (3,)
         history.run_reason = "time-limit"
         insert(history, 0, 3, "observer", "no head")
 
@@ -63,7 +72,7 @@ class TestObservers:
     def test_more_observers_than_f_blame_nobody(self):
         """With too few votes left, finality was not to be had."""
         history = write_history()
-        history.disk_faulted = (2, 3)
+        history.disk_destroyed = (2, 3)
         for node in (2, 3):
             silence(history, node)
             insert(history, 0, node, "observer", "no head")
@@ -117,7 +126,7 @@ class TestStops:
         """Both are lost to the quorum."""
         history = write_history()
         silence(history, 2)
-        history.disk_faulted = (2, 3)
+        history.disk_faulted, history.disk_destroyed = (3,), (2,)
         insert(history, 0, 2, "observer", "no head")
         end_for(history, 3)
         history.add(3, "halted", "disk: journal: write failed")
@@ -129,7 +138,7 @@ class TestDamage:
     def test_a_disk_fault_may_take_a_validator_back(self):
         """What the disk lost is fetched and finalized again; the others have the same blocks there."""
         history = write_history()
-        history.disk_faulted = (1,)
+        history.disk_faulted = history.disk_destroyed = (1,)
         place = history.position(1, "boot")
         history.replace(place, 1, 3, 0, RULES.genesis_root)
         insert(history, place, 1, "damage", "operations", 0, "checksum differs")
@@ -141,6 +150,15 @@ class TestDamage:
         history.steps[place + 2 : place + 2] = again
 
         assert failing(history.judge()) == []
+
+    def test_a_fault_that_spares_what_was_synced_takes_nobody_back(self):
+        """A full or slow disk, or a torn write, is no excuse for a lost height."""
+        history = write_history()
+        history.disk_faulted = (1,)
+        history.replace(history.position(1, "boot"), 1, 3, 0, RULES.genesis_root)
+        results = history.judge()
+
+        assert "validator 1 restarted at finalized height 0 after 2" in results["agreement"].summary
 
     def test_damage_that_no_fault_made_fails(self):
         """A validator that cannot read what it wrote has a fault of its own."""

@@ -13,9 +13,11 @@ import msgspec
 
 from network.port import Port
 from validators.application import ValidatorCounts
-from validators.consensus import CorruptArtifactError, Simplex, decode_artifact
+from validators.consensus import Artifact, CorruptArtifactError, Simplex, decode_artifact
+from validators.consensus.recovery import artifact_view
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
+from validators.outbox import trace_vote
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
 from validators.storage import (
     Damage,
@@ -65,6 +67,10 @@ class RepairLog:
             self._counts.damaged += 1
             self._port.trace("damage", damage.file, damage.offset, damage.what)
 
+    def kept(self, artifact: Artifact) -> None:
+        """Note a vote that the journal brought back, so that it counts as said."""
+        trace_vote(self._port, artifact)
+
     def repaired(self, file: str, place: int, how: str) -> None:
         """Note a repair."""
         self._counts.repaired += 1
@@ -99,7 +105,11 @@ def _replay(
         if damage.what != TORN:
             repairs.repaired(damage.file, damage.offset, "from the other copy")
     simplex = make(bool(head.observes))
-    simplex.replay([decode_artifact(encoded) for encoded in artifacts])
+    replayed = [decode_artifact(encoded) for encoded in artifacts]
+    simplex.replay(replayed)
+    for artifact in replayed:
+        if artifact_view(artifact) > simplex.finalized_view:
+            repairs.kept(artifact)
     return simplex, head.observes
 
 
@@ -123,6 +133,7 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
         # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
         counts = range(len(contents.entries) + 1)
         first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, engine_of))
+        assert first_wrong or contents.base is not None, "genesis alone is sound"
         if first_wrong:
             log.keep(first_wrong - 1)
             repairs.repaired("operations", first_wrong - 1, "cut back to the last entry with its header's root")

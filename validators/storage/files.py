@@ -188,8 +188,9 @@ class FinalizedLog:
         self._current = chosen
         self._generation = 0 if base is None else base.generation
         self._slots[chosen].operations.cut(end)
-        if found[1 - chosen].base is None:
-            # Not in use: what stands there is a base that was not finished or is damaged.
+        is_genesis = chosen == 1 and not self._slots[0].snapshot.size
+        if found[1 - chosen].base is None and not is_genesis:
+            # Not in use, and no log above genesis: a base that was not finished, or is damaged.
             self._slots[1 - chosen].snapshot.cut(0)
             self._slots[1 - chosen].operations.cut(0)
         if base is None:

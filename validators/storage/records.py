@@ -51,6 +51,11 @@ class RecordFile:
         self._disk = disk
         self.name = name
 
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._disk.size(self.name)
+
     def append(self, payload: bytes) -> int:
         """Append one record and return the offset of its frame; raises DiskError."""
         return self._disk.append(self.name, self.frame(self._disk.size(self.name), payload))
