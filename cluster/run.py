@@ -16,6 +16,7 @@ import networkx as nx
 from cluster.clients import Clients, ClientStatistics
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.power import Place, PowerGrid
+from cluster.retell import retell
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
 from faults import FaultEffect, Injector
@@ -91,7 +92,9 @@ class Cluster:
     _keys: ClusterKeys = field(init=False)
     _genesis: Genesis = field(init=False)
     _kernel: Kernel = field(init=False)
+    _grid: PowerGrid = field(init=False)
     _injector: Injector = field(init=False)
+    _told_height: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         validators = self.scenario.cluster.validators
@@ -121,7 +124,9 @@ class Cluster:
         )
         chance = Chance(self.seed)
         bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, chance=chance, validators=validators, build=self._build)
+        grid = self._grid = PowerGrid(
+            kernel=kernel, bus=bus, trace=trace, chance=chance, validators=validators, build=self._build
+        )
         for place, public_key in zip(grid.places, self._keys.validator_keys, strict=True):
             provision(place.disk, journal_head(self._genesis, place.node, public_key))
         self._injector = Injector(
@@ -173,7 +178,10 @@ class Cluster:
             executed = self._applied[event.node].popleft()
             progress.finalized_heights[event.node] = executed.header.height
             self._note_drain(executed)
+            self._told_height = max(self._told_height, executed.header.height)
             self.hooks.on_applied(event.node, executed)
+        elif event.kind == "boot":
+            self._tell_untold(event)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
         elif event.kind == "fault":
@@ -184,6 +192,16 @@ class Cluster:
             self.hooks.on_progress(progress)
             if self._is_over():
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
+
+    def _tell_untold(self, boot: Event) -> None:
+        """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""
+        _, _, height, _ = boot.values
+        assert isinstance(height, int), f"a height is a number; got {height!r}"
+        if height > self._told_height:
+            disks = (self._grid.disk(node).pristine() for node in (boot.node, *range(len(self._grid.places))))
+            for executed in retell(self._genesis, disks, self._told_height, height):
+                self._told_height = executed.header.height
+                self.hooks.on_applied(boot.node, executed)
 
     def _note_drain(self, executed: Executed) -> None:
         progress, summary = self._progress, executed.summary
