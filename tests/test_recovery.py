@@ -225,7 +225,7 @@ class TestState:
 
         assert state.engine.finalized.height == height - 1
         assert state.engine.database.canonical_root == state.engine.finalized.state_root
-        assert notes.kinds() == ["damage", "repaired", "certificate"]
+        assert notes.kinds() == ["damage", "repaired"]
         assert self.reopen(chain, disk, Notes()).engine.finalized.height == height - 1
 
     def test_an_entry_that_claims_another_header_is_cut_off(self, chain, notes):
@@ -257,7 +257,7 @@ class TestState:
         state = self.reopen(chain, disk, notes)
 
         assert (state.engine.finalized, len(state.entries)) == (engine.finalized, HEIGHTS)
-        assert notes.kinds() == ["damage", "repaired", "certificate"]
+        assert notes.kinds() == ["damage", "repaired"]
 
     def test_bytes_that_are_no_base_give_way_as_well(self, chain, notes):
         """A whole record of something else."""
