@@ -1,4 +1,4 @@
-"""A validator whose disk was wiped: it never signs again, and one that does is caught."""
+"""Validators that lost their votes or their state: who may sign, what is signed, and that the rest is caught."""
 
 import pytest
 
@@ -71,3 +71,36 @@ def test_an_observer_left_alone_contradicts_nothing():
     result = judged("wiped-rejoin", ALONE)
 
     assert (result.exit_code, check_named(result, "no-double-vote").status) == (0, "passed"), result.headline
+
+
+ROT = (
+    "faults.rot.files=['operations', 'snapshot']",
+    "faults.rot.ppm=1_000_000",
+    "faults.stale.enabled=false",
+    "faults.astray.enabled=false",
+    "requires=['rot', 'first', 'second', 'third']",
+)
+
+
+@pytest.mark.parametrize("gap_blocks", [3, 256])
+def test_a_validator_that_lost_its_state_and_not_its_votes_votes_on_what_it_has_executed_again(gap_blocks):
+    """Whatever it says after a start, it has executed the block in this life or had said it before."""
+    result = judged("bit-rot", *ROT, f"sync.snapshot_gap_blocks={gap_blocks}")
+    said, executed, boots = {}, {}, []
+    for event in iterate_events(bytes(result.log)):
+        if event.node != WIPED:
+            continue
+        if event.kind == "boot":
+            executed.clear()
+            boots.append(event.values[2])
+        elif event.kind == "executed":
+            executed[event.values[2]] = None
+        elif event.kind == "vote" and event.values[0] != "nullify":
+            vote = tuple(event.values)
+            assert vote in said or event.values[2] in executed, vote
+            said[vote] = None
+
+    assert result.exit_code == 0, result.headline
+    assert 0 in boots[1:], "the state was lost"
+    assert [row.standing for row in result.validators] == ["voter"] * 4
+    assert bool(result.figures["snapshots_joined"]) == (gap_blocks == 3)
