@@ -31,7 +31,7 @@ class Boot(msgspec.Struct, frozen=True, array_like=True):
 
 @final
 class Vote(msgspec.Struct, frozen=True, array_like=True):
-    """A validator sent a vote: `notarize`, `nullify` (empty payload) or `finalize`."""
+    """A validator sent a vote, or found it in its journal: `notarize`, `nullify` (empty payload) or `finalize`."""
 
     kind: str
     view: int

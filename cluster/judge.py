@@ -320,7 +320,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks = [
-        read_back(place.node, engine, place.disk)
+        read_back(place.node, engine, place.disk.pristine())
         for place in run.places
         # A halted validator is read back like any other: what it holds may be why it halted.
         if place.validator is not None and (engine := place.validator.engine) is not None

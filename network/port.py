@@ -211,7 +211,7 @@ class Port:
             self._bus.send(self.node, destination, payload, label)
 
     def broadcast(self, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send one payload to all others, by ascending id; after the first, `on_sent` is called and may raise."""
+        """Send one payload to all others, by ascending id; `on_sent` is called after the first and may raise."""
         if not self._is_live:
             return
         if self.on_sent is None:

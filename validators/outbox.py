@@ -24,6 +24,17 @@ from validators.consensus import (
 from validators.messages import ConsensusMessage, Message
 
 
+def trace_vote(port: Port, message: ConsensusMessage | Artifact) -> None:
+    """Trace a vote that leaves now, or that the journal kept from an earlier life; other messages are not traced.
+
+    A kept vote may have left, and a certificate may carry it before it leaves itself.
+    """
+    if isinstance(message, Notarize | Finalize):
+        port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
+    elif isinstance(message, Nullify):
+        port.trace("vote", "nullify", message.view, b"")
+
+
 @final
 class Outbox:
     """Sends one validator's consensus messages; ``height_of`` knows the height of a block that is here."""
@@ -35,10 +46,7 @@ class Outbox:
 
     def broadcast(self, message: ConsensusMessage) -> None:
         """Send to everybody; a vote is traced."""
-        if isinstance(message, Notarize | Finalize):
-            self._port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
-        elif isinstance(message, Nullify):
-            self._port.trace("vote", "nullify", message.view, b"")
+        trace_vote(self._port, message)
         self._port.broadcast(self._codec.encode(message), self._label(message))
 
     def send(self, to: int, message: ConsensusMessage) -> None:

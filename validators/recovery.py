@@ -13,9 +13,11 @@ import msgspec
 
 from network.port import Port
 from validators.application import ValidatorCounts
-from validators.consensus import CorruptArtifactError, Simplex, decode_artifact
+from validators.consensus import Artifact, CorruptArtifactError, Simplex, decode_artifact
+from validators.consensus.recovery import artifact_view
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
+from validators.outbox import trace_vote
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
 from validators.storage import (
     Damage,
@@ -65,6 +67,10 @@ class RepairLog:
             self._counts.damaged += 1
             self._port.trace("damage", damage.file, damage.offset, damage.what)
 
+    def kept(self, artifact: Artifact) -> None:
+        """Note a vote that the journal brought back, so that it counts as said."""
+        trace_vote(self._port, artifact)
+
     def repaired(self, file: str, place: int, how: str) -> None:
         """Note a repair."""
         self._counts.repaired += 1
@@ -103,7 +109,11 @@ def _replay(
     head, artifacts, damages = journal.recover(expected)
     repairs.found_and_repaired(damages, "from the other copy")
     simplex = make(bool(head.observes))
-    simplex.replay([decode_artifact(encoded) for encoded in artifacts])
+    replayed = [decode_artifact(encoded) for encoded in artifacts]
+    simplex.replay(replayed)
+    for artifact in replayed:
+        if artifact_view(artifact) > simplex.finalized_view:
+            repairs.kept(artifact)
     return simplex, head.observes
 
 
