@@ -50,8 +50,8 @@ COUNTS: Final = (
 )
 """Everything that can be promised of timers."""
 
-RECOVERIES: Final = ("damaged", "repaired", "snapshots_joined", "observers")
-"""Everything that can be promised of recoveries."""
+RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
+"""Everything that can be promised of recoveries; in a storm means: of a state in which dead timers wait."""
 
 
 def judge_counts(name: str, minimums: Mapping[str, int], counts: Mapping[str, int]) -> CheckResult:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import run_cold_replay
-from checker.observations import AppliedBlock, DiskFaults, rules_of
+from checker.observations import AppliedBlock, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises, judge_counts
 from checker.readback import read_back
@@ -118,10 +118,13 @@ class Jury:
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
+    joined_heights: list[int] = field(default_factory=list)
 
     def observe(self, event: Event) -> None:
         """See an event of the run."""
         self.suite.observe(event)
+        if event.kind == "snapshot-joined":
+            self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
             self.reorg.observe(event)
 
@@ -332,7 +335,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     if jury.promises is not None:
         results.append(jury.promises.result())
     if run.scenario.expect.recovery:
-        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, _recoveries(run)))
+        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, _recoveries(run, jury)))
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -397,14 +400,17 @@ def _row(place: Place, jury: Jury) -> ValidatorRow:
     )
 
 
-def _recoveries(run: ClusterRun) -> dict[str, int]:
+def _recoveries(run: ClusterRun, jury: Jury) -> dict[str, int]:
     """Return what all validators made of their disks."""
     counts = [place.counts for place in run.places]
     return {
         "damaged": sum(each.damaged for each in counts),
         "repaired": sum(each.repaired for each in counts),
-        "snapshots_joined": sum(each.snapshots_joined for each in counts),
         "observers": sum(bool(each.observes) for each in counts),
+        "snapshots_joined": len(jury.joined_heights),
+        "snapshots_joined_in_storm": sum(
+            jury.chain[height - 1].summary.waiting_dead > 0 for height in jury.joined_heights
+        ),
     }
 
 
@@ -420,7 +426,7 @@ def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "messages_delivered": run.bus.delivered,
         "messages_refused": sum(place.counts.refused for place in run.places),
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
-        **_recoveries(run),
+        **_recoveries(run, jury),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

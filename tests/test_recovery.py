@@ -213,7 +213,7 @@ class TestState:
         state = self.reopen(chain, disk, notes)
 
         assert state.engine.finalized == chain.blocks[HEIGHTS - 2].header
-        assert notes.kinds() == ["damage"]
+        assert notes.kinds() == ["damage", "repaired"]
 
     @pytest.mark.parametrize("height", [1, 4, HEIGHTS])
     def test_a_well_formed_log_with_a_wrong_operation_is_cut_back_to_the_last_right_root(self, chain, notes, height):

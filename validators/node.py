@@ -231,15 +231,16 @@ class Validator:
 
     def _start(self, application: Application) -> None:
         self._is_started = True
-        finalized = application.engine.finalized
-        self._port.trace(
-            "boot", self._incarnation, self._simplex.view, finalized.height, application.engine.database.canonical_root
-        )
+        self._trace_boot(application.engine)
         if self._counts.observes:
             self._port.trace("observer", self._counts.observes)
         self._gossip.start()
         self._perform(self._simplex.start())
         self._resume(application)
+
+    def _trace_boot(self, engine: Engine) -> None:
+        view, height = self._simplex.view, engine.finalized.height
+        self._port.trace("boot", self._incarnation, view, height, engine.database.canonical_root)
 
     def _resume(self, application: Application) -> None:
         application.resume()
@@ -255,11 +256,14 @@ class Validator:
         self._barrier.then(lambda: self._reopen(_Adopted(header_digest(header))))
 
     def _go_on_from_snapshot(self, adopted: _Adopted, application: Application) -> None:
-        finalized, digest = application.engine.finalized, application.engine.finalized_digest
-        # Damage may have taken the snapshot on its way to the disk and back: then the state is an older one still.
-        if digest == adopted.digest:
+        engine = application.engine
+        if engine.finalized_digest == adopted.digest:
             self._counts.snapshots_joined += 1
-            self._port.trace("snapshot-joined", finalized.height, digest, application.engine.database.canonical_root)
+            height, root = engine.finalized.height, engine.database.canonical_root
+            self._port.trace("snapshot-joined", height, adopted.digest, root)
+        else:
+            # The disk did not give the snapshot back: this is a start from what it has.
+            self._trace_boot(engine)
         self._perform(self._simplex.ask_again())
         self._resume(application)
 

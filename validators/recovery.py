@@ -6,7 +6,7 @@ the disk is had from peers, except votes: a validator whose journal is lost has 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, final
 
 import msgspec
@@ -77,6 +77,13 @@ class RepairLog:
         self._counts.repaired += 1
         self._port.trace("repaired", file, place, how)
 
+    def found_and_repaired(self, damages: Iterable[Damage], how: str) -> None:
+        """Note damages that were repaired as they were found."""
+        for damage in damages:
+            self.found(damage)
+            if damage.what != TORN:
+                self.repaired(damage.file, damage.offset, how)
+
 
 def reopen_consensus(
     disk: Disk, journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], Simplex]
@@ -101,10 +108,7 @@ def _replay(
     journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], Simplex]
 ) -> tuple[Simplex, str]:
     head, artifacts, damages = journal.recover(expected)
-    for damage in damages:
-        repairs.found(damage)
-        if damage.what != TORN:
-            repairs.repaired(damage.file, damage.offset, "from the other copy")
+    repairs.found_and_repaired(damages, "from the other copy")
     simplex = make(bool(head.observes))
     replayed = [decode_artifact(encoded) for encoded in artifacts]
     simplex.replay(replayed)
@@ -125,8 +129,7 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
     """
     while True:
         contents = log.recover()
-        for damage in contents.damages:
-            repairs.found(damage)
+        repairs.found_and_repaired(contents.damages, "cut off, to be had again")
         try:
             return Reopened(_engine_at(contents, len(contents.entries), engine_of), contents.entries)
         except _UNSOUND as error:
