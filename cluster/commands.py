@@ -94,9 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     run.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories go (default runs)")
-    run.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="real disks under DIR; an existing DIR is gone on with"
-    )
+    run.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
     run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     run.set_defaults(command=_run)
     replay = commands.add_parser(

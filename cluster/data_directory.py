@@ -12,7 +12,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import msgspec
 
@@ -50,7 +50,7 @@ class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
 
     at_us: int
     kind: str
-    values: tuple[int | str | bytes, ...]
+    values: tuple[Any, ...]
 
 
 @final

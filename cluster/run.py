@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import networkx as nx
 
@@ -39,6 +40,9 @@ from validators.settings import Costs, ValidatorFactory, ValidatorSettings
 from validators.storage import DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
+
+BLOCKS_AFTER_REOPENING: Final = 3
+"""A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +109,10 @@ class Cluster:
     def __post_init__(self) -> None:
         validators = self.scenario.cluster.validators
         self._applied = [deque() for _ in range(validators)]
-        self._progress = Progress([0] * validators, target_height=self.scenario.run.until_height)
+        target_height = self.scenario.run.until_height
+        if self.data is not None and self.data.height:
+            target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
+        self._progress = Progress([0] * validators, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
 
