@@ -82,12 +82,12 @@ def replay_directory(directory: Path, values_at: Collection[int] = ()) -> ColdRe
     values: dict[int, dict[bytes, bytes]] = {}
     try:
         engine = _start(directory)
-        roots.append(engine.database.root)
+        roots.append(engine.database.canonical_root)
         _keep_values(engine, values, values_at)
         for record in read_blocks(directory):
             executed = engine.execute(decode_block(record.block))
             engine.finalize(executed.digest)
-            roots.append(engine.database.root)
+            roots.append(engine.database.canonical_root)
             _keep_values(engine, values, values_at)
     except Exception as error:  # noqa: BLE001 - a replay that breaks is a finding about the chain, whatever broke it
         return ColdReplay(roots=tuple(roots), values=values, error=_explain(error, len(roots)))

@@ -128,7 +128,7 @@ class Jury:
             height=header.height,
             view=header.view,
             digest=executed.digest,
-            root=executed.batch.root,
+            root=executed.batch.canonical_root,
             block=encode_block(executed.block),
             changes=executed.changes,
             receipts=executed.receipts,
@@ -141,7 +141,7 @@ class Jury:
             self.promises.applied(block)
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
-        self.roots.append((node, header.height, executed.digest, executed.batch.root))
+        self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
         self.last[node] = executed
         tally = self.exits.setdefault(node, [0, 0, 0])
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
@@ -242,7 +242,7 @@ def make_jury(cluster: Cluster) -> Jury:
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     suite = Suite(
         genesis_values=dict(blank.database.items()),
-        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.root),
+        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
         requires=tuple(name for name in scenario.requires if name in scenario.faults),

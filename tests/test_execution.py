@@ -64,7 +64,7 @@ class TestHeader:
         executed = advance(engine, [pay(0, 0, BOB, 5)])
         header = executed.header
 
-        assert header.state_root == engine.database.root == executed.batch.root
+        assert header.state_root == engine.database.canonical_root == executed.batch.canonical_root
         assert header.tx_root == mmr_root([encode_transaction(pay(0, 0, BOB, 5))])
         assert header.receipts_root == mmr_root(executed.receipts)
         assert executed.digest == header_digest(header)

@@ -145,7 +145,7 @@ def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
         assert (again.receipts, again.operations) == (executed.receipts, executed.operations)
         assert msgspec.structs.asdict(again.summary) == msgspec.structs.asdict(executed.summary)
         replica.finalize(again.digest)
-        assert replica.database.root == executed.header.state_root
+        assert replica.database.canonical_root == executed.header.state_root
     assert dict(engine.live_values()) == dict(engine.database.items()) == dict(replica.live_values())
 
 
@@ -182,7 +182,7 @@ def test_forks_and_late_finality_equal_linear_execution(data):
     for winner in won:
         assert straight.execute(winner.block).receipts == winner.receipts
         straight.finalize(winner.digest)
-    assert straight.database.root == engine.database.root
+    assert straight.database.canonical_root == engine.database.canonical_root
     assert derived(straight) == derived(engine)
     assert [one.digest for one in executed.values()] == [
         one.digest for digest in executed for one in engine.path_to(digest)[-1:]
@@ -239,7 +239,7 @@ class TestFinality:
             engine.path_to(engine.finalized_digest)
         grandchild = propose(engine, [pay(0, 3, BOB, 1)], parent=child.digest)
         engine.finalize(grandchild.digest)
-        assert engine.database.root == grandchild.header.state_root
+        assert engine.database.canonical_root == grandchild.header.state_root
 
     def test_the_operations_to_write_are_those_that_are_applied(self):
         """What a shell writes before it finalizes is exactly what the database's log grows by."""

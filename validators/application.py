@@ -203,7 +203,7 @@ class Application:
             header = executed.header
             self._counts.executed += 1
             self._counts.height = max(self._counts.height, header.height)
-            self._port.trace("executed", header.height, header.view, digest, executed.batch.root, mode)
+            self._port.trace("executed", header.height, header.view, digest, executed.batch.canonical_root, mode)
 
     def _request(self, digest: bytes, goal: Goal) -> None:
         self.exchange.request(digest, self._leader(goal.view) if goal.digest == digest else None)
@@ -306,7 +306,7 @@ class Application:
         for executed in finalization.applied:
             header = executed.header
             self._counts.finalized += 1
-            self._port.trace("finalized", header.height, header.view, executed.digest, executed.batch.root)
+            self._port.trace("finalized", header.height, header.view, executed.digest, executed.batch.canonical_root)
             self._answers.applied(executed)
             self._gossip.remove_included(executed.block)
         for dropped in finalization.dropped:

@@ -221,7 +221,7 @@ class Validator:
         self._is_started = True
         finalized = application.engine.finalized
         self._port.trace(
-            "boot", self._incarnation, self._simplex.view, finalized.height, application.engine.database.root
+            "boot", self._incarnation, self._simplex.view, finalized.height, application.engine.database.canonical_root
         )
         self._gossip.start()
         self._perform(self._simplex.start())

@@ -68,7 +68,7 @@ class OracleChain:
             proposer=0,
             slot=genesis.timestamp_ms // genesis.slot_ms,
             timestamp_ms=genesis.timestamp_ms,
-            state_root=self.contents.log.root,
+            state_root=self.contents.log.canonical_root(),
             tx_root=empty,
             receipts_root=empty,
         )
@@ -88,7 +88,7 @@ class OracleChain:
             changes=changes,
             tx_root=list_root(transactions),
             receipts_root=list_root([write(receipt) for receipt in receipts]),
-            state_root=self.contents.log.root,
+            state_root=self.contents.log.canonical_root(),
             counts={
                 "cycles_used": block.cycles,
                 "cells_used": block.cells,
@@ -109,6 +109,8 @@ class OracleChain:
         """Work everything out anew; return what does not add up, or nothing."""
         if self.contents.encode_all() != self.contents.log.values:
             return "the tables encoded anew are not the values of the operation log"
+        if self.contents.log.canonical_root_from_scratch() != self.contents.log.canonical_root():
+            return "the canonical root from scratch is not the one kept up to date"
         if self.contents.units() != self.units:
             return f"balances and burned units add up to {self.contents.units()}, genesis had {self.units}"
         live: dict[bytes, int] = {}

@@ -1,15 +1,20 @@
 """Merkle mountain ranges over SHA-256, by appending one leaf after the other."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from checker.oracle.records import be8, sha256
 
+CHUNK_LEAVES: Final = 256
+"""So many operations share a chunk of the bitmap that says which of them are active."""
+
 
 class Mountains:
-    """The peaks of a range, tallest first, each with the number of leaves below it."""
+    """The peaks of a range, tallest first, each with the number of leaves below it; and the root of each chunk."""
 
     def __init__(self) -> None:
         self.peaks: list[tuple[int, bytes]] = []
+        self.chunks: list[bytes] = []
         self.leaves = 0
         # Nodes are numbered in post-order, so the next node's position is how many there are.
         self._nodes = 0
@@ -20,6 +25,8 @@ class Mountains:
         while self.peaks and self.peaks[-1][0] == leaves:
             digest = self._number(self.peaks.pop()[1] + digest)
             leaves *= 2
+            if leaves == CHUNK_LEAVES:
+                self.chunks.append(digest)
         self.peaks.append((leaves, digest))
         self.leaves += 1
 
@@ -34,25 +41,27 @@ def list_root(items: Iterable[bytes]) -> bytes:
     mountains = Mountains()
     for item in items:
         mountains.append(item)
-    return sha256(be8(mountains.leaves) + fold_forward([digest for _, digest in mountains.peaks]))
+    return sha256(be8(mountains.leaves) + _fold_forward([digest for _, digest in mountains.peaks]))
 
 
 def log_root(mountains: Mountains, floor: int) -> bytes:
     """Return the root of an operation log: peaks below the floor folded into one, then all from the last back."""
-    digests = [digest for _, digest in mountains.peaks]
     inactive, end = 0, 0
     for leaves, _ in mountains.peaks:
         end += leaves
         if end > floor:
             break
         inactive += 1
-    folded = [fold_forward(digests[:inactive])] if inactive else []
-    return sha256(
-        be8(mountains.leaves) + (be8(inactive) if inactive else b"") + fold_backward(folded + digests[inactive:])
-    )
+    return fold_mountains(mountains.leaves, [digest for _, digest in mountains.peaks], inactive)
 
 
-def fold_forward(digests: list[bytes]) -> bytes:
+def fold_mountains(leaves: int, peaks: list[bytes], inactive: int) -> bytes:
+    """Return the root of a range of which so many leading peaks lie below the floor."""
+    folded = [_fold_forward(peaks[:inactive])] if inactive else []
+    return sha256(be8(leaves) + (be8(inactive) if inactive else b"") + _fold_backward(folded + peaks[inactive:]))
+
+
+def _fold_forward(digests: list[bytes]) -> bytes:
     """Fold from the first to the last; nothing folds to nothing."""
     accumulated = digests[0] if digests else b""
     for digest in digests[1:]:
@@ -60,7 +69,7 @@ def fold_forward(digests: list[bytes]) -> bytes:
     return accumulated
 
 
-def fold_backward(digests: list[bytes]) -> bytes:
+def _fold_backward(digests: list[bytes]) -> bytes:
     """Fold from the last to the first."""
     accumulated = digests[-1]
     for digest in reversed(digests[:-1]):

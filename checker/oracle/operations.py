@@ -1,7 +1,9 @@
-"""The operation log and its root, by the rules of docs/state.md."""
+"""The operation log and its roots, by the rules of docs/state.md."""
 
 from collections.abc import Mapping
 
+from checker.oracle.activity import ActivityTree
+from checker.oracle.from_scratch import canonical_root_of
 from checker.oracle.merkle import Mountains, log_root
 from checker.oracle.records import varint
 
@@ -20,7 +22,10 @@ class OperationLog:
         self._locations: dict[bytes, int] = {}
         # The key that each operation updates; None for the other kinds, which no scan for live keys has to look at.
         self._updates: list[bytes | None] = []
+        self._commit = 0
+        self._operations: list[bytes] = []
         self._mountains = Mountains()
+        self._activity = ActivityTree()
         self._append(_COMMIT + _NO_METADATA + varint(0), None)
 
     @property
@@ -29,9 +34,17 @@ class OperationLog:
         return len(self._updates)
 
     @property
-    def root(self) -> bytes:
-        """The root after the last batch."""
+    def operations_root(self) -> bytes:
+        """The root over the operations alone after the last batch."""
         return log_root(self._mountains, self.floor)
+
+    def canonical_root(self) -> bytes:
+        """Return the root over the operations and over which of them are active, after the last batch."""
+        return self._activity.root(self._mountains, self.floor)
+
+    def canonical_root_from_scratch(self) -> bytes:
+        """Return the same root, from nothing but the operations."""
+        return canonical_root_of(self._operations, self.floor)
 
     def commit(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Append one batch: what existed by location, what is new by key, the floor raise, the end of the batch."""
@@ -42,9 +55,12 @@ class OperationLog:
             if value is not None:
                 self._update(key, value)
             elif key in self._locations:
+                self._activity.clear(self._locations[key])
                 del self.values[key], self._locations[key]
                 self._append(_DELETE + key, None)
         self._raise_floor(len(existing) + 1)
+        self._activity.clear(self._commit)
+        self._commit = self.size
         self._append(_COMMIT + _NO_METADATA + varint(self.floor), None)
 
     def _raise_floor(self, moves: int) -> None:
@@ -59,9 +75,13 @@ class OperationLog:
 
     def _update(self, key: bytes, value: bytes) -> None:
         self.values[key] = value
+        if key in self._locations:
+            self._activity.clear(self._locations[key])
         self._locations[key] = self.size
         self._append(_UPDATE + key + varint(len(value)) + value, key)
 
     def _append(self, operation: bytes, key: bytes | None) -> None:
         self._updates.append(key)
+        self._operations.append(operation)
         self._mountains.append(operation)
+        self._activity.append(is_active=operation[:1] != _DELETE)

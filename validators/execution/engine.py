@@ -131,8 +131,9 @@ class Engine:
         tip = header or genesis_header
         if operations:
             self.database = Database.from_operations(chain(self.database.operations(), operations))
-        if self.database.root != tip.state_root:
-            raise RootMismatchError(tip.height, tip.state_root, self.database.root)
+        root = self.database.canonical_root
+        if root != tip.state_root:
+            raise RootMismatchError(tip.height, tip.state_root, root)
         self._index = HeightIndex(scan_heights(key for key, _ in self.database.items()))
         heights = BranchHeights(self._index, None)
         heights.fold()
@@ -220,7 +221,7 @@ class Engine:
         applied = self.path_to(digest)
         winner = self._branches[digest]
         self.database.apply(applied[-1].batch)
-        assert self.database.root == winner.header.state_root, "what was applied is what was executed"
+        assert self.database.canonical_root == winner.header.state_root, "what was applied is what was executed"
         for executed in applied:
             self._branches.pop(executed.digest).heights.fold()
             self._forget_gone(executed.changes)
@@ -284,7 +285,8 @@ class Engine:
         )
         try:
             summary = run.run(take_transactions)
-            sealed = _seal(header, run, batch.merkleize())
+            batch.merkleize()
+            sealed = _seal(header, run, batch.canonical_root)
             if block is not None:
                 _check_roots(header, sealed)
         except InvalidBlockError:

@@ -45,7 +45,7 @@ def build_genesis_state(genesis: Genesis, programs: Programs) -> tuple[Database,
     view.flush()
     batch.merkleize()
     database.apply(batch)
-    return database, _header(genesis, database.root)
+    return database, _header(genesis, database.canonical_root)
 
 
 def _records(genesis: Genesis) -> Iterator[tuple[bytes, msgspec.Struct]]:
