@@ -30,7 +30,15 @@ def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
                 operations += entry.operations
     except (CorruptLogError, CorruptRecordError) as damage:
         error = str(damage)
-    return ReadBack(node=node, height=height, live=dict(engine.live_values()), operations=operations, error=error)
+    return ReadBack(
+        node=node,
+        height=height,
+        root=engine.finalized.state_root,
+        live=dict(engine.live_values()),
+        operations=operations,
+        audit=engine.audit(),
+        error=error,
+    )
 
 
 @final
