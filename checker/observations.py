@@ -12,6 +12,7 @@ import msgspec
 from network.trace import Event
 from scheduler import Timebase
 from validators.execution.genesis import Genesis
+from validators.state import StateAudit
 
 NATIVE_TYPES: Final = (bytes,)
 """Bytes are bytes in a log; without this msgspec would take text for base64."""
@@ -198,13 +199,16 @@ class ReadBack(NamedTuple):
 
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
     with or without those of genesis; `error` says why they could not be read, or is empty. Where the log stands on a
-    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it.
+    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
+    that of the header at its height, and `audit` what came of deriving all that it holds from its log anew.
     """
 
     node: int
     height: int
+    root: bytes
     live: Mapping[bytes, bytes]
     operations: Sequence[bytes]
+    audit: StateAudit
     error: str = ""
     base_height: int = 0
 

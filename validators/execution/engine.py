@@ -14,6 +14,7 @@ import msgspec
 
 from scheduler import POLICIES, Moment
 from validators.actors import Programs
+from validators.execution.audit import audit_indexes
 from validators.execution.blocks import (
     VERSION,
     Block,
@@ -34,7 +35,7 @@ from validators.execution.heights import BranchHeights, HeightIndex, scan_height
 from validators.execution.run import BlockRun, BlockSummary, Rules
 from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys, Waiting
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, Snapshot, mmr_root
+from validators.state import Batch, Database, Snapshot, StateAudit, mmr_root
 
 
 @final
@@ -245,6 +246,10 @@ class Engine:
         """Return the heights up to `upto` that have timers, ascending, as of a block or of the finalized one."""
         branch = self._finalized if digest is None else self._parent(digest)
         return branch.heights.due_heights(upto)
+
+    def audit(self) -> StateAudit:
+        """Compare database and indexes in memory with what the operation log alone leads to; changes nothing."""
+        return audit_indexes(self.database.audit(), self._index, self._finalized.waiting)
 
     def _parent(self, digest: bytes) -> _Branch:
         if digest == self._finalized.digest:
