@@ -87,6 +87,14 @@ class RolledBack(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Undone(msgspec.Struct, frozen=True, array_like=True):
+    """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
+
+    height: int
+    digest: bytes
+
+
+@final
 class Halted(msgspec.Struct, frozen=True, array_like=True):
     """A validator stopped for good, with its reason."""
 

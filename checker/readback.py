@@ -22,7 +22,11 @@ from validators.storage import Disk, DiskError, FinalizedLog
 
 
 def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
-    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized."""
+    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized.
+
+    What was applied early is taken back for it, so that a validator on that road has shown that it can.
+    """
+    engine.rewind_to_finalized()
     height = engine.finalized.height
     operations: list[bytes] = []
     base_height = 0

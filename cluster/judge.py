@@ -19,7 +19,7 @@ from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises, judge_counts
 from checker.readback import read_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
-from checker.reorg import ReorgWatch
+from checker.reorg import ReorgPromise, ReorgWatch
 from checker.results import CheckResult, verdict_of
 from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
@@ -271,9 +271,14 @@ def make_jury(cluster: Cluster) -> Jury:
             config=config,
         )
     expect = scenario.expect
-    reorg = None
-    if expect.rolled_back_min or expect.rolled_back_depth_min:
-        reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
+    promised = ReorgPromise(
+        rolled_back=expect.rolled_back_min,
+        rolled_back_depth=expect.rolled_back_depth_min,
+        undone=expect.undone_min,
+        undone_depth=expect.undone_depth_min,
+        returned=expect.returned_min,
+    )
+    reorg = ReorgWatch(promised) if any(promised) else None
     promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
     return Jury(suite, watch, promises, reorg)
 
@@ -391,6 +396,7 @@ def _row(place: Place, jury: Jury) -> ValidatorRow:
         state_root=last.header.state_root.hex() if last else "",
         executed=place.counts.executed,
         rolled_back=place.counts.rolled_back,
+        undone=place.counts.undone,
         fired=fired,
         expired=expired,
         insolvent=insolvent,
@@ -427,6 +433,7 @@ def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "messages_refused": sum(place.counts.refused for place in run.places),
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
         **_recoveries(run, jury),
+        "undone": sum(place.counts.undone for place in run.places),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

@@ -165,7 +165,7 @@ class TestEngine:
     def test_a_timer_that_is_missing_from_the_waiting_set_is_named(self):
         """It would never leave."""
         engine = waiting_engine()
-        waiting = engine._finalized.waiting
+        waiting = engine._tree.finalized.waiting
         audit = engine.database.audit()
         index = HeightIndex(scan_heights(audit.values))
         first, *rest = waiting.timers
@@ -180,5 +180,5 @@ class TestEngine:
         audit = engine.database.audit()
         heights = scan_heights(audit.values)
 
-        (found,) = audit_indexes(audit, HeightIndex([heights[0], *heights]), engine._finalized.waiting).deviations
+        (found,) = audit_indexes(audit, HeightIndex([heights[0], *heights]), engine._tree.finalized.waiting).deviations
         assert (found.place, found.kept) == (f"height {heights[0]} in the index of heights", "2 times")

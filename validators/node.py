@@ -239,8 +239,9 @@ class Validator:
         self._resume(application)
 
     def _trace_boot(self, engine: Engine) -> None:
-        view, height = self._simplex.view, engine.finalized.height
-        self._port.trace("boot", self._incarnation, view, height, engine.database.canonical_root)
+        # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
+        view, height, root = self._simplex.view, engine.finalized.height, engine.finalized.state_root
+        self._port.trace("boot", self._incarnation, view, height, root)
 
     def _resume(self, application: Application) -> None:
         application.resume()
@@ -259,7 +260,7 @@ class Validator:
         engine = application.engine
         if engine.finalized_digest == adopted.digest:
             self._counts.snapshots_joined += 1
-            height, root = engine.finalized.height, engine.database.canonical_root
+            height, root = engine.finalized.height, engine.finalized.state_root
             self._port.trace("snapshot-joined", height, adopted.digest, root)
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
