@@ -120,6 +120,7 @@ class Suite:
         requires: Names of faults that must take effect; without any the check on them has no result.
         finality_views_max: Views within which finality must come back.
         disk_faults: Validators whose disks the plan touches.
+        retold_height: Up to here the chain was made by another process, and is read from its disks.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Suite:
         requires: Sequence[str] = (),
         finality_views_max: int = 20,
         disk_faults: DiskFaults = NO_DISK_FAULTS,
+        retold_height: int = 0,
     ) -> None:
         self._rules = rules
         self._honest = dict.fromkeys(sorted(honest))
@@ -144,7 +146,7 @@ class Suite:
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
         self._votes = NoDoubleVote()
-        self._certificates = Certificates(validators=validators, honest=honest)
+        self._certificates = Certificates(validators=validators, honest=honest, retold_height=retold_height)
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)

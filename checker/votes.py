@@ -74,10 +74,12 @@ class Certificates:
     """Certificates have a quorum of signers that voted, contradict no other, and explain every skipped view.
 
     A validator holds its own vote before it sends it, and may crash in between: of its own signature nothing is asked.
+    Up to ``retold_height`` another process saw the certificates, so that nothing can be asked of skipped views.
     """
 
-    def __init__(self, *, validators: int, honest: Collection[int]) -> None:
+    def __init__(self, *, validators: int, honest: Collection[int], retold_height: int = 0) -> None:
         self._tally = Tally("certificates", "safety")
+        self._retold_height = retold_height
         self._validators = validators
         self._quorum = quorum_of(validators)
         self._honest = dict.fromkeys(sorted(honest))
@@ -110,7 +112,7 @@ class Certificates:
 
     def settle(self, block: SettledBlock) -> None:
         """Remember a final block that skipped views."""
-        if block.view > block.parent_view + 1:
+        if block.view > block.parent_view + 1 and block.height > self._retold_height:
             self._skips.append(block)
 
     def result(self) -> CheckResult:

@@ -25,6 +25,7 @@ from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
 from checker.suite import Suite
 from checker.workloads import judge_workloads
+from cluster.data_directory import DataDirectory
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
@@ -57,6 +58,7 @@ class Judged:
     chain: list[Executed] = field(repr=False)
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     directory: Path | None = None
+    reopened: str = ""
 
     @property
     def verdict(self) -> str:
@@ -83,7 +85,8 @@ class Judged:
         if observers := standings.count("observer"):
             holders += f" and {observers} observer{'s' if observers > 1 else ''}"
         stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
-        return f"{holders} hold one state root at every height up to {height}{stopped}"
+        again = f"; {self.reopened}" if self.reopened else ""
+        return f"{holders} hold one state root at every height up to {height}{stopped}{again}"
 
     def with_check(self, check: CheckResult) -> "Judged":
         """Return the same run with one more check."""
@@ -169,17 +172,19 @@ def judge(
     extra: Callable[["Judged"], CheckResult] | None = None,
     command: str = "",
     variant: str = "",
+    data: DataDirectory | None = None,
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
     ``variant`` goes into the directory's name, so that a changed scenario does not take the place of the unchanged one.
+    ``data`` gives the validators real disks.
     ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run.
 
     Raises:
         network.kernel.RunFailedError: The test bed itself broke.
         checker.record.RecordExistsError: Something else stands where the run directory would go.
     """
-    cluster = Cluster(scenario, seed, factories=factories or {})
+    cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     jury = make_jury(cluster)
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
     name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
@@ -205,6 +210,8 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer)
         judged = _judged(run, jury, checks)
+        if cluster.data is not None and cluster.data.start_us:
+            judged = replace(judged, reopened=_describe_reopening(cluster.data))
         if extra is not None:
             progress.note("repeating the run in another process")
             judged = judged.with_check(extra(judged))
@@ -212,6 +219,13 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         writer.write_file("picture.svg", picture_of(run, jury).encode())
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
     return replace(judged, directory=directory)
+
+
+def _describe_reopening(data: DataDirectory) -> str:
+    return (
+        f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
+        "its skipped views are not judged, faults that begin before are left out, no other run is the same"
+    )
 
 
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
@@ -259,7 +273,10 @@ def make_jury(cluster: Cluster) -> Jury:
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
         disk_faults=_disk_faults(scenario),
+        retold_height=0 if cluster.data is None else cluster.data.height,
     )
+    for event in () if cluster.data is None else cluster.data.history():
+        suite.observe(event)
     storm = scenario.expect.storm
     config = cluster.genesis.timer_config
     watch = None

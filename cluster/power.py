@@ -5,7 +5,7 @@ notice: first its handles to bus, disk and kernel are revoked, then unsynced wri
 then is its task cancelled (DESIGN section 3, rule 3).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,9 +13,9 @@ from typing import Final
 
 import trio
 
+from cluster.directory import DirectoryDisk
 from faults import Watch
 from network.bus import Bus
-from network.chance import Chance
 from network.kernel import Kernel
 from network.port import Mailbox, Pace, Port
 from network.trace import Trace
@@ -44,7 +44,7 @@ class Place:
     """One validator's place: its disk, machine and counts, and the incarnation that lives now."""
 
     node: int
-    disk: SimulatedDisk
+    disk: SimulatedDisk | DirectoryDisk
     counts: ValidatorCounts = field(default_factory=ValidatorCounts)
     power: Mailbox[int] = field(default_factory=Mailbox)
     pace: Pace = field(default_factory=Pace)
@@ -70,13 +70,13 @@ class PowerGrid:
     """Hosts every validator of a cluster and switches them; see ``faults.Power``."""
 
     def __init__(
-        self, *, kernel: Kernel, bus: Bus, trace: Trace, chance: Chance, validators: int, build: Builder
+        self, *, kernel: Kernel, bus: Bus, trace: Trace, disks: Sequence[SimulatedDisk | DirectoryDisk], build: Builder
     ) -> None:
         self._kernel = kernel
         self._bus = bus
         self._trace = trace
         self._build = build
-        self.places = [Place(node, SimulatedDisk(node, chance)) for node in range(validators)]
+        self.places = [Place(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
         """Be the home of all validators until the run is stopped."""
@@ -155,8 +155,10 @@ class PowerGrid:
         self.places[node].disk.wipe()
 
     def disk(self, node: int) -> SimulatedDisk:
-        """Return the disk of ``node``."""
-        return self.places[node].disk
+        """Return the disk of ``node``, which is a simulated one."""
+        disk = self.places[node].disk
+        assert isinstance(disk, SimulatedDisk), "faults of real disks are refused before the run"
+        return disk
 
     def revive(self, node: int) -> bool:
         """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""

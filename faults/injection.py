@@ -108,7 +108,7 @@ class Injector:
                 for edge in self._edges(name, fault):
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
-        self._post(self._last_edge_us, lambda: self._chain.add(self._kernel.now_us, "healed"))
+        self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
         """See an event of the run: who leads the greatest view decides whom ``isolate-leader`` cuts off."""

@@ -4,7 +4,7 @@ Each kind says whom it hits and when; times are virtual milliseconds from the st
 a type can refuse is refused here, what needs the whole cluster in ``faults.plan``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -253,6 +253,14 @@ def cut_windows_ms(fault: Flapping | IsolateLeader) -> Iterator[tuple[int, int]]
 def kind_of(fault: Fault) -> str:
     """Return what a scenario file calls the fault's kind."""
     return str(type(fault).__struct_config__.tag)
+
+
+def faults_from(plan: Mapping[str, Fault], start_us: int) -> dict[str, Fault]:
+    """Return a plan without what begins before this time: a run that goes on later cannot show it."""
+    return {
+        name: fault if span_ms(fault)[0] * 1_000 >= start_us else msgspec.structs.replace(fault, enabled=False)
+        for name, fault in plan.items()
+    }
 
 
 def named_validators(fault: Fault) -> tuple[int, ...]:

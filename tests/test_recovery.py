@@ -7,7 +7,17 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 from checker_chain import HEIGHTS, run_chain
-from simplex_bench import CONFIG, GENESIS, Bench, KeyedHashScheme, finalize, notarization, notarize, proposal_of
+from simplex_bench import (
+    CONFIG,
+    GENESIS,
+    Bench,
+    KeyedHashScheme,
+    finalize,
+    notarization,
+    notarize,
+    nullify,
+    proposal_of,
+)
 
 from validators.application import ValidatorCounts
 from validators.consensus import Certification, Nullify, Simplex, encode_artifact
@@ -92,7 +102,13 @@ class TestConsensus:
         proposal = proposal_of(1, 0)
         simplex, reason = self.reopen(self.disk(notarization(proposal), Certification(1, True)), notes)
 
-        assert (simplex.view, reason, notes.events) == (2, "", [])
+        assert (simplex.view, reason, notes.kinds()) == (2, "", ["certificate"])
+
+    def test_a_vote_that_the_journal_kept_counts_as_said(self, notes):
+        """It may have left; and a certificate may carry it before it leaves again."""
+        self.reopen(self.disk(nullify(0, 1)), notes)
+
+        assert notes.kinds() == ["vote"]
 
     def test_a_damaged_copy_is_repaired_and_noted(self, notes):
         """No vote is lost, and somebody should look at that disk."""
@@ -102,7 +118,7 @@ class TestConsensus:
         simplex, reason = self.reopen(disk, notes)
 
         assert (simplex.view, reason) == (2, "")
-        assert notes.kinds() == ["damage", "repaired"]
+        assert notes.kinds() == ["damage", "repaired", "certificate"]
 
     @pytest.mark.parametrize(
         "artifact",

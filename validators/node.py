@@ -61,7 +61,7 @@ from validators.messages import (
     TransactionGossip,
     message_codec,
 )
-from validators.outbox import Outbox
+from validators.outbox import Outbox, trace_certificate
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
 from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.snapshot_sync import Checked, Serve
@@ -370,7 +370,7 @@ class Validator:
         # After all appends, so that one sync covers them; and once durable, because a certificate that a crash takes
         # back was never held.
         for artifact in artifacts:
-            self._barrier.then(partial(self._outbox.trace_certificate, artifact))
+            self._barrier.then(partial(trace_certificate, self._port, artifact))
         self._steps.append(steps)
         if len(self._steps) > 1:
             # An effect of an earlier step was answered at once: that step's other effects come first.

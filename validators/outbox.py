@@ -25,14 +25,23 @@ from validators.messages import ConsensusMessage, Message
 
 
 def trace_vote(port: Port, message: ConsensusMessage | Artifact) -> None:
-    """Trace a vote that leaves now, or that the journal kept from an earlier life; other messages are not traced.
-
-    A kept vote may have left, and a certificate may carry it before it leaves itself.
-    """
+    """Trace a vote; other messages are not traced."""
     if isinstance(message, Notarize | Finalize):
         port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
     elif isinstance(message, Nullify):
         port.trace("vote", "nullify", message.view, b"")
+
+
+def trace_certificate(port: Port, artifact: Artifact) -> None:
+    """Trace a certificate that is durable; other artifacts are not traced."""
+    if isinstance(artifact, Notarization | Finalization):
+        view, payload = artifact.proposal.view, artifact.proposal.payload
+    elif isinstance(artifact, Nullification):
+        view, payload = artifact.view, b""
+    else:
+        return
+    signers = certificate_signers(artifact)
+    port.trace("certificate", type(artifact).__name__.lower(), view, payload, tuple(signers))
 
 
 @final
@@ -52,17 +61,6 @@ class Outbox:
     def send(self, to: int, message: ConsensusMessage) -> None:
         """Send to one validator."""
         self._port.send(to, self._codec.encode(message), self._label(message))
-
-    def trace_certificate(self, artifact: Artifact) -> None:
-        """Trace a certificate that is durable now; other artifacts are not traced."""
-        if isinstance(artifact, Notarization | Finalization):
-            view, payload = artifact.proposal.view, artifact.proposal.payload
-        elif isinstance(artifact, Nullification):
-            view, payload = artifact.view, b""
-        else:
-            return
-        signers = certificate_signers(artifact)
-        self._port.trace("certificate", type(artifact).__name__.lower(), view, payload, tuple(signers))
 
     def _label(self, message: ConsensusMessage) -> Label:
         """Say what a message is about: its certificate's view rather than the one asked for, its block's height."""

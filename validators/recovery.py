@@ -17,7 +17,7 @@ from validators.consensus import Artifact, CorruptArtifactError, Simplex, decode
 from validators.consensus.recovery import artifact_view
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
-from validators.outbox import trace_vote
+from validators.outbox import trace_certificate, trace_vote
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
 from validators.storage import (
     Damage,
@@ -68,8 +68,9 @@ class RepairLog:
             self._port.trace("damage", damage.file, damage.offset, damage.what)
 
     def kept(self, artifact: Artifact) -> None:
-        """Note a vote that the journal brought back, so that it counts as said."""
+        """Note a vote or certificate that the journal brought back: its earlier life may have had no time to say it."""
         trace_vote(self._port, artifact)
+        trace_certificate(self._port, artifact)
 
     def repaired(self, file: str, place: int, how: str) -> None:
         """Note a repair."""
