@@ -35,13 +35,8 @@ from validators.execution import Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-<<<<<<< HEAD
 from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make_engine
-from validators.storage import DiskHandle, provision
-=======
-from validators.settings import Costs, ValidatorFactory, ValidatorSettings
 from validators.storage import DiskHandle, SimulatedDisk, provision
->>>>>>> disk
 
 MILLISECOND_US = 1_000
 
@@ -90,11 +85,8 @@ class ClusterRun:
 class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
-<<<<<<< HEAD
-    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road.
-=======
-    ``factories`` gives chosen validators other parts, ``data`` gives all of them real disks.
->>>>>>> disk
+    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
+    ``data`` gives all of them real disks.
     """
 
     scenario: Scenario
