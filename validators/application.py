@@ -9,12 +9,13 @@ what it wrote is on the disk (``_certify``, ``_finalize``).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from network.codec import Codec
 from network.port import Port
 from validators.block_exchange import BlockExchange
 from validators.consensus import Finalization, Parent, Proposal, Scheme
+from validators.counts import ValidatorCounts
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
 from validators.follower import Follower, Goal, Purpose, Settled, run_block
@@ -26,12 +27,6 @@ from validators.snapshot_sync import SnapshotJoin, SnapshotSource
 from validators.state import Snapshot
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
 
-BROKEN: Final = "broken invariant"
-"""Begins the reason of a halt that no fault explains."""
-
-DISK: Final = "disk"
-"""Begins the reason of a halt over the disk: it failed, or what it holds cannot be repaired."""
-
 
 class ExecutionOver(NamedTuple):
     """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
@@ -40,24 +35,6 @@ class ExecutionOver(NamedTuple):
     mode: str
     view: int
     invalid: str = ""
-
-
-@dataclass(slots=True)
-class ValidatorCounts:
-    """What one validator has done in its whole life, over all its restarts."""
-
-    height: int = 0
-    executed: int = 0
-    rolled_back: int = 0
-    undone: int = 0
-    finalized: int = 0
-    refused: int = 0
-    damaged: int = 0
-    repaired: int = 0
-    snapshots_joined: int = 0
-    halted: str = ""
-    observes: str = ""
-    """Why the validator has no vote any more, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)

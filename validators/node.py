@@ -27,7 +27,7 @@ import msgspec
 
 from network.codec import Refused
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
-from validators.application import BROKEN, DISK, Answers, Application, ExecutionOver, Surroundings, ValidatorCounts
+from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus import (
     Append,
     Broadcast,
@@ -45,6 +45,7 @@ from validators.consensus import (
     Verify,
     encode_artifact,
 )
+from validators.counts import BROKEN, DISK, ValidatorCounts
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
 from validators.gossip import Gossip, Verified
