@@ -20,7 +20,7 @@ from checker.observations import (
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from network.trace import Event
-from validators.application import BROKEN
+from validators.counts import BROKEN
 from validators.execution.blocks import Header, header_digest
 from validators.state import mmr_root
 

@@ -20,7 +20,7 @@ from checker.observations import (
 )
 from checker.results import CheckResult, Tally
 from network.trace import Event
-from validators.application import DISK
+from validators.counts import DISK
 
 STOPPED: Final = "stopped"
 """The outcome of a run that ended as it should, by its own goal; every other one ended it from outside."""

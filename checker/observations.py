@@ -12,6 +12,7 @@ import msgspec
 from network.trace import Event
 from scheduler import Timebase
 from validators.execution.genesis import Genesis
+from validators.state import StateAudit
 
 NATIVE_TYPES: Final = (bytes,)
 """Bytes are bytes in a log; without this msgspec would take text for base64."""
@@ -80,6 +81,14 @@ class FinalizedBlock(msgspec.Struct, frozen=True, array_like=True):
 @final
 class RolledBack(msgspec.Struct, frozen=True, array_like=True):
     """A validator dropped a block that it had executed, because another one became final."""
+
+    height: int
+    digest: bytes
+
+
+@final
+class Undone(msgspec.Struct, frozen=True, array_like=True):
+    """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
 
     height: int
     digest: bytes
@@ -198,13 +207,16 @@ class ReadBack(NamedTuple):
 
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
     with or without those of genesis; `error` says why they could not be read, or is empty. Where the log stands on a
-    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it.
+    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
+    that of the header at its height, and `audit` what came of deriving all that it holds from its log anew.
     """
 
     node: int
     height: int
+    root: bytes
     live: Mapping[bytes, bytes]
     operations: Sequence[bytes]
+    audit: StateAudit
     error: str = ""
     base_height: int = 0
 

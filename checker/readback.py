@@ -22,7 +22,11 @@ from validators.storage import Disk, DiskError, FinalizedLog
 
 
 def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
-    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized."""
+    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized.
+
+    What was applied early is taken back for it, so that a validator on that road has shown that it can.
+    """
+    engine.rewind_to_finalized()
     height = engine.finalized.height
     operations: list[bytes] = []
     base_height = 0
@@ -34,13 +38,18 @@ def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
         # What was synced but not applied when the run ended lies above the values in memory.
         operations += [operation for entry in log.entries if entry.height <= height for operation in entry.operations]
         error = "; ".join(f"{damage.file} at byte {damage.offset}: {damage.what}" for damage in log.damages)
+        last = log.entries[-1].height if log.entries else base_height
+        if last < height and not error:
+            error = f"it ends at height {last}"
     except (DiskError, msgspec.MsgspecError) as failure:
         error = str(failure)
     return ReadBack(
         node=node,
         height=height,
+        root=engine.finalized.state_root,
         live=dict(engine.live_values()),
         operations=operations,
+        audit=engine.audit(),
         error=error,
         base_height=base_height,
     )

@@ -18,6 +18,7 @@ from checker.mirror import BlockCheck, Mirror, SettledBlock
 from checker.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.readback import LiveValues, judge_cold_replay
 from checker.results import CheckResult, ExitClass
+from checker.structures import Structures
 from checker.supply import Supply
 from checker.timers import TimerDelivery, TimerFigures
 from checker.votes import Certificates, NoDoubleVote
@@ -68,6 +69,21 @@ CATALOGUE: Final = (
         "live-values",
         "safety",
         "At the end each validator's values in memory are those of its log on disk and of the cold replay.",
+    ),
+    CatalogueEntry(
+        "operation-log",
+        "safety",
+        "At the end each validator's operations in memory give its final header's root and are those on its disk.",
+    ),
+    CatalogueEntry(
+        "bitmap",
+        "safety",
+        "At the end each validator's activity bitmap and grafted tree are those that its operations lead to.",
+    ),
+    CatalogueEntry(
+        "indexes",
+        "safety",
+        "At the end each validator's locations, flags, tree, heights and waiting timers are those of its operations.",
     ),
     CatalogueEntry(
         "cold-replay",
@@ -136,6 +152,7 @@ class Suite:
         self._accounting = StormAccounting(self._timers)
         self._supply = Supply(genesis_values)
         self._live_values = LiveValues(genesis_values, disk_faults)
+        self._structures = Structures()
         self._finality = FinalityRegained(
             validators=validators, honest=honest, views_max=finality_views_max, disk_faults=disk_faults
         )
@@ -201,6 +218,7 @@ class Suite:
         for readback in readbacks:
             if readback.node in self._honest:
                 self._live_values.compare(readback, None if cold is None else cold.values.get(readback.height))
+                self._structures.compare(readback)
         results = [
             self._agreement.result(),
             self._equal_roots.result(),
@@ -212,6 +230,7 @@ class Suite:
             self._accounting.result(),
             self._supply.result(),
             self._live_values.result(),
+            *self._structures.results(),
             judge_cold_replay(cold, self._roots),
             self._finality.finish(run_reason),
         ]

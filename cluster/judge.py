@@ -6,7 +6,7 @@ its name only when all of that is written.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -14,30 +14,25 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import run_cold_replay
-from checker.observations import AppliedBlock, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.oracle import OracleBlock, judge_oracle
-from checker.promises import Promises, judge_counts
+from checker.promises import judge_counts
 from checker.readback import read_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
-from checker.reorg import ReorgWatch
 from checker.results import CheckResult, verdict_of
-from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
-from checker.suite import Suite
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
-from cluster.power import Place
+from cluster.jury import Jury, figures_of, make_jury, recoveries_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
-from faults import DiskFault, Wipe, is_destroying, named_validators, span_ms
-from network.trace import Event
+from faults import span_ms
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
-from validators.settings import ValidatorFactory, make_engine
+from validators.settings import ValidatorFactory
 
 COLD_HASH_SEED: Final = 90_125
 """The cold replay's PYTHONHASHSEED: any but the run's own."""
@@ -107,59 +102,6 @@ class Judged:
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
         }
-
-
-@dataclass(slots=True)
-class Jury:
-    """Everything that watches one run: the checks, and the canonical chain for the record."""
-
-    suite: Suite
-    storm: StormWatch | None
-    promises: Promises | None
-    reorg: ReorgWatch | None = None
-    chain: list[Executed] = field(default_factory=list)
-    roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
-    last: dict[int, Executed] = field(default_factory=dict)
-    exits: dict[int, list[int]] = field(default_factory=dict)
-    joined_heights: list[int] = field(default_factory=list)
-
-    def observe(self, event: Event) -> None:
-        """See an event of the run."""
-        self.suite.observe(event)
-        if event.kind == "snapshot-joined":
-            self.joined_heights.append(read_event(event, SnapshotJoined).height)
-        if self.reorg is not None:
-            self.reorg.observe(event)
-
-    def applied(self, node: int, executed: Executed) -> None:
-        """See a block that a validator applied."""
-        header, summary = executed.header, executed.summary
-        block = AppliedBlock(
-            node=node,
-            height=header.height,
-            view=header.view,
-            digest=executed.digest,
-            root=executed.batch.canonical_root,
-            block=encode_block(executed.block),
-            changes=executed.changes,
-            receipts=executed.receipts,
-            summary=summary,
-        )
-        self.suite.applied(block)
-        if self.storm is not None:
-            self.storm.applied(block)
-        if self.promises is not None:
-            self.promises.applied(block)
-        if header.height == len(self.chain) + 1:
-            self.chain.append(executed)
-        self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
-        if node in self.last and header.height <= self.last[node].header.height:
-            # Applied before, by an earlier life whose disk has lost it.
-            return
-        self.last[node] = executed
-        tally = self.exits.setdefault(node, [0, 0, 0])
-        for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
-            tally[index] += count
 
 
 def judge(
@@ -261,50 +203,6 @@ def _compare_chain(reader: RecordReader, judged: Judged) -> None:
         )
 
 
-def make_jury(cluster: Cluster) -> Jury:
-    """Return the checks for a cluster that has not run yet."""
-    scenario = cluster.scenario
-    blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
-    suite = Suite(
-        genesis_values=dict(blank.database.items()),
-        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
-        validators=scenario.cluster.validators,
-        honest=range(scenario.cluster.validators),
-        requires=tuple(name for name in scenario.requires if name in scenario.faults),
-        finality_views_max=scenario.expect.finality_views_max,
-        disk_faults=_disk_faults(scenario),
-        retold_height=0 if cluster.data is None else cluster.data.height,
-    )
-    for event in () if cluster.data is None else cluster.data.history():
-        suite.observe(event)
-    storm = scenario.expect.storm
-    config = cluster.genesis.timer_config
-    watch = None
-    if storm is not None:
-        watch = StormWatch(
-            dead_timers_min=storm.dead_timers_min,
-            actors_min=storm.actors_min,
-            drain_blocks_min=storm.drain_blocks_min,
-            config=config,
-        )
-    expect = scenario.expect
-    reorg = None
-    if expect.rolled_back_min or expect.rolled_back_depth_min:
-        reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
-    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
-    return Jury(suite, watch, promises, reorg)
-
-
-def _disk_faults(scenario: Scenario) -> DiskFaults:
-    enabled = [fault for fault in scenario.faults.values() if fault.enabled]
-    touching = [fault for fault in enabled if isinstance(fault, DiskFault | Wipe)]
-    destroying = [fault for fault in enabled if is_destroying(fault)]
-    touched, destroyed = (
-        sorted({node for fault in faults for node in named_validators(fault)}) for faults in (touching, destroying)
-    )
-    return DiskFaults(touched, destroyed)
-
-
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
     """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types."""
     blocks = (
@@ -352,7 +250,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     if jury.promises is not None:
         results.append(jury.promises.result())
     if run.scenario.expect.recovery:
-        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, _recoveries(run, jury)))
+        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, recoveries_of(run, jury)))
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -380,73 +278,10 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         seed=run.seed,
         digest=run.trace.digest,
         checks=checks,
-        validators=tuple(_row(place, jury) for place in run.places),
-        figures=_figures(run, jury),
+        validators=tuple(row_of(place, jury) for place in run.places),
+        figures=figures_of(run, jury),
         log=run.trace.log,
         genesis=run.genesis,
         chain=jury.chain,
         roots=jury.roots,
     )
-
-
-def _row(place: Place, jury: Jury) -> ValidatorRow:
-    fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
-    last = jury.last.get(place.node)
-    counts = place.counts
-    standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
-    notes = [
-        counts.halted,
-        "" if place.is_running else "down",
-        f"observer: {counts.observes}" if counts.observes else "",
-        f"snapshots joined: {counts.snapshots_joined}" if counts.snapshots_joined else "",
-        f"{counts.damaged} damaged, {counts.repaired} repaired" if counts.damaged else "",
-    ]
-    return ValidatorRow(
-        node=place.node,
-        height=place.counts.height,
-        finalized_height=last.header.height if last else 0,
-        state_root=last.header.state_root.hex() if last else "",
-        executed=place.counts.executed,
-        rolled_back=place.counts.rolled_back,
-        fired=fired,
-        expired=expired,
-        insolvent=insolvent,
-        waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
-        note="; ".join(note for note in notes if note),
-        standing=standing,
-    )
-
-
-def _recoveries(run: ClusterRun, jury: Jury) -> dict[str, int]:
-    """Return what all validators made of their disks."""
-    counts = [place.counts for place in run.places]
-    return {
-        "damaged": sum(each.damaged for each in counts),
-        "repaired": sum(each.repaired for each in counts),
-        "observers": sum(bool(each.observes) for each in counts),
-        "snapshots_joined": len(jury.joined_heights),
-        "snapshots_joined_in_storm": sum(
-            jury.chain[height - 1].summary.waiting_dead > 0 for height in jury.joined_heights
-        ),
-    }
-
-
-def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
-    figures: dict[str, int | str] = {
-        "end": run.outcome.reason,
-        "end_detail": run.outcome.detail,
-        "virtual_us": run.outcome.now_us,
-        "turns": run.outcome.turns,
-        "events": run.trace.count,
-        "blocks": len(jury.chain),
-        "messages_sent": run.bus.sent,
-        "messages_delivered": run.bus.delivered,
-        "messages_refused": sum(place.counts.refused for place in run.places),
-        "rolled_back": sum(place.counts.rolled_back for place in run.places),
-        **_recoveries(run, jury),
-        "transactions_submitted": run.clients.submitted,
-        "transactions_refused": run.clients.refused,
-    }
-    figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
-    figures.update({f"timers_{name}": count for name, count in asdict(jury.suite.figures).items()})
-    return figures

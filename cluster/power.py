@@ -20,7 +20,7 @@ from network.kernel import Kernel
 from network.port import Mailbox, Pace, Port
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
-from validators.application import DISK, ValidatorCounts
+from validators.counts import DISK, ValidatorCounts
 from validators.node import Validator
 from validators.storage import Boundary, DiskHandle, SimulatedDisk
 

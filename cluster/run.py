@@ -36,7 +36,7 @@ from validators.execution import Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-from validators.settings import Costs, ValidatorFactory, ValidatorSettings
+from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make_engine
 from validators.storage import DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
@@ -89,7 +89,8 @@ class ClusterRun:
 class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
-    ``factories`` gives chosen validators other parts, ``data`` gives all of them real disks.
+    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
+    ``data`` gives all of them real disks.
     """
 
     scenario: Scenario
@@ -185,7 +186,7 @@ class Cluster:
             seed=self._keys.validator_seeds[node],
             public_keys=self._keys.validator_keys,
             settings=_settings(self.scenario, node),
-            factory=self.factories.get(node, ValidatorFactory()),
+            factory=self.factories.get(node) or _factory(self.scenario, node),
             counts=place.counts,
             incarnation=place.incarnation,
             on_applied=partial(_append, self._applied[node]),
@@ -265,6 +266,11 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
         if source != destination
     }
     return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
+
+
+def _factory(scenario: Scenario, node: int) -> ValidatorFactory:
+    section = scenario.validators.get(str(node))
+    return ValidatorFactory() if section is None else ValidatorFactory(engine=partial(make_engine, road=section.road()))
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:

@@ -8,16 +8,18 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from checker.promises import COUNTS, RECOVERIES
+from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, POLICIES, TimerConfig
+from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
@@ -149,6 +151,22 @@ class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sync_us: NotNegative = 2_000
 
 
+_ROAD = StateRoad()
+
+
+class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The road of one validator, by its number; see validators.execution.StateRoad."""
+
+    apply: ApplyAt = _ROAD.apply
+    retain_blocks: NotNegative = _ROAD.retain_blocks
+    prune_every: NotNegative = _ROAD.prune_every
+    rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
+
+    def road(self) -> StateRoad:
+        """Return what the validator's engine is told."""
+        return StateRoad(**msgspec.structs.asdict(self))
+
+
 class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
@@ -161,12 +179,17 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What the run promises to show besides its required faults; less is inconclusive.
 
     ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
-    ``rolled_back_depth_min`` heights that one validator dropped at once.
+    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
+    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
+    final nevertheless.
     """
 
     storm: StormExpectation | None = None
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
+    undone_min: NotNegative = 0
+    undone_depth_min: NotNegative = 0
+    returned_min: NotNegative = 0
     counts: dict[str, Positive] = {}
     recovery: dict[str, Positive] = {}
     finality_views_max: Positive = 20
@@ -194,6 +217,7 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sync: SyncSection = SyncSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
+    validators: dict[str, ValidatorSection] = {}
     workload: dict[str, Workload] = {}
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
@@ -224,7 +248,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
+        raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
     scenario = _resolve(scenario)
     _check(scenario, place)
     return scenario
@@ -295,56 +319,6 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
         raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
 
 
-def _name_entry(raw: object, message: str) -> str:
-    """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
-    for table, kind in (("faults", Fault), ("workload", Workload)):
-        entries = raw.get(table) if isinstance(raw, dict) else None
-        if f"`$.{table}[...]" in message and isinstance(entries, dict):
-            for name, entry in entries.items():
-                try:
-                    msgspec.convert(entry, kind)
-                except msgspec.ValidationError:
-                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
-    return message
-
-
-def _explain(message: str, raw: object) -> str:
-    """Turn msgspec's message into ``key: what is wrong``, with the keys or kinds that are allowed there."""
-    reason, _, path = message.partition(" - at `")
-    key = path.rstrip("`").removeprefix("$").lstrip(".")
-    if "unknown field" in reason:
-        allowed = _allowed_keys(key.split(".") if key else [], raw)
-        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
-    elif "Invalid value" in reason and key.endswith(".kind"):
-        kinds = msgspec.json.schema(Fault if key.startswith("faults") else Workload)["discriminator"]["mapping"]
-        reason += f"; the kinds are {', '.join(sorted(kinds))}"
-    return f"{key}: {reason}" if key else reason
-
-
-def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
-    """Return the keys of the section at ``path``; of a fault or workload, those of its kind; none where unknown."""
-    if len(path) >= 2 and path[0] in {"faults", "workload"} and isinstance(raw, dict):
-        union = Fault if path[0] == "faults" else Workload
-        tag = raw[path[0]][path[1]].get("kind")
-        kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
-        return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
-    kind: Any = Scenario
-    for part in path:
-        types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
-        kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
-        if kind is None:
-            return []
-    return _keys_of(kind)
-
-
-def _is_section(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _keys_of(kind: type[msgspec.Struct]) -> list[str]:
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
-
-
 def _check(scenario: Scenario, place: str) -> None:
     """Refuse what types cannot: unknown names, impossible plans, times that contradict each other."""
     try:
@@ -382,6 +356,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         ),
     ]
     rules += _network_rules(scenario)
+    rules += _validator_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
     ]
@@ -410,6 +385,15 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+
+
+def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    numbers = [str(node) for node in range(count)]
+    for name, section in scenario.validators.items():
+        yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
+        can_undo = section.apply == "finalized" or section.retain_blocks > 0
+        yield f"validators.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:

@@ -30,7 +30,7 @@ from scheduler.events import (
 from validators.execution.blocks import Block, Header, encode_block, header_digest
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, encode_receipt
 from validators.execution.run import BlockSummary
-from validators.state import mmr_root
+from validators.state import StateAudit, mmr_root
 from validators.state.operations import choose_codec
 
 NODES = (0, 1, 2, 3)
@@ -320,8 +320,16 @@ def _write_end(history: History) -> None:
         for key, value in block.changes.items()
     ]
     values = final_values(history.blocks)
-    history.readbacks = [ReadBack(node, 4, dict(values), list(operations)) for node in NODES]
     roots = (RULES.genesis_root, *(block.root for block in history.blocks.values()))
+    audit = StateAudit(
+        canonical_root=roots[4],
+        values=dict(values),
+        operations=(b"genesis", *operations),
+        start=0,
+        compared={"operation-log": 1, "bitmap": 1, "indexes": 1},
+        deviations=(),
+    )
+    history.readbacks = [ReadBack(node, 4, roots[4], dict(values), list(operations), audit) for node in NODES]
     history.cold = ColdReplay(roots=roots, values={4: dict(values)})
 
 

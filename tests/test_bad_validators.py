@@ -92,7 +92,7 @@ class ForgedDatabase:
 def forging(forge):
     def make(*arguments):
         engine = make_engine(*arguments)
-        engine.database = ForgedDatabase(engine.database, forge)
+        engine._tree.database = ForgedDatabase(engine.database, forge)
         return engine
 
     return ValidatorFactory(engine=make)

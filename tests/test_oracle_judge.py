@@ -299,3 +299,18 @@ class TestWholeChain:
 
         assert evidence_of(result)["what"] == "audit"
         assert "the oracle contradicts itself" in result.summary
+
+    def test_an_oracle_whose_kept_bitmap_is_wrong_says_so(self, monkeypatch, recorded):
+        """A bit that changes behind the tree's back shows when the root is worked out from scratch."""
+        encode_all = Contents.encode_all
+
+        def flip_a_bit(self):
+            self.log._activity.clear(self.log._commit)
+            return encode_all(self)
+
+        monkeypatch.setattr(Contents, "encode_all", flip_a_bit)
+
+        result = judge_oracle(*recorded)
+
+        assert evidence_of(result)["what"] == "audit"
+        assert "the canonical root from scratch" in result.summary

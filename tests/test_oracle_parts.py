@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.oracle.blocks import next_basefee
@@ -14,7 +14,9 @@ from checker.oracle.records import varint
 from checker.oracle.timers import _read_convention
 from scheduler import fees
 from scheduler.lifecycle import resolve_convention
+from tests.state_batches import commit
 from tests.test_state_vectors import VECTORS, published_batches, section
+from validators.state import Database
 
 
 class BareLog(OperationLog):
@@ -90,6 +92,35 @@ def test_a_log_without_live_keys_puts_the_floor_at_its_end():
     log.commit({bytes(32): None})
 
     assert log.floor == log.size - 1
+
+
+MANY_KEYS = [sha256(b"%d" % number).digest() for number in range(300)]
+MANY_CHANGES = st.dictionaries(st.sampled_from(MANY_KEYS), st.none() | st.binary(min_size=1, max_size=3), max_size=60)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 6), st.lists(MANY_CHANGES, max_size=4))
+def test_the_kept_tree_gives_the_root_from_scratch_over_many_chunks(rounds, batches):
+    """Full chunks above and below the floor, some of them without an active operation."""
+    log = OperationLog()
+    for round_ in range(rounds):
+        log.commit(dict.fromkeys(MANY_KEYS[round_ :: round_ + 1], b"%d" % round_))
+    for changes in batches:
+        log.commit(changes)
+
+        assert log.canonical_root() == log.canonical_root_from_scratch()
+
+
+def test_a_log_of_many_chunks_has_the_root_of_the_state_database():
+    """Two makes of one tree, over some thousand operations."""
+    log, database = OperationLog(), Database()
+    for round_ in range(12):
+        changes = dict.fromkeys(MANY_KEYS[round_ % 5 :: round_ % 3 + 1], None if round_ % 4 == 3 else b"%d" % round_)
+        log.commit(changes)
+        commit(database, changes)
+
+        assert log.canonical_root() == database.canonical_root
+    assert log.size > 2_048
 
 
 @pytest.mark.parametrize(

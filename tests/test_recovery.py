@@ -19,8 +19,8 @@ from simplex_bench import (
     proposal_of,
 )
 
-from validators.application import ValidatorCounts
 from validators.consensus import Certification, Nullify, Simplex, encode_artifact
+from validators.counts import ValidatorCounts
 from validators.execution.blocks import encode_header
 from validators.identity import TransactionVerifier
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state

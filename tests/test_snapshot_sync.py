@@ -11,7 +11,7 @@ from simplex_bench import KeyedHashScheme, finalization
 
 from validators.actors import PROGRAMS
 from validators.consensus import Proposal
-from validators.execution import Engine
+from validators.execution import Engine, StateRoad
 from validators.execution.blocks import decode_header, encode_header
 from validators.identity import TransactionVerifier
 from validators.messages import (
@@ -257,7 +257,7 @@ def test_no_piece_is_fetched_of_what_is_not_certified(chain, name):
 def test_a_snapshot_that_is_not_above_the_own_height_is_refused(chain):
     """An old state, however true, is no way forward."""
     joiner = Joiner(chain)
-    joiner.engine._finalized = chain.engines[0]._finalized
+    joiner.engine._tree = chain.engines[0]._tree
     joiner.join.begin([1])
     joiner.join.take_offer(1, Source(chain.engines[1]).answer(SnapshotRequest(0)))
 
@@ -346,6 +346,7 @@ class TestSource:
             finalized=chain.engines[0].finalized,
             finalized_digest=chain.engines[0].finalized_digest,
             database=chain.engines[0].database,
+            rewind_to_finalized=lambda: None,
         )
         source = Source(engine, certify(chain.engines[0]))
         first = source.answer(SnapshotRequest(0))
@@ -354,11 +355,22 @@ class TestSource:
         engine.finalized = msgspec.structs.replace(engine.finalized, height=HEIGHTS + 2)
         assert source.answer(SnapshotRequest(0)) != first
 
-    def test_a_state_with_blocks_applied_early_is_not_offered(self, chain):
-        """It is not the state of the finalized block."""
-        header = msgspec.structs.replace(chain.engines[0].finalized, state_root=bytes(32))
-        engine = SimpleNamespace(finalized=header, finalized_digest=bytes(32), database=chain.engines[0].database)
-        assert Source(engine, certify(chain.engines[0])).answer(SnapshotRequest(0)) is None
+    def test_what_was_applied_early_is_no_part_of_the_snapshot(self):
+        """A validator that applies certified blocks serves the finalized state like any other."""
+        chain = run_chain()
+        road = StateRoad(apply="certified")
+        verifier = TransactionVerifier()
+        engine = Engine(chain.genesis, programs=PROGRAMS, verify_transaction=verifier, road=road)
+        for executed in chain.blocks:
+            engine.execute(executed.block)
+        engine.finalize(chain.blocks[2].digest)
+        engine.certify(chain.blocks[4].digest)
+        assert engine.database.canonical_root == chain.blocks[4].header.state_root
+        joiner = Joiner(chain).run({1: Source(engine)})
+
+        assert [header for header, _ in joiner.joined] == [chain.blocks[2].header]
+        engine.finalize(chain.blocks[-1].digest)
+        assert engine.database.canonical_root == chain.blocks[-1].header.state_root
 
 
 @given(operations=st.lists(st.binary(max_size=50)), chunk_bytes=st.integers(1, 120))

@@ -9,12 +9,13 @@ what it wrote is on the disk (``_certify``, ``_finalize``).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from network.codec import Codec
 from network.port import Port
 from validators.block_exchange import BlockExchange
 from validators.consensus import Finalization, Parent, Proposal, Scheme
+from validators.counts import ValidatorCounts
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
 from validators.follower import Follower, Goal, Purpose, Settled, run_block
@@ -26,12 +27,6 @@ from validators.snapshot_sync import SnapshotJoin, SnapshotSource
 from validators.state import Snapshot
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
 
-BROKEN: Final = "broken invariant"
-"""Begins the reason of a halt that no fault explains."""
-
-DISK: Final = "disk"
-"""Begins the reason of a halt over the disk: it failed, or what it holds cannot be repaired."""
-
 
 class ExecutionOver(NamedTuple):
     """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
@@ -40,23 +35,6 @@ class ExecutionOver(NamedTuple):
     mode: str
     view: int
     invalid: str = ""
-
-
-@dataclass(slots=True)
-class ValidatorCounts:
-    """What one validator has done in its whole life, over all its restarts."""
-
-    height: int = 0
-    executed: int = 0
-    rolled_back: int = 0
-    finalized: int = 0
-    refused: int = 0
-    damaged: int = 0
-    repaired: int = 0
-    snapshots_joined: int = 0
-    halted: str = ""
-    observes: str = ""
-    """Why the validator has no vote any more, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +192,7 @@ class Application:
             timestamp_ms=max(self._port.now_us // 1_000, parent.timestamp_ms + 1),
         )
         executed = self.engine.propose(context, self._gossip.candidates())
+        self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
         self._follower.begin(executed.digest)
         self._port.work(self._execution_cost(executed), ExecutionOver(executed.digest, "propose", view))
@@ -231,8 +210,12 @@ class Application:
         self._follower.advance()
 
     def recover(self) -> int:
-        """Execute again the certified blocks above the finalized one; return what it costs, in microseconds."""
+        """Execute again the certified blocks above the finalized one; return what it costs, in microseconds.
+
+        The one of the highest view is certified again, which matters where blocks are applied early.
+        """
         cost_us = 0
+        highest = _Target(0, b"")
         for encoded in self._block_file.above(self.engine.finalized.height):
             block = decode_block(encoded)
             digest = block_digest(block)
@@ -240,6 +223,8 @@ class Application:
             if self._follower.is_ready(block.header.parent):
                 cost_us += self._execution_cost(run_block(self.engine, block))
                 self._count_execution(digest, "recover")
+                highest = max(highest, _Target(block.header.view, digest))
+        self.engine.certify(highest.digest)
         return cost_us
 
     # -- executing -----------------------------------------------------------------------------
@@ -257,6 +242,7 @@ class Application:
 
     def _execute(self, block: Block, digest: bytes) -> None:
         outcome = run_block(self.engine, block)
+        self._note_undone()
         reason = outcome.reason if isinstance(outcome, InvalidBlockError) else ""
         if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
             # The root that this validator came to, beside the one that the header claims: the checks compare it.
@@ -326,7 +312,19 @@ class Application:
         is_sound = settled.is_ready and block is not None and self._is_of_view(block.header, goal.view)
         if is_sound and block is not None:
             self._store(goal.digest, block)
-        self._barrier.then(partial(self._answers.certified, proposal, is_sound))
+        self._barrier.then(partial(self._report_certification, proposal, is_sound=is_sound))
+
+    def _report_certification(self, proposal: Proposal, *, is_sound: bool) -> None:
+        if is_sound:
+            self.engine.certify(proposal.payload)
+            self._note_undone()
+        self._answers.certified(proposal, is_sound)
+
+    def _note_undone(self) -> None:
+        """Say which blocks, applied early, the engine has just taken back for another branch."""
+        for executed in self.engine.take_undone():
+            self._counts.undone += 1
+            self._port.trace("undone", executed.header.height, executed.digest)
 
     def _store(self, digest: bytes, block: Block) -> None:
         self._block_file.append(height=block.header.height, digest=digest, block=encode_block(block))
@@ -383,6 +381,7 @@ class Application:
     def _apply(self, certificate: Finalization) -> None:
         finalization = self.engine.finalize(certificate.proposal.payload)
         self._held = certificate
+        self._note_undone()
         for executed in finalization.applied:
             header = executed.header
             self._counts.finalized += 1

@@ -27,7 +27,7 @@ import msgspec
 
 from network.codec import Refused
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
-from validators.application import BROKEN, DISK, Answers, Application, ExecutionOver, Surroundings, ValidatorCounts
+from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus import (
     Append,
     Broadcast,
@@ -45,6 +45,7 @@ from validators.consensus import (
     Verify,
     encode_artifact,
 )
+from validators.counts import BROKEN, DISK, ValidatorCounts
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
 from validators.gossip import Gossip, Verified
@@ -239,8 +240,9 @@ class Validator:
         self._resume(application)
 
     def _trace_boot(self, engine: Engine) -> None:
-        view, height = self._simplex.view, engine.finalized.height
-        self._port.trace("boot", self._incarnation, view, height, engine.database.canonical_root)
+        # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
+        view, height, root = self._simplex.view, engine.finalized.height, engine.finalized.state_root
+        self._port.trace("boot", self._incarnation, view, height, root)
 
     def _resume(self, application: Application) -> None:
         application.resume()
@@ -259,7 +261,7 @@ class Validator:
         engine = application.engine
         if engine.finalized_digest == adopted.digest:
             self._counts.snapshots_joined += 1
-            height, root = engine.finalized.height, engine.database.canonical_root
+            height, root = engine.finalized.height, engine.finalized.state_root
             self._port.trace("snapshot-joined", height, adopted.digest, root)
         else:
             # The disk did not give the snapshot back: this is a start from what it has.

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from network.port import Port
-from validators.application import ValidatorCounts
 from validators.consensus import Artifact, CorruptArtifactError, Simplex, decode_artifact
 from validators.consensus.recovery import artifact_view
+from validators.counts import ValidatorCounts
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
 from validators.outbox import trace_certificate, trace_vote

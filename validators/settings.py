@@ -11,7 +11,7 @@ from typing import Final
 
 from validators.actors import PROGRAMS, Actor
 from validators.consensus import Ed25519Scheme, Scheme, SimplexConfig
-from validators.execution import Engine, Genesis
+from validators.execution import Engine, Genesis, StateRoad
 from validators.execution.blocks import Header, Transaction
 from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
@@ -67,13 +67,15 @@ SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
 
 
-def make_engine(  # noqa: PLR0917 - what every maker of an engine gets
+def make_engine(
     genesis: Genesis,
     verify_transaction: Callable[[Transaction], bool],
     operations: Sequence[bytes] | None,
     header: Header | None,
     base: Snapshot | None = None,
+    *,
     programs: Mapping[str, type[Actor]] = PROGRAMS,
+    road: StateRoad | None = None,
 ) -> Engine:
     """Return an engine of its own: from genesis, or from a log read back, its base, and its last finalized header."""
     return Engine(
@@ -83,6 +85,7 @@ def make_engine(  # noqa: PLR0917 - what every maker of an engine gets
         operations=operations,
         header=header,
         base=base,
+        road=road,
     )
 
 

@@ -123,9 +123,7 @@ class SnapshotSource:
         age_blocks = header.height if self._cut is None else header.height - self._cut.header.height
         if certificate is None or (self._cut is not None and age_blocks < self._settings.snapshot_gap_blocks):
             return costs.block_us
-        if self._engine.database.canonical_root != header.state_root:
-            # Blocks that are not final yet have been applied early: no state of a finalized block is at hand.
-            return costs.block_us
+        self._engine.rewind_to_finalized()
         snapshot = self._engine.database.snapshot()
         chunks = list(cut_operations(snapshot.operations, self._settings.snapshot_chunk_bytes))
         outline = Snapshot(

@@ -1,5 +1,6 @@
 """The authenticated state database of a validator, and the root of a plain list."""
 
+from validators.state.audit import Deviation, StateAudit, Structure
 from validators.state.batch import Batch
 from validators.state.database import Database
 from validators.state.errors import (
@@ -30,6 +31,7 @@ __all__ = [
     "CorruptLog",
     "Database",
     "DeadBranch",
+    "Deviation",
     "Encoding",
     "ForgedSnapshot",
     "NotMerkleized",
@@ -38,7 +40,9 @@ __all__ = [
     "SealedBatch",
     "Snapshot",
     "StaleBatch",
+    "StateAudit",
     "StateFault",
+    "Structure",
     "mmr_root",
     "qmdb_root",
     "verify_key",

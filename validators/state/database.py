@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import final
 
+from validators.state.audit import StateAudit, audit_store
 from validators.state.batch import Batch, Status
 from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
@@ -252,6 +253,10 @@ class Database:
             CorruptLog: The operations do not lead to the root that the database has. Nothing has changed then.
         """
         rebuild_indexes(self._store)
+
+    def audit(self) -> StateAudit:
+        """Compare everything held in memory with what the kept operations alone lead to; changes nothing."""
+        return audit_store(self._store)
 
     def prove_operation(self, location: int) -> bytes:
         """Return the proof that `root` covers the operation at a location, for `verify_operation`.
