@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,11 @@ import pytest
 
 from cluster.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.directory import DirectoryDisk
+from cluster.judge import judge
 from cluster.scenario import load_scenario
-from tests.cluster_runs import REPOSITORY
+from network.trace import Event
+from report.console import LiveProgress
+from tests.cluster_runs import REPOSITORY, check_named
 from validators.storage import (
     BlockFile,
     DiskReadError,
@@ -192,3 +196,60 @@ def test_a_directory_of_another_run_is_bad_input(tmp_path):
 
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "belongs to another run" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The data directory of a run that is over."""
+    path = tmp_path_factory.mktemp("finished") / "data"
+    assert run_on(path).verdict == "passed"
+    return path
+
+
+def run_on(path):
+    scenario = load_scenario("calm", ("run.until_height=5",))
+    data = open_data_directory(path, scenario, 0)
+    try:
+        return judge(scenario, 0, runs=None, progress=LiveProgress(title="", is_quiet=True), data=data)
+    finally:
+        data.close()
+
+
+def spoilt(finished, tmp_path, spoil):
+    """Return the verdict of going on with a copy of the directory in which something was changed."""
+    shutil.copytree(finished, tmp_path / "copy")
+    spoil(tmp_path / "copy")
+    return run_on(tmp_path / "copy")
+
+
+def test_a_final_block_that_is_lost_over_a_kill_is_found(finished, tmp_path):
+    """The watch knows of it."""
+    result = spoilt(finished, tmp_path, lambda path: (path / "validator-1" / "operations-a").unlink())
+
+    assert result.exit_code == 1
+    assert "validator 1 restarted at finalized height 0 after 5" in check_named(result, "agreement").summary
+
+
+def test_a_vote_that_contradicts_one_before_the_kill_is_found(finished, tmp_path):
+    """As if the journal had forgotten it."""
+
+    def forge(path):
+        watch = WatchFile(path / "watch-2")
+        last = next(entry for entry in reversed(watch.entries) if entry.values[0] == "finalize")
+        watch.add(Event(last.at_us, 2, "vote", ("nullify", last.values[1], b"")))
+        watch.close()
+
+    result = spoilt(finished, tmp_path, forge)
+
+    assert result.exit_code == 1
+    assert "validator 2 sent both nullify and finalize" in check_named(result, "no-double-vote").summary
+
+
+def test_a_run_that_goes_on_is_judged_from_genesis_on_and_says_what_is_not(finished, tmp_path):
+    """The chain is read from the disks; three blocks more are made."""
+    result = spoilt(finished, tmp_path, lambda path: None)
+
+    assert result.verdict == "passed", result.headline
+    assert [executed.header.height for executed in result.chain] == list(range(1, len(result.chain) + 1))
+    assert len(result.chain) >= 8
+    assert "its skipped views are not judged" in result.headline
