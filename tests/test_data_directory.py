@@ -74,6 +74,22 @@ class TestDirectoryDisk:
         blocks.load()
         assert blocks.get(b"d" * 32) == b"block"
 
+    def test_what_repair_writes_is_durable_at_once(self, tmp_path, monkeypatch):
+        """Overwriting and truncating end with an fsync of the file; an append does not."""
+        disk = DirectoryDisk(tmp_path / "disk")
+        disk.append("blocks", b"0123456789")
+        sync(disk)
+        synced = []
+        monkeypatch.setattr("os.fsync", synced.append)
+        disk.append("blocks", b"abc")
+        counts = [len(synced)]
+        disk.overwrite("blocks", 0, b"x")
+        counts.append(len(synced))
+        disk.truncate("blocks", 5)
+        counts.append(len(synced))
+
+        assert counts == [0, 1, 2]
+
     def test_the_file_systems_errors_have_the_disks_names(self, tmp_path):
         """A validator knows no other."""
         disk = DirectoryDisk(tmp_path / "disk")
@@ -246,10 +262,15 @@ def test_a_vote_that_contradicts_one_before_the_kill_is_found(finished, tmp_path
 
 
 def test_a_run_that_goes_on_is_judged_from_genesis_on_and_says_what_is_not(finished, tmp_path):
-    """The chain is read from the disks; three blocks more are made."""
+    """The chain is read from the disks, time goes on a slot later, and three blocks more are made."""
     result = spoilt(finished, tmp_path, lambda path: None)
+    before = [WatchFile(finished / f"watch-{node}").entries for node in VALIDATORS]
+    after = [WatchFile(tmp_path / "copy" / f"watch-{node}").entries for node in VALIDATORS]
+    last_us = max(entries[-1].at_us for entries in before)
+    first_us = min(new[len(old)].at_us for old, new in zip(before, after, strict=True))
 
     assert result.verdict == "passed", result.headline
     assert [executed.header.height for executed in result.chain] == list(range(1, len(result.chain) + 1))
     assert len(result.chain) >= 8
+    assert first_us >= last_us + 1_000_000
     assert "its skipped views are not judged" in result.headline
