@@ -72,7 +72,7 @@ _BOUNDARIES: Final = {
 
 
 def _explain_boundary(fault: CrashAtBoundary) -> str:
-    which = f"every time number {fault.every}" if fault.every > 1 else "every time" if fault.every else "once"
+    which = f"once in every {fault.every} times" if fault.every > 1 else "every time" if fault.every else "once"
     if fault.occurrence > 1:
         which = f"at time number {fault.occurrence}"
     where = _BOUNDARIES[fault.boundary]

@@ -290,7 +290,7 @@ def test_a_fault_is_explained_in_one_sentence(name):
             {"kind": "blackout", "validators": [3, 1], "at_ms": 5, "restart_ms": 9, "restart_every_ms": 2_000},
             "from 0.009 s on they restart in this order, 2 s apart.",
         ),
-        ({**ONE_OF_EACH["edge"], "every": 3}, "every time number 3"),
+        ({**ONE_OF_EACH["edge"], "every": 3}, "once in every 3 times"),
         ({**ONE_OF_EACH["edge"], "occurrence": 3, "boundary": "after-sync"}, "what it sends on it, at time number 3"),
         ({**ONE_OF_EACH["full"], "spare_bytes": 0}, "takes nothing more"),
         (
