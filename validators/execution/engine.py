@@ -235,7 +235,7 @@ class Engine:
         return branch.heights.due_heights(upto)
 
     def audit(self) -> StateAudit:
-        """Compare database and indexes in memory with what the operation log alone leads to; changes nothing."""
+        """Compare database and indexes, both at the finalized block, with what the operation log leads to."""
         return audit_indexes(self.database.audit(), self._index, self._tree.finalized.waiting)
 
     def _parent(self, digest: bytes) -> Branch:

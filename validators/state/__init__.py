@@ -17,9 +17,8 @@ from validators.state.errors import (
     StaleBatch,
     StateFault,
 )
-from validators.state.mmr import mmr_root
 from validators.state.operations import Encoding
-from validators.state.roots import qmdb_root
+from validators.state.roots import mmr_root, qmdb_root
 from validators.state.snapshot import Snapshot
 from validators.state.verify import verify_key, verify_operation, verify_root
 

@@ -33,8 +33,7 @@ def append_outcome(store: Store, outcome: Outcome, graft: Graft | None) -> None:
     below_floor = slice(store.tip.floor - start, min(outcome.tip.floor, store.tip.size) - start)
     inactive = bytes(flags[below_floor])
     flags[below_floor] = bytes(len(inactive))
-    for location in outcome.rewritten:
-        flags[location - start] = 0
+    mark(flags, outcome.rewritten, start, 0)
     flags += outcome.flags
     locations = store.locations
     locations.update(outcome.entries)
@@ -99,8 +98,12 @@ def restore_flags(store: Store, undo: Undo, size: int) -> None:
     below_floor = undo.inactive[: max(0, size - undo.tip.floor)]
     flags[first : first + len(below_floor)] = below_floor
     # They ascend, so what is cut off stands at the end.
-    kept = undo.rewritten[: bisect_left(undo.rewritten, size)]
-    deque(map(flags.__setitem__, map(sub, kept, repeat(start)), repeat(1)), maxlen=0)
+    mark(flags, undo.rewritten[: bisect_left(undo.rewritten, size)], start, 1)
+
+
+def mark(flags: bytearray, locations: Iterable[int], start: int, flag: int) -> None:
+    """Give the operations at some locations a flag; the first flag is that of location `start`."""
+    deque(map(flags.__setitem__, map(sub, locations, repeat(start)), repeat(flag)), maxlen=0)
 
 
 def list_cleared_chunks(undos: Iterable[Undo]) -> set[int]:
