@@ -380,10 +380,11 @@ class TestEndOfBlock:
         assert advance(engine).summary.fired == 2
 
     def test_what_the_gc_budget_does_not_reach_is_classified_again(self):
-        """An insolvent timer that was not reached fires when its payer has money again."""
-        engine = chain(gc_cycles_per_block=199)
-        advance(engine, [do(1, 0, ["timer", 1, [], GAS], actor=POOR)])
-        assert advance(engine).summary.waiting_dead == 1
+        """The budget removes one insolvent timer; the other fires when its payer has money again."""
+        engine = chain(gc_cycles_per_block=399)
+        advance(engine, [do(1, nonce, ["timer", 1, [], GAS], actor=POOR) for nonce in range(2)])
+        summary = advance(engine).summary
+        assert (summary.insolvent, summary.waiting_dead) == (1, 1)
 
         assert advance(engine, [pay(0, 0, POOR, 10**9)]).summary.fired == 1
 
