@@ -8,18 +8,19 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from checker.promises import COUNTS
+from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
+from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
-from scheduler import MAX_U63, POLICIES, Eip1559, InvalidInput, TimerConfig
-from validators.actors.metering import CALL_CYCLES
+from scheduler import MAX_U63, InvalidInput
 from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
@@ -42,79 +43,14 @@ class ScenarioError(Exception):
         super().__init__(f"{place}: {reason}")
 
 
-class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class ClusterSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How many validators, and how they sign."""
 
     validators: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
     signatures: Literal["ed25519"] = "ed25519"
 
 
-_TIMERS = TimerConfig()
-
-
-class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own.
-
-    What is not named among the prices is set by the policy, when the scenario is resolved.
-    """
-
-    max_ttl_blocks: NotNegative = _TIMERS.max_ttl_blocks
-    max_cycles_per_fire: NotNegative = _TIMERS.max_cycles_per_fire
-    max_cells_per_fire: NotNegative = _TIMERS.max_cells_per_fire
-    max_timers_per_actor: NotNegative = _TIMERS.max_timers_per_actor
-    gc_cycles_per_block: NotNegative = _TIMERS.gc_cycles_per_block
-    gc_cost_per_timer: Positive = _TIMERS.gc_cost_per_timer
-    lane_timer_cycles: Positive = _TIMERS.lane_timer_cycles
-    schedule_cycles: NotNegative | None = None
-    extend_cycles: NotNegative = _TIMERS.extend_cycles
-    cancel_cycles: NotNegative | None = None
-    execution_lane_paused: bool = _TIMERS.execution_lane_paused
-    gc_lane_paused: bool = _TIMERS.gc_lane_paused
-
-    def config(self) -> TimerConfig:
-        """Return the record that genesis holds."""
-        return TimerConfig(**{key: value for key, value in msgspec.structs.asdict(self).items() if value is not None})
-
-    def resolved(self, policy: str) -> "TimersSection":
-        """Return the section with the policy's own values where none is stated."""
-        default = POLICIES[policy].default_config
-        stated = msgspec.structs.asdict(self)
-        left_out = {key: getattr(default, key) for key, value in stated.items() if value is None}
-        return msgspec.structs.replace(self, **left_out)
-
-
-class ActivationSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """From which block on the policy `eip1559` holds; the chain is `fifo` below it."""
-
-    height: Positive = 1
-
-
-class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of the chain; what is not named has the default of docs/chain.md."""
-
-    policy: Literal["fifo", "fifo-free", "eip1559"] = "fifo"
-    timebase: Literal["slot", "height"] = "slot"
-    slot_ms: Positive = 1_000
-    block_interval_ms: Positive = 1_000
-    block_cycles: Positive = 10_000_000
-    block_cells: Positive = 10_000_000
-    mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
-    max_skew_ms: NotNegative = 500
-    timers: TimersSection = TimersSection()
-    activation: ActivationSection = ActivationSection()
-    lane: LaneSection = LaneSection()
-
-    @property
-    def has_lane(self) -> bool:
-        """Whether the policy has the timer lane, from its activation on."""
-        return self.policy == Eip1559.name
-
-
-class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Timeouts of Simplex (specification of Simplex, section 1.2)."""
 
     leader_timeout_ms: Positive = 2_000
@@ -126,7 +62,7 @@ class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     view_retention: Positive = 20
 
 
-class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Every link without a fault: latency, loss and reordering.
 
     With ``regions``, one for each validator, latencies are those between the regions, and ``latency_ms`` is not used.
@@ -146,7 +82,7 @@ class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=
         return Latency(kind=self.distribution, mean_us=mean_us, jitter_us=self.jitter_ms * 1_000)
 
 
-class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Virtual time of work, in microseconds; see validators.settings.Costs."""
 
     verify_signature_us: NotNegative = 60
@@ -159,7 +95,7 @@ class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 _ROAD = StateRoad()
 
 
-class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ValidatorSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The road of one validator, by its number; see validators.execution.StateRoad."""
 
     apply: ApplyAt = _ROAD.apply
@@ -172,7 +108,7 @@ class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
         return StateRoad(**msgspec.structs.asdict(self))
 
 
-class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
     dead_timers_min: Positive
@@ -180,7 +116,7 @@ class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     drain_blocks_min: Positive
 
 
-class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the run promises to show besides its required faults; less is inconclusive.
 
     ``counts`` are least and ``at_most`` greatest counts of ``checker.promises``, ``fired_by`` the least fires of each
@@ -204,7 +140,7 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     finality_views_max: Positive = 20
 
 
-class RunSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a run is over, and what ends one that does not get there."""
 
     until_height: Positive = 10
@@ -214,7 +150,7 @@ class RunSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True
     step_limit: Positive = 50_000_000
 
 
-class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=64)]
@@ -256,7 +192,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
+        raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
     try:
         scenario = _resolve(scenario)
     except InvalidInput as error:
@@ -329,56 +265,6 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
     if len(parents) == 2 and parents[0] in {"faults", "workload"} and not raw[parents[0]][parents[1]]:
         known = ", ".join(name for name, entry in raw[parents[0]].items() if entry) or "none"
         raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
-
-
-def _name_entry(raw: object, message: str) -> str:
-    """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
-    for table, kind in (("faults", Fault), ("workload", Workload), ("validators", ValidatorSection)):
-        entries = raw.get(table) if isinstance(raw, dict) else None
-        if f"`$.{table}[...]" in message and isinstance(entries, dict):
-            for name, entry in entries.items():
-                try:
-                    msgspec.convert(entry, kind)
-                except msgspec.ValidationError:
-                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
-    return message
-
-
-def _explain(message: str, raw: object) -> str:
-    """Turn msgspec's message into ``key: what is wrong``, with the keys or kinds that are allowed there."""
-    reason, _, path = message.partition(" - at `")
-    key = path.rstrip("`").removeprefix("$").lstrip(".")
-    if "unknown field" in reason:
-        allowed = _allowed_keys(key.split(".") if key else [], raw)
-        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
-    elif "Invalid value" in reason and key.endswith(".kind"):
-        kinds = msgspec.json.schema(Fault if key.startswith("faults") else Workload)["discriminator"]["mapping"]
-        reason += f"; the kinds are {', '.join(sorted(kinds))}"
-    return f"{key}: {reason}" if key else reason
-
-
-def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
-    """Return the keys of the section at ``path``; of a fault or workload, those of its kind; none where unknown."""
-    if len(path) >= 2 and path[0] in {"faults", "workload"} and isinstance(raw, dict):
-        union = Fault if path[0] == "faults" else Workload
-        tag = raw[path[0]][path[1]].get("kind")
-        kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
-        return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
-    kind: Any = ValidatorSection if path[:1] == ["validators"] else Scenario
-    for part in () if kind is ValidatorSection else path:
-        types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
-        kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
-        if kind is None:
-            return []
-    return _keys_of(kind)
-
-
-def _is_section(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _keys_of(kind: type[msgspec.Struct]) -> list[str]:
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 def _check(scenario: Scenario, place: str) -> None:

@@ -43,8 +43,8 @@ class StateRoad:
     """
 
     apply: ApplyAt = "finalized"
-    retain_blocks: int = 16
-    prune_every: int = 8
+    retain_blocks: int = 8
+    prune_every: int = 4
     rebuild_indexes_every: int = 0
 
 
