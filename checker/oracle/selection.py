@@ -37,8 +37,13 @@ class Fee(NamedTuple):
         return self.burned + self.tip
 
 
+def max_cost_of(gas_limit: int, max_cells: int, prices: Prices) -> int:
+    """Return what a fire may cost at most, which its payer is charged before it."""
+    return gas_limit * (prices.cycle + prices.lane + prices.tip) + max_cells * prices.cell
+
+
 def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
-    """Return what so many cycles and cells cost; at a timer's limits that is its maximum cost."""
+    """Return what a fire that used so many cycles and cells costs."""
     return Fee(cycles * prices.cycle, cells * prices.cell, cycles * prices.lane, cycles * prices.tip)
 
 
