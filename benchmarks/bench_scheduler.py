@@ -45,6 +45,8 @@ PENDING: Final = (100_000, 1_000_000, 10_000_000)
 WAITING: Final = (1_000, 10_000, 100_000, 1_000_000)
 ACTORS: Final = 1_000
 BLOCKS: Final = 20
+RICH: Final = 10**15
+POOR: Final = 10**9
 STATE_TIMERS: Final = 20_000
 PROFILE: Final = Profile(4_096, 3_600, 24)
 
@@ -223,10 +225,12 @@ def time_writes(database: Database, changes: Mapping[bytes, bytes | None]) -> fl
 class DictChain:
     """TimerTables, LaneTables and Ledger over dicts, with the pool kept from block to block as the chain keeps it."""
 
-    def __init__(self, lane: LaneConfig, waiting: int) -> None:
+    def __init__(self, lane: LaneConfig, waiting: int, balance: int) -> None:
         self.lane_config = lane
+        # Where payers are poor nothing is removed: what is measured is finding out who can pay.
+        self.config = TimerConfig(gc_lane_paused=balance < RICH)
         self.timers: dict[bytes, Timer] = {}
-        self.balances = {actor_of(number): 10**15 for number in range(ACTORS)}
+        self.balances = {actor_of(number): balance for number in range(ACTORS)}
         self.left: LaneMarket | None = LaneMarket(1_000, 20, 0, 1, 1_000, 0)
         self.window: dict[int, tuple[tuple[bytes, int], ...]] = {}
         self.sums: dict[bytes, int] = {}
@@ -339,7 +343,7 @@ class DictChain:
         market = read_market(self, self.lane_config, height=height, cycle_basefee=fees.cycle)
         return Eip1559().run_timers(
             moment=Moment(height, height, height - 1, "height"),
-            config=TimerConfig(),
+            config=self.config,
             basefees=fees,
             tables=self,
             ledger=self,
@@ -395,13 +399,15 @@ def owner_of(actor: bytes) -> bytes:
 
 def run_lane(show: Show, waiting: Sequence[int]) -> None:
     """Print the time of a block by how many timers wait, in blocks after the one in which they become due."""
-    for classification in ("eager", "cursor"):
-        lane = LaneConfig(classification=classification, gc_scan_per_block=500)
-        rows = [time_blocks(lane, count) for count in waiting]
+    eager, cursor = LaneConfig(), LaneConfig(classification="cursor", gc_scan_per_block=500)
+    for lane, balance in ((eager, RICH), (eager, POOR), (cursor, RICH)):
+        classification = lane.classification
+        rows = [time_blocks(lane, count, balance) for count in waiting]
+        payers = "" if balance == RICH else ", every payer too poor for some of its timers"
         for count, (block_us, first_us, prices) in zip(waiting, rows, strict=True):
             per_timer = f"{block_us / count:6.3f} us a waiting timer" if classification == "eager" else ""
             show(
-                f"lane, {classification:6}, {count:>9,} timers wait: {block_us:9.0f} us a block  {per_timer}"
+                f"lane, {classification:6}, {count:>9,} timers wait{payers}: {block_us:9.0f} us a block  {per_timer}"
                 f"  ({first_us / count:.1f} us each once, when due; {prices} prices in {BLOCKS} blocks)"
             )
         if classification == "eager":
@@ -412,9 +418,9 @@ def run_lane(show: Show, waiting: Sequence[int]) -> None:
             show(f"  growth {growth:.2f} times ({verdict(growth <= CURSOR_TARGET)}, target {CURSOR_TARGET})")
 
 
-def time_blocks(lane: LaneConfig, waiting: int) -> tuple[float, float, int]:
+def time_blocks(lane: LaneConfig, waiting: int, balance: int) -> tuple[float, float, int]:
     """Return microseconds of a block, of the block in which all become due, and how many lane prices there were."""
-    chain = DictChain(lane, waiting)
+    chain = DictChain(lane, waiting, balance)
     gc.collect()
     gc.freeze()
     started = time.process_time()

@@ -1,7 +1,8 @@
-"""What a scenario promises of its timers, in counts: `[expect.counts]`, `[expect.at_most]`, `[expect.fired_by]`.
+"""What a scenario promises to show, in counts; a run that shows less than promised is inconclusive, never passed.
 
-Counted over the canonical chain, as the first validator to apply each block did. A run that shows less than promised is
-inconclusive, never passed; one that shows more than `at_most` allows has failed.
+`[expect.counts]` and `[expect.fired_by]` are about timers, counted over the canonical chain, as the first validator to
+apply each block did; a run that shows more than `[expect.at_most]` allows has failed. `[expect.recovery]` is about what
+validators made of their disks, counted over all of them.
 """
 
 from bisect import bisect_left
@@ -72,7 +73,10 @@ COUNTS: Final = (
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
-"""Everything that can be promised. `tipped_wait_peak`: blocks that a tipped timer that fired had been passed over."""
+"""Everything that can be promised of timers. `tipped_wait_peak`: the blocks in which a tipped timer was passed over."""
+
+RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
+"""Everything that can be promised of recoveries; in a storm means: of a state in which dead timers wait."""
 
 
 @final
@@ -87,6 +91,17 @@ class Promised:
     def __bool__(self) -> bool:
         """Whether anything is promised."""
         return bool(self.counts or self.at_most or self.fired_by)
+
+
+def judge_counts(name: str, minimums: Mapping[str, int], counts: Mapping[str, int]) -> CheckResult:
+    """Return whether everything promised was there."""
+    tally = Tally(name, "inconclusive")
+    tally.compared = len(minimums)
+    lacking = [f"{key} {counts[key]:,} (at least {least:,})" for key, least in minimums.items() if counts[key] < least]
+    if lacking:
+        return tally.inconclusive(f"less than promised: {', '.join(lacking)}")
+    shown = {key: counts[key] for key in minimums}
+    return tally.result(", ".join(f"{key} {count:,}" for key, count in shown.items()), **shown)
 
 
 @final
@@ -135,17 +150,12 @@ class Promises:
         return results
 
     def _judge_least(self) -> CheckResult:
-        tally = Tally(NAME, "inconclusive")
-        found = {name: (self._counts[name], least) for name, least in self._promised.counts.items()}
+        counts, minimums = dict(self._counts), dict(self._promised.counts)
         for workload, (least, actors) in self._promised.fired_by.items():
-            fewest = min((self._fires.get(actor, 0) for actor in actors), default=0)
-            found[f"fires of each of {workload}"] = (fewest, least)
-        tally.compared = len(found)
-        lacking = [f"{name} {count:,} (at least {least:,})" for name, (count, least) in found.items() if count < least]
-        if lacking:
-            return tally.inconclusive(f"less than promised: {', '.join(lacking)}")
-        shown = {name: count for name, (count, _) in found.items()}
-        return tally.result(", ".join(f"{name} {count:,}" for name, count in shown.items()), **shown)
+            name = f"fires of each of {workload}"
+            minimums[name] = least
+            counts[name] = min((self._fires.get(actor, 0) for actor in actors), default=0)
+        return judge_counts(NAME, minimums, counts)
 
     def _judge_most(self) -> CheckResult:
         tally = Tally(LIMITS_NAME, "safety")

@@ -7,18 +7,22 @@ it: step limit, time limit, deadlock.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import networkx as nx
 
 from cluster.clients import Clients, ClientStatistics
+from cluster.data_directory import DataDirectory
+from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.power import Place, PowerGrid
+from cluster.retell import retell
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector
+from faults import FaultEffect, Injector, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -29,12 +33,16 @@ from network.trace import Event, Trace
 from network.types import SUPERVISOR
 from validators.consensus import SimplexConfig
 from validators.execution import Executed, Genesis
+from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
 from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make_engine
-from validators.storage import DiskHandle
+from validators.storage import DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
+
+BLOCKS_AFTER_REOPENING: Final = 3
+"""A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,24 +89,31 @@ class ClusterRun:
 class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
-    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road.
+    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
+    ``data`` gives all of them real disks.
     """
 
     scenario: Scenario
     seed: int
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
+    data: DataDirectory | None = None
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
     _genesis: Genesis = field(init=False)
     _kernel: Kernel = field(init=False)
+    _grid: PowerGrid = field(init=False)
     _injector: Injector = field(init=False)
+    _told_height: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         validators = self.scenario.cluster.validators
         self._applied = [deque() for _ in range(validators)]
-        self._progress = Progress([0] * validators, target_height=self.scenario.run.until_height)
+        target_height = self.scenario.run.until_height
+        if self.data is not None and self.data.height:
+            target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
+        self._progress = Progress([0] * validators, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
 
@@ -116,15 +131,20 @@ class Cluster:
         """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
         scenario = self.scenario
         validators = scenario.cluster.validators
-        trace = Trace(range(validators), sinks=(self._observe,))
+        sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe)
+        trace = Trace(range(validators), sinks=sinks)
         run = scenario.run
         self._kernel = kernel = Kernel(
-            trace, step_limit=run.step_limit, time_limit_us=run.time_limit_ms * MILLISECOND_US
+            trace,
+            step_limit=run.step_limit,
+            time_limit_us=run.time_limit_ms * MILLISECOND_US,
+            start_us=0 if self.data is None else self.data.start_us,
         )
-        bus = Bus(kernel, _topology(scenario), Chance(self.seed), trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, validators=validators, build=self._build)
+        chance = Chance(self.seed)
+        bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
+        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self._disks(chance), build=self._build)
         self._injector = Injector(
-            scenario.faults,
+            faults_from(scenario.faults, kernel.now_us),
             kernel=kernel,
             bus=bus,
             power=grid,
@@ -147,6 +167,15 @@ class Cluster:
             bus=bus.statistics(),
             progress=self._progress,
         )
+
+    def _disks(self, chance: Chance) -> Sequence[SimulatedDisk | DirectoryDisk]:
+        """Return the disks of all validators, provisioned."""
+        if self.data is not None:
+            return self.data.disks
+        disks = [SimulatedDisk(node, chance) for node in range(self.scenario.cluster.validators)]
+        for node, public_key in enumerate(self._keys.validator_keys):
+            provision(disks[node], journal_head(self._genesis, node, public_key))
+        return disks
 
     def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
         node = place.node
@@ -172,7 +201,10 @@ class Cluster:
             executed = self._applied[event.node].popleft()
             progress.finalized_heights[event.node] = executed.header.height
             self._note_drain(executed)
+            self._told_height = max(self._told_height, executed.header.height)
             self.hooks.on_applied(event.node, executed)
+        elif event.kind == "boot":
+            self._tell_untold(event)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
         elif event.kind == "fault":
@@ -183,6 +215,19 @@ class Cluster:
             self.hooks.on_progress(progress)
             if self._is_over():
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
+
+    def _tell_untold(self, boot: Event) -> None:
+        """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""
+        _, _, height, _ = boot.values
+        assert isinstance(height, int), f"a height is a number; got {height!r}"
+        heights = self._progress.finalized_heights
+        heights[boot.node] = max(heights[boot.node], height)
+        if height > self._told_height:
+            places = self._grid.places
+            disks = (place.disk.pristine() for place in (places[boot.node], *places))
+            for executed in retell(self._genesis, disks, self._told_height, height):
+                self._told_height = executed.header.height
+                self.hooks.on_applied(boot.node, executed)
 
     def _note_drain(self, executed: Executed) -> None:
         progress, summary = self._progress, executed.summary
@@ -252,5 +297,7 @@ def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        snapshot_gap_blocks=scenario.sync.snapshot_gap_blocks,
+        snapshot_chunk_bytes=scenario.sync.chunk_bytes,
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from checker.promises import COUNTS
+from checker.promises import COUNTS, RECOVERIES
 from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
 from cluster.slips import explain_slip
@@ -60,6 +60,16 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
     fetch_grace_ms: NotNegative = 200
     skip_timeout_ms: Positive = 12_000
     view_retention: Positive = 20
+
+
+class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a validator that is far behind catches up: so many blocks behind, it joins from a peer's snapshot.
+
+    A snapshot travels in pieces of about ``chunk_bytes``.
+    """
+
+    snapshot_gap_blocks: Positive = 256
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=8 * 1024 * 1024)] = 1024 * 1024
 
 
 class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -137,6 +147,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     counts: dict[str, Positive] = {}
     at_most: dict[str, NotNegative] = {}
     fired_by: dict[str, Positive] = {}
+    recovery: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -159,6 +170,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
     consensus: ConsensusSection = ConsensusSection()
+    sync: SyncSection = SyncSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
     validators: dict[str, ValidatorSection] = {}
@@ -316,6 +328,10 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         (f"expect.fired_by.{name}", name in scenario.workload, f"no workload has this name; there are {known}")
         for known in [", ".join(scenario.workload) or "none"]
         for name in scenario.expect.fired_by
+    ]
+    rules += [
+        (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")
+        for name in scenario.expect.recovery
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)

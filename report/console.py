@@ -100,6 +100,8 @@ class ValidatorRow:
     insolvent: int
     waiting: int
     note: str
+    standing: str = "voter"
+    """``voter``; ``observer``, which follows without a vote; or ``stopped``, with the reason in the note."""
 
 
 def validator_table(rows: Sequence[ValidatorRow]) -> Table:

@@ -10,6 +10,7 @@ undoing its changes. Rejected: sorting all that waits in every block; moving tim
 them, which is all of them at once when many took the same default.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -140,17 +141,52 @@ class Book:
         self.lows.insert(index + 1, keys[len(keys) // 2])
 
 
+OPEN: Final = -1
+"""Stands for an open fee where only numbers can stand."""
+
+
 @final
 class Payer:
-    """The live timers within the cap that one address pays for, with bounds of what they can cost."""
+    """The live timers within the cap that one address pays for, with what decides their cost, and bounds of it.
 
-    __slots__ = ("gas_max", "gas_min", "max_fee", "timers")
+    `gas_limits`, `fees` and `tips` hold one number for each of `timers`, side by side: whoever has to look at all of
+    them reads three dense rows. As tuples of objects they took three times as long.
+    """
+
+    __slots__ = ("fees", "gas_limits", "gas_max", "gas_min", "max_fee", "places", "timers", "tips")
 
     def __init__(self) -> None:
-        self.timers: dict[bytes, Timer] = {}
+        self.places: dict[bytes, int] = {}
+        self.timers: list[Timer] = []
+        self.gas_limits = array("q")
+        self.fees = array("q")
+        self.tips = array("q")
         self.gas_min = 1 << 63
         self.gas_max = 0
         self.max_fee = 0
+
+    def add(self, timer: Timer, gas_limit: int, fee: int | None, tip: int | None) -> None:
+        """Put a timer in with its gas limit as it is read."""
+        self.places[timer.timer_id] = len(self.timers)
+        self.timers.append(timer)
+        self.gas_limits.append(gas_limit)
+        self.fees.append(OPEN if fee is None else fee)
+        self.tips.append(OPEN if tip is None else tip)
+        self.gas_min, self.gas_max = min(self.gas_min, gas_limit), max(self.gas_max, gas_limit)
+        self.max_fee = max(self.max_fee, fee or 0)
+
+    def remove(self, timer: Timer) -> None:
+        """Take a timer out; the last one gets its place."""
+        place = self.places.pop(timer.timer_id)
+        last = self.timers.pop()
+        rows = self.gas_limits, self.fees, self.tips
+        if last.timer_id != timer.timer_id:
+            self.places[last.timer_id] = place
+            self.timers[place] = last
+            for row in rows:
+                row[place] = row[-1]
+        for row in rows:
+            row.pop()
 
 
 @final
@@ -334,11 +370,9 @@ class WaitingPool:
         payer = self.payers.get(timer.fee_payer)
         if payer is None:
             payer = self.payers[timer.fee_payer] = Payer()
-        payer.timers[timer.timer_id] = timer
-        payer.gas_min, payer.gas_max = min(payer.gas_min, gas_limit), max(payer.gas_max, gas_limit)
+        payer.add(timer, gas_limit, fee, tip)
         if fee is not None:
             self.fixed_fees.add(fee)
-            payer.max_fee = max(payer.max_fee, fee)
         if timer.quote is not None and timer.quote.gba is not None:
             insort(self._agents, (timer.due, timer.sequence, timer))
 
@@ -352,7 +386,7 @@ class WaitingPool:
         if not book.blocks[0].by_tip and len(book.blocks) == 1:
             del self.books[self._book_key(timer, gas_limit, fee, tip)]
         payer = self.payers[timer.fee_payer]
-        del payer.timers[timer.timer_id]
+        payer.remove(timer)
         if not payer.timers:
             del self.payers[timer.fee_payer]
         if fee is not None:

@@ -178,9 +178,14 @@ class Ranking:
 
     def _head(self, stream: _Stream) -> tuple[int, Tie, int, _Stream] | None:
         """Return a stream's next timer as the heap holds it, or None when no eligible one is left."""
-        if stream.position == len(stream.entries):
+        entries, position, skipped = stream.entries, stream.position, self._skipped
+        if skipped:
+            while position < len(entries) and entries[position][2].timer_id in skipped:
+                position += 1
+            stream.position = position
+        if position == len(entries):
             return None
-        negated, tie, _ = stream.entries[stream.position]
+        negated, tie, _ = entries[position]
         fee_fill, tip_fill = self._fills(stream.book)
         priority = tip_fill - negated if stream.is_by_tip else fee_fill - negated - self._scale.price
         if priority < 0:

@@ -18,7 +18,7 @@ from scheduler.events import DeferralReason, GbaFailed
 from scheduler.fairness import count_fires, open_window, read_weights, subject_of
 from scheduler.fee_market import median_tip, next_lane_basefee
 from scheduler.lane import Lane
-from scheduler.pool import PoolRules, WaitingPool
+from scheduler.pool import OPEN, Payer, PoolRules, WaitingPool
 from scheduler.ranking import Offer, Ranking, Scale
 from scheduler.settlement import max_cost
 from scheduler.tables import Ledger, Runner, TimerTables
@@ -79,7 +79,7 @@ def tables_pool(lane: Lane, config: TimerConfig, now: int) -> WaitingPool:
     rules = PoolRules(
         gas_limit_cap=lane.gas_limit_cap(config),
         default_gas_limit=lane.gas_limit_ceiling(config),
-        legacy_max_fee=2 * lane.market.activation_basefee,
+        legacy_max_fee=min(2 * lane.market.activation_basefee, MAX_U63),
         is_by_age=lane.config.tie_break == "age",
     )
     pool = lane.tables.pool(now, rules)
@@ -101,8 +101,8 @@ class _Auction:
     dead: dict[bytes, Timer] = field(default_factory=dict)
     """Live in the pool, and found to be insolvent: at the start of the phase or at their turn."""
     bankrupt: dict[bytes, int] = field(default_factory=dict)
-    skipped: dict[bytes, Timer] = field(default_factory=dict)
-    """No candidates although the pool holds them: insolvent at the start of the phase, or removed by it."""
+    removed_dead: int = 0
+    """How many of `dead` were removed."""
     gone: list[Timer] = field(default_factory=list)
     priorities: list[int] = field(default_factory=list)
     actors: list[bytes] = field(default_factory=list)
@@ -163,7 +163,9 @@ class _Auction:
         if config.execution_lane_paused:
             return
         room = config.lane_timer_cycles - self.lane.already_used
-        ranking = Ranking(self.pool, self._scale(), answers=self.answers, skipped=self.skipped, bankrupt=self.bankrupt)
+        # Under the cursor the walk has found some dead; under eager all of them are known.
+        skipped = self.dead or {timer.timer_id: timer for timer in self.gone}
+        ranking = Ranking(self.pool, self._scale(), answers=self.answers, skipped=skipped, bankrupt=self.bankrupt)
         while (found := ranking.take(NO_LIMIT if packing == "stop" else room)) is not None:
             timer, priority = found
             gas_limit = self.pool.rules.gas_limit(timer)
@@ -225,27 +227,26 @@ class _Auction:
                 continue
             if payer.gas_min * costs.cycle > spendable:
                 self.bankrupt[address] = spendable
-            self.dead.update(self._insolvent_of(payer.timers, spendable))
+            self._note_insolvent(payer, spendable)
         for timer, _ in self.answers.values():
             # The bound above knows nothing of what agents answer.
             if self._is_insolvent(timer):
                 self.dead[timer.timer_id] = timer
             else:
                 self.dead.pop(timer.timer_id, None)
-        self.skipped.update(self.dead)
 
-    def _insolvent_of(self, timers: dict[bytes, Timer], spendable: int) -> dict[bytes, Timer]:
-        """Return those of one payer's timers that cost more per cycle than it can spend: one plain loop."""
-        rules, price, cycle = self.pool.rules, self.prices.lane, self.tally.basefees.cycle
-        default = self.prices.default_params()
-        found: dict[bytes, Timer] = {}
-        for timer_id, timer in timers.items():
-            fee, tip = rules.fees(timer)
-            room = (default.max_fee_per_cycle if fee is None else fee) - price
-            priority = min(default.max_priority_fee_per_cycle if tip is None else tip, room)
-            if room >= 0 and rules.gas_limit(timer) * (cycle + priority) > spendable:
-                found[timer_id] = timer
-        return found
+    def _note_insolvent(self, payer: Payer, spendable: int) -> None:
+        """Find those of a payer's timers that cost more per cycle than it can spend: one plain loop."""
+        price, cycle, default = self.prices.lane, self.tally.basefees.cycle, self.prices.default_params()
+        default_fee, default_tip = default.max_fee_per_cycle, default.max_priority_fee_per_cycle
+        rows = zip(payer.gas_limits, payer.fees, payer.tips, strict=True)
+        for place, (gas_limit, fee, tip) in enumerate(rows):
+            room = (fee if fee != OPEN else default_fee) - price
+            priority = tip if tip != OPEN else default_tip
+            # min(), written out: the call would cost as much as the rest of the loop.
+            if room >= 0 and gas_limit * (cycle + (priority if priority < room else room)) > spendable:  # noqa: FURB136
+                timer = payer.timers[place]
+                self.dead[timer.timer_id] = timer
 
     def _scale(self) -> Scale:
         weights = read_weights(self.lane)
@@ -277,8 +278,7 @@ class _Auction:
 
     def _destroy(self, timer: Timer) -> None:
         self.tally.destroy(timer, self._required(timer, self._priority(timer)))
-        self.dead.pop(timer.timer_id, None)
-        self.skipped[timer.timer_id] = timer
+        self.removed_dead += timer.timer_id in self.dead
         self.gone.append(timer)
 
     def _reason(self, timer: Timer) -> DeferralReason:
@@ -289,7 +289,7 @@ class _Auction:
     def _held(self) -> tuple[tuple[DeferralReason, int], ...]:
         """Count the live timers that wait after this block by what holds them."""
         price = self.prices.lane
-        dead = len(self.pool.expired) + len(self.dead)
+        dead = len(self.pool.expired) + len(self.dead) - self.removed_dead
         over_cap = len(self.pool.over_cap)
         below = self.pool.fixed_fees.below(price)
         for timer, offer in self.answers.values():

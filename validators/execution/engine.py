@@ -15,6 +15,7 @@ import msgspec
 
 from scheduler import POLICIES, LaneConfig, Moment
 from validators.actors import Programs
+from validators.execution.audit import audit_indexes
 from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
 from validators.execution.blocks import (
     VERSION,
@@ -38,7 +39,7 @@ from validators.execution.schema import LANE_CONFIG
 from validators.execution.tiers import Tiers, profile_of
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
-from validators.state import Database, mmr_root
+from validators.state import Database, Snapshot, StateAudit, mmr_root
 
 
 @final
@@ -73,6 +74,7 @@ class Engine:
         verify_transaction: Callable[[Transaction], bool],
         operations: Sequence[bytes] | None = None,
         header: Header | None = None,
+        base: Snapshot | None = None,
         road: StateRoad | None = None,
     ) -> None:
         """Start from genesis, or from a log read back.
@@ -81,13 +83,15 @@ class Engine:
             genesis: What the chain starts from.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
-            operations: All operations since genesis' own: those of the finalized blocks, oldest first.
+            operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
+            base: The state that the operations follow, where that is not genesis.
             road: When blocks are applied, how many can be taken back, and what is pruned and rebuilt.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
             CorruptLog: The operations are no log.
+            ForgedSnapshot: The base is none.
             RootMismatchError: The log does not lead to the header's state root.
         """
         if genesis.policy not in POLICIES:
@@ -100,8 +104,11 @@ class Engine:
         first, genesis_header = build_genesis_state(genesis, programs)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
-        log = chain(first.operations(), operations or ())
-        database = Database.from_operations(log, retain=self._road.retain_blocks)
+        retain = self._road.retain_blocks
+        if base is not None:
+            database = Database.from_operations(operations or (), retain=retain, base=base)
+        else:
+            database = Database.from_operations(chain(first.operations(), operations or ()), retain=retain)
         root = database.canonical_root
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
@@ -231,6 +238,10 @@ class Engine:
         """Return the heights up to `upto` that have timers, ascending, as of a block or of the finalized one."""
         branch = self._tree.finalized if digest is None else self._parent(digest)
         return branch.heights.due_heights(upto)
+
+    def audit(self) -> StateAudit:
+        """Compare database and indexes, both at the finalized block, with what the operation log leads to."""
+        return audit_indexes(self.database.audit(), self._tree.finalized.heights, self._tree.finalized.waiting)
 
     def _parent(self, digest: bytes) -> Branch:
         branch = self._tree.get(digest)

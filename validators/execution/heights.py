@@ -34,6 +34,11 @@ class BranchHeights:
         self._overdue.sort()
 
     @property
+    def now(self) -> int:
+        """The present of the block."""
+        return self._queue.now
+
+    @property
     def epochs(self) -> dict[int, int]:
         """How many heights lie in each epoch of the epoch queue, zeros left out."""
         return self._queue.epochs

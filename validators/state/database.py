@@ -11,14 +11,16 @@ The root commits to the log, hence to how writes were grouped into batches: equa
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import final
 
+from validators.state.audit import StateAudit, audit_store
 from validators.state.batch import Batch, Status
 from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
 from validators.state.operations import Encoding, choose_codec, require_key
 from validators.state.proofs import prove_key, prove_operation, prove_root
-from validators.state.snapshot import Snapshot, restore_snapshot, take_snapshot
+from validators.state.snapshot import Snapshot, check_shape, restore_snapshot, take_snapshot
 from validators.state.store import Store, rebuild_indexes, rebuild_store
 
 
@@ -50,21 +52,30 @@ class Database:
         encoding: Encoding = "variable",
         bare_values: bool = False,
         retain: int = 0,
+        base: Snapshot | None = None,
     ) -> "Database":
-        """Rebuild a database from its operation log alone.
+        """Rebuild a database from its operation log alone, or from a snapshot and the log above it.
 
         Args:
-            operations: Encoded operations from the first on, ending with a commit.
+            operations: Encoded operations from the first on, ending with a commit; with a base, those that follow it.
             encoding: As the log was written.
             bare_values: As the log was written.
             retain: How many of the batches applied from now on can be taken back by `rewind`.
+            base: A snapshot whose root the caller has compared, or compares through that of the whole.
 
         Raises:
             CorruptLog: These bytes are no operation log. A log that is well formed but not the expected one shows in
                 its root, which the caller compares.
+            ForgedSnapshot: The base is none.
         """
         database = cls(encoding=encoding, bare_values=bare_values)
-        database._store = rebuild_store(choose_codec(encoding, bare_values=bare_values), operations, retain=retain)
+        codec = choose_codec(encoding, bare_values=bare_values)
+        if base is None:
+            database._store = rebuild_store(codec, operations, retain=retain)
+        else:
+            check_shape(base)
+            log = chain(base.operations, operations)
+            database._store = rebuild_store(codec, log, retain=retain, start=base.start, peaks=base.peaks)
         return database
 
     @classmethod
@@ -242,6 +253,10 @@ class Database:
             CorruptLog: The operations do not lead to the root that the database has. Nothing has changed then.
         """
         rebuild_indexes(self._store)
+
+    def audit(self) -> StateAudit:
+        """Compare everything held in memory with what the kept operations alone lead to; changes nothing."""
+        return audit_store(self._store)
 
     def prove_operation(self, location: int) -> bytes:
         """Return the proof that `root` covers the operation at a location, for `verify_operation`.
