@@ -169,7 +169,7 @@ class _Auction:
         while (found := ranking.take(NO_LIMIT if packing == "stop" else room)) is not None:
             timer, priority = found
             gas_limit = self.pool.rules.gas_limit(timer)
-            # Under the cursor an insolvent timer is found at its turn; under eager it would not have been there to stop.
+            # Under the cursor an insolvent timer is found at its turn; under eager it would not have been there.
             if gas_limit > room and not self._is_insolvent(timer):
                 break
             used = self._settle(timer, gas_limit, priority)
