@@ -160,7 +160,7 @@ def settle(inputs):
         prices = selection.Prices(
             inputs["basefee_cycle"], inputs["basefee_cell"], lane_basefee, inputs["priority_per_cycle"]
         )
-        most = selection.fee_of(inputs["gas_limit"], inputs["max_cells"], prices).total
+        most = selection.max_cost_of(inputs["gas_limit"], inputs["max_cells"], prices)
         fee = selection.fee_of(inputs["used_cycles"], inputs["used_cells"], prices)
         found[name] = {
             "max_cost": most,

@@ -333,7 +333,7 @@ timer_shapes = st.lists(
 )
 
 
-@given(timer_shapes, st.sampled_from(["interleaved", "reserved"]), st.integers(0, 12), st.integers(0, 3))
+@given(timer_shapes, st.sampled_from(["interleaved", "reserved", "stop"]), st.integers(0, 12), st.integers(0, 3))
 def test_eager_and_cursor_fire_the_same_timers(shapes, packing, scan, removals):
     """From one state, in one block."""
     fired = []

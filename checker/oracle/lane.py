@@ -23,6 +23,7 @@ class LanePhase(TimerPhase):
     window_start: int = 0
     priorities: dict[bytes, int] = field(default_factory=dict)
     fired_timers: list[Timer] = field(default_factory=list)
+    recent: dict[bytes, int] = field(default_factory=dict)
 
     def run(self) -> None:
         """Move the window, go through the phase, write down who fired."""
@@ -157,7 +158,8 @@ class CursorPhase(LanePhase):
             return None
 
         competing = self._in_order([timer for timer in left if not reasons[timer.timer_id]])
-        held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing)
+        known = [timer_id for timer_id, is_dead in dead.items() if is_dead]
+        held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing, known)
         reasons.update({timer.timer_id: "lane_full" for timer in held})
         return left, reasons
 

@@ -1,6 +1,6 @@
 """Who fires under `eip1559`, in which order, and what a fire costs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -37,8 +37,13 @@ class Fee(NamedTuple):
         return self.burned + self.tip
 
 
+def max_cost_of(gas_limit: int, max_cells: int, prices: Prices) -> int:
+    """Return what a fire may cost at most, which its payer is charged before it."""
+    return gas_limit * (prices.cycle + prices.lane + prices.tip) + max_cells * prices.cell
+
+
 def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
-    """Return what so many cycles and cells cost; at a timer's limits that is its maximum cost."""
+    """Return what a fire that used so many cycles and cells costs."""
     return Fee(cycles * prices.cycle, cells * prices.cell, cycles * prices.lane, cycles * prices.tip)
 
 
@@ -69,16 +74,22 @@ def ranked(
 
 
 def fill(
-    timers: Iterable[Timer], lane: int, attempt: Callable[[Timer], int | None], packing: str = "interleaved"
+    timers: Iterable[Timer],
+    lane: int,
+    attempt: Callable[[Timer], int | None],
+    packing: str = "interleaved",
+    dead: Collection[bytes] = (),
 ) -> list[Timer]:
     """Let timers fire in the order given, each if its limit fits what is left; return those that did not fit.
 
-    `attempt` fires one and returns the cycles it used, or None where it could not fire after all.
+    `attempt` fires one and returns the cycles it used, or None where it could not fire after all. A timer that is
+    known to be `dead` stops nobody under `stop`: it gets its attempt whether it fits or not.
     """
     left = lane
     held: list[Timer] = []
     for timer in timers:
-        if timer.gas_limit > left or (packing == "stop" and held):
+        stops_nobody = packing == "stop" and timer.timer_id in dead
+        if (timer.gas_limit > left and not stops_nobody) or (packing == "stop" and held):
             held.append(timer)
             continue
         used = attempt(timer)

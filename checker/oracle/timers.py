@@ -8,7 +8,7 @@ from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, 
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
 from checker.oracle.records import MAX_INTEGER
-from checker.oracle.selection import Prices, fee_of, fill
+from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
 
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
@@ -97,7 +97,7 @@ class TimerPhase:
         return self.expired + self.insolvent
 
     def _max_cost(self, timer: Timer) -> int:
-        return fee_of(timer.gas_limit, self.present.config.max_cells_per_fire, self._prices(timer)).total
+        return max_cost_of(timer.gas_limit, self.present.config.max_cells_per_fire, self._prices(timer))
 
     def _is_dead(self, timer: Timer) -> bool:
         return self._is_expired(timer) or self._is_insolvent(timer)
