@@ -51,6 +51,7 @@ __all__ = [
     "describe_event",
     "first_difference",
     "iterate_events",
+    "keep_run",
     "read_blocks",
     "read_genesis",
     "read_manifest",
@@ -318,6 +319,17 @@ def _refuse_foreign(path: Path) -> None:
         read_manifest(path)
     except DamagedRecordError:
         raise RecordExistsError(path) from None
+
+
+def keep_run(source: Path, target: Path) -> Path:
+    """Move a complete run directory to another place on the same file system, replacing an older run there.
+
+    Raises:
+        RecordExistsError: Something else than a run directory stands there.
+    """
+    _refuse_foreign(target)
+    _move_into_place(source, target)
+    return target
 
 
 def _move_into_place(source: Path, target: Path) -> None:

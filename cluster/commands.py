@@ -19,7 +19,9 @@ from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.repeat import compare_with_repeat
+from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
+from cluster.sweep_command import add_sweep_parser
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
 
@@ -35,6 +37,7 @@ _EPILOG: Final = """examples:
   run_cluster.py run calm --check-determinism        run it twice and compare event by event
   run_cluster.py replay runs/calm-0                  run a recorded run again
   run_cluster.py check certified-split               say in plain words what its faults do
+  run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py scenarios                           list what can be run
 
 exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
@@ -56,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(options.command(options))
-    except (ScenarioError, DamagedRecordError, RecordExistsError) as error:
+    except (ScenarioError, DamagedRecordError, DamagedResultsError, RecordExistsError) as error:
         return _complain(str(error), EXIT_USAGE)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
@@ -101,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
     replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     replay.set_defaults(command=_replay)
+    add_sweep_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from checker.cold_replay import run_cold_replay
+from checker.cold_replay import ColdReplayer, run_cold_replay
 from checker.observations import AppliedBlock, rules_of
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import Promises
@@ -113,6 +113,7 @@ class Jury:
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
+    replay: ColdReplayer | None = None
 
     def observe(self, event: Event) -> None:
         """See an event of the run."""
@@ -158,11 +159,13 @@ def judge(
     extra: Callable[["Judged"], CheckResult] | None = None,
     command: str = "",
     variant: str = "",
+    replay: ColdReplayer | None = None,
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
     ``variant`` goes into the directory's name, so that a changed scenario does not take the place of the unchanged one.
-    ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run.
+    ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run; ``replay``
+    makes the cold replay, in a fresh process unless it is given.
 
     Raises:
         network.kernel.RunFailedError: The test bed itself broke.
@@ -170,6 +173,7 @@ def judge(
     """
     cluster = Cluster(scenario, seed, factories=factories or {})
     jury = make_jury(cluster)
+    jury.replay = replay
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
     name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
     if runs is None:
@@ -303,7 +307,9 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         # A halted validator is read back like any other: what it holds may be why it halted.
         if place.validator is not None and (engine := place.validator.engine) is not None
     ]
-    cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
+    cold = (jury.replay or run_cold_replay)(
+        writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks}
+    )
     results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
     results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
