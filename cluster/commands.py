@@ -21,6 +21,8 @@ from cluster.plan import explain_plan
 from cluster.repeat import compare_with_repeat
 from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
+from cluster.swarm import NAME as SWARM
+from cluster.swarm import banner, draw_scenario
 from cluster.sweep_command import add_sweep_parser
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
@@ -38,6 +40,7 @@ _EPILOG: Final = """examples:
   run_cluster.py replay runs/calm-0                  run a recorded run again
   run_cluster.py check certified-split               say in plain words what its faults do
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
+  run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py scenarios                           list what can be run
 
 exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
@@ -91,7 +94,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version="stampede 0.1.0")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run a scenario", epilog="example: run_cluster.py run lossy --seed 7")
-    run.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
+    run.add_argument(
+        "scenario",
+        metavar="SCENARIO",
+        help="a scenario's name, a .toml file, or swarm: one drawn from the seed",
+    )
     run.add_argument("--seed", type=_seed, default=0, help="which run of the scenario (default 0)")
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
@@ -133,7 +140,12 @@ def _seed(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    scenario = load_scenario(options.scenario, options.settings)
+    if options.scenario == SWARM:
+        scenario = draw_scenario(options.seed, options.settings)
+        if not options.json:
+            sys.stdout.write("".join(f"{line}\n" for line in banner(scenario)))
+    else:
+        scenario = load_scenario(options.scenario, options.settings)
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
         extra = compare_with_repeat if options.check_determinism else None
         judged = judge(

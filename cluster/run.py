@@ -35,6 +35,7 @@ from validators.settings import Costs, ValidatorFactory, ValidatorSettings
 from validators.storage import DiskHandle
 
 MILLISECOND_US = 1_000
+BLOCKS_AFTER_HEALING = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +173,8 @@ class Cluster:
             self.hooks.on_applied(event.node, executed)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
+            # A run that had its height before the faults were over still has to show that finality came back.
+            progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
         elif event.kind == "fault":
             progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
         self._injector.observe(event)

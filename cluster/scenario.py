@@ -203,7 +203,7 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     for setting in settings:
-        _apply_setting(raw, setting)
+        apply_setting(raw, setting)
     return convert_scenario(raw, str(path))
 
 
@@ -254,7 +254,8 @@ def _find(reference: str) -> Path:
     return path
 
 
-def _apply_setting(raw: dict[str, Any], setting: str) -> None:
+def apply_setting(raw: dict[str, Any], setting: str) -> None:
+    """Change one key of plain data by ``key=value``; raises ScenarioError."""
     key, separator, text = setting.partition("=")
     place = f"--set {setting}"
     if not separator or not key.strip():

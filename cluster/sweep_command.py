@@ -5,6 +5,7 @@ import hashlib
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,6 +13,8 @@ import msgspec
 
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
+from cluster.swarm import NAME as SWARM
+from cluster.swarm import draw_scenario, swarm_identity
 from cluster.sweep import Tally, sweep
 from report.campaign import SweepProgress, group_table, seeds_per_hour
 from report.console import print_tables
@@ -35,7 +38,9 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="run a scenario for many seeds; go on where a killed sweep stopped",
         epilog="example: run_cluster.py sweep lossy --seeds 0..999 --jobs 4",
     )
-    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's name, or a path to a .toml file")
+    what.add_argument("--swarm", action="store_true", help="draw a different scenario from each seed")
     parser.add_argument("--seeds", type=parse_seeds, default=range(20), metavar="A..B", help="both ends included")
     parser.add_argument(
         "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N", help="worker processes (default: one a core)"
@@ -71,16 +76,14 @@ def _jobs(text: str) -> int:
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
-    scenario = load_scenario(options.scenario, options.settings)
-    encoded = encode_scenario(scenario)
-    identity = hashlib.sha256(encoded).hexdigest()[:6]
-    path = options.results or options.runs / f"sweep-{scenario.name}-{identity}.sqlite"
+    name, subject, scenario_of = _subject(options)
+    path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(subject.encode()).hexdigest()[:6]}.sqlite"
     with (
-        ResultsFile(path, encoded.decode()) as results,
-        SweepProgress(title=f"sweep {scenario.name}", is_quiet=options.json) as progress,
+        ResultsFile(path, subject) as results,
+        SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
     ):
         tally = sweep(
-            lambda _seed: encoded,
+            scenario_of,
             options.seeds,
             results=results,
             runs=options.runs,
@@ -89,10 +92,20 @@ def run_sweep(options: argparse.Namespace) -> int:
         )
         seconds = progress.seconds
     if options.json:
-        sys.stdout.write(msgspec.json.encode(_as_json(tally, scenario.name, path, seconds)).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(_as_json(tally, name, path, seconds)).decode() + "\n")
     else:
         _print(tally, options, path, seconds)
     return tally.exit_code
+
+
+def _subject(options: argparse.Namespace) -> tuple[str, str, Callable[[int], bytes]]:
+    """Return the name of what is swept, what tells it apart from anything else, and the scenario of each seed."""
+    if options.swarm:
+        subject = swarm_identity(options.settings)
+        return SWARM, subject, lambda seed: encode_scenario(draw_scenario(seed, options.settings))
+    scenario = load_scenario(options.scenario, options.settings)
+    encoded = encode_scenario(scenario)
+    return scenario.name, encoded.decode(), lambda _seed: encoded
 
 
 def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float) -> None:
@@ -120,7 +133,8 @@ def _examples(tally: Tally) -> list[SeedResult]:
 
 
 def _repeat(options: argparse.Namespace, seed: int) -> str:
-    arguments = [sys.executable, "run_cluster.py", "run", options.scenario, "--seed", str(seed)]
+    subject = SWARM if options.swarm else options.scenario
+    arguments = [sys.executable, "run_cluster.py", "run", subject, "--seed", str(seed)]
     for setting in options.settings:
         arguments += ["--set", setting]
     return shlex.join(arguments)
