@@ -13,6 +13,7 @@ from functools import partial
 
 import networkx as nx
 
+from checker.planted import factories_of
 from cluster.clients import Clients, ClientStatistics
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.power import Place, PowerGrid
@@ -99,6 +100,7 @@ class Cluster:
         self._progress = Progress([0] * validators, target_height=self.scenario.run.until_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
+        self.factories = {**factories_of(self.scenario.planted), **self.factories}
 
     @property
     def genesis(self) -> Genesis:

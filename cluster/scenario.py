@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
+from checker.planted import CATALOGUE
 from checker.promises import COUNTS
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
@@ -186,6 +187,8 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
+    planted: dict[str, tuple[NotNegative, ...]] = {}
+    """Known-bad variants (checker/planted) by name, and the validators that have each."""
 
 
 def scenario_paths() -> list[Path]:
@@ -228,6 +231,46 @@ def _resolve(scenario: Scenario) -> Scenario:
 def encode_scenario(scenario: Scenario) -> bytes:
     """Return the resolved scenario as indented JSON with every default written out."""
     return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
+
+
+def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resolved scenario's plain data with only what is not as by default: what a scenario file has to say."""
+    kept = {key: plain[key] for key in ("name", "title")}
+    stated = _without_defaults(plain, Scenario)
+    # What the policy sets where nothing is stated was written out when the scenario was resolved.
+    policy = plain.get("chain", {}).get("policy", ChainSection().policy)
+    timers = stated.get("chain", {}).get("timers", {})
+    as_resolved = msgspec.to_builtins(ChainSection().timers.resolved(policy))
+    for key in [key for key, value in timers.items() if as_resolved[key] == value]:
+        del timers[key]
+    if stated.get("chain", {}).get("timers") == {}:
+        del stated["chain"]["timers"]
+    return kept | {key: value for key, value in stated.items() if value != {}}
+
+
+def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    stated: dict[str, Any] = {}
+    for each in msgspec.structs.fields(kind):
+        if each.encode_name not in plain:
+            continue
+        value = plain[each.encode_name]
+        section = next((part for part in (each.type, *get_args(each.type)) if _is_section(part)), None)
+        if each.name in {"workload", "faults"}:
+            union = Fault if each.name == "faults" else Workload
+            kinds = {part.__struct_config__.tag: part for part in get_args(union)}
+            value = {
+                name: {"kind": entry["kind"], **_without_defaults(entry, kinds[entry["kind"]])}
+                for name, entry in value.items()
+            }
+        elif section is not None and isinstance(value, Mapping):
+            value = _without_defaults(value, section)
+        if each.required or value != msgspec.json.decode(msgspec.json.encode(_default_of(each))):
+            stated[each.encode_name] = value
+    return stated
+
+
+def _default_of(each: msgspec.structs.FieldInfo) -> object:
+    return each.default if each.default is not msgspec.NODEFAULT else each.default_factory()
 
 
 def decode_scenario(encoded: bytes, place: str) -> Scenario:
@@ -371,6 +414,12 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         ),
     ]
     rules += _network_rules(scenario)
+    for name, nodes in scenario.planted.items():
+        rules.append((f"planted.{name}", name in CATALOGUE, f"is none of {', '.join(CATALOGUE)}"))
+        is_there = all(node < scenario.cluster.validators for node in nodes)
+        rules.append(
+            (f"planted.{name}", is_there, f"this cluster has validators 0 to {scenario.cluster.validators - 1}")
+        )
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
     ]

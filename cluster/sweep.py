@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing.connection import wait as wait_for_sentinels
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from types import TracebackType
+from typing import Final, NamedTuple, Self, final
 
 from checker.cold_replay import ColdReplayWorker
 from checker.record import keep_run
@@ -43,12 +45,19 @@ _NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
 class Task(NamedTuple):
-    """One seed to judge: the resolved scenario, where run directories go, and whether to be thorough about it."""
+    """One run to judge.
+
+    Attributes:
+        scenario: The resolved scenario, encoded.
+        seed: Its seed.
+        runs: Where the run directory goes if the run does not pass; nowhere where this is empty.
+        is_thorough: Whether it is replayed in a fresh process and repeated.
+    """
 
     scenario: bytes
     seed: int
-    runs: str
-    is_thorough: bool
+    runs: str = ""
+    is_thorough: bool = False
 
 
 @dataclass(slots=True)
@@ -123,60 +132,70 @@ def sweep(
     missing = (
         Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0) for seed in wanted if seed not in there
     )
-    for result in run_tasks(missing, jobs):
-        results.add(result)
-        tally.add(result)
-        on_result(tally, result)
+    with Workers(jobs) as workers:
+        for _, result in workers.judge(missing):
+            results.add(result)
+            tally.add(result)
+            on_result(tally, result)
     return tally
 
 
-def run_tasks(
-    tasks: Iterable[Task], jobs: int, judge_one: "Callable[[Task], SeedResult] | None" = None
-) -> Iterator[SeedResult]:
-    """Judge tasks in worker processes and yield results as they come.
+@final
+class Workers:
+    """Processes that judge tasks; a context manager.
 
     A process that is killed from inside (a run that computes for ever, a machine without memory) takes the others of
     its pool with it: what was under way is judged again, each alone, and the one that ends its process once more is
     the result.
+
+    Args:
+        jobs: How many processes.
+        judge_one: What each of them does with a task.
     """
-    judge_one = judge_one or judge_task
-    queue = iter(tasks)
-    suspects: list[Task] = []
-    is_over = False
-    while not is_over or suspects:
-        alone, suspects = suspects, []
-        for task in alone:
-            yield from _run_alone(task, judge_one)
-        with _pool(jobs) as pool:
-            pending: dict[Future[SeedResult], Task] = {}
-            while True:
-                while not is_over and len(pending) < jobs * TASKS_PER_JOB:
-                    following = next(queue, None)
-                    if following is None:
-                        is_over = True
-                    else:
-                        pending[pool.submit(judge_one, following)] = following
-                if not pending:
-                    return
-                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-                try:
-                    for future in finished:
-                        yield future.result()
-                        del pending[future]
-                except BrokenProcessPool:
-                    suspects = list(pending.values())
-                    break
+
+    def __init__(self, jobs: int, judge_one: "Callable[[Task], SeedResult] | None" = None) -> None:
+        self._jobs = jobs
+        self._judge_one = judge_one or judge_task
+        self._pool = _make_pool(jobs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
+        """Judge tasks and yield each with its result, in the order in which they are done."""
+        queue = iter(tasks)
+        pending: dict[Future[SeedResult], Task] = {}
+        while True:
+            for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
+                pending[self._pool.submit(self._judge_one, task)] = task
+            if not pending:
+                return
+            finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+            try:
+                for future in finished:
+                    result = future.result()
+                    yield pending.pop(future), result
+            except BrokenProcessPool:
+                suspects = list(pending.values())
+                pending.clear()
+                self._pool = _make_pool(self._jobs)
+                for task in suspects:
+                    yield task, self._judge_alone(task)
+
+    def _judge_alone(self, task: Task) -> SeedResult:
+        with _make_pool(1) as pool:
+            try:
+                return pool.submit(self._judge_one, task).result()
+            except BrokenProcessPool:
+                return _broken(task.seed, "its process ended: a task computes for ever, or no memory is left", 0)
 
 
-def _run_alone(task: Task, judge_one: Callable[[Task], SeedResult]) -> Iterator[SeedResult]:
-    with _pool(1) as pool:
-        try:
-            yield pool.submit(judge_one, task).result()
-        except BrokenProcessPool:
-            yield _broken(task.seed, "its process ended: a task computes for ever, or no memory is left", 0)
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
+def _make_pool(jobs: int) -> ProcessPoolExecutor:
     # Spawned, not forked: a worker that inherits nothing can share nothing.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
@@ -223,8 +242,9 @@ def _judge_into(task: Task) -> tuple[Judged, str]:
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
     if not _replayer:
         _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
-    runs = Path(task.runs)
-    runs.mkdir(parents=True, exist_ok=True)
+    runs = Path(task.runs) if task.runs else None
+    if runs is not None:
+        runs.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".sweep-", dir=runs) as scratch, LiveProgress(title="", is_quiet=True) as progress:
         judged = judge(
             scenario,
@@ -235,7 +255,9 @@ def _judge_into(task: Task) -> tuple[Judged, str]:
             replay=None if task.is_thorough else _replayer[0].run,
         )
         assert judged.directory is not None, "the run was written"
-        kept = str(keep_run(judged.directory, runs / judged.directory.name)) if judged.exit_code else ""
+        kept = ""
+        if runs is not None and judged.exit_code:
+            kept = str(keep_run(judged.directory, runs / judged.directory.name))
     return judged, kept
 
 

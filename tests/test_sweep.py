@@ -13,7 +13,7 @@ from checker.cold_replay import ColdReplayProcessError, ColdReplayWorker, run_co
 from checker.results import CheckResult
 from cluster.results import DamagedResultsError, ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
-from cluster.sweep import Tally, Task, run_tasks, signature_of, sweep
+from cluster.sweep import Tally, Task, Workers, signature_of, sweep
 from cluster.sweep_command import parse_seeds
 from tests.cluster_runs import REPOSITORY, judged
 
@@ -65,14 +65,16 @@ def die_with_seed_three(task):
     return RESULT._replace(seed=task.seed)
 
 
-def test_a_worker_that_dies_costs_its_seed_alone(tmp_path):
-    tasks = [Task(b"", seed, str(tmp_path), is_thorough=False) for seed in range(1, 6)]
-    results = {result.seed: result.verdict for result in run_tasks(tasks, 2, die_with_seed_three)}
+def test_a_worker_that_dies_costs_its_seed_alone():
+    tasks = [Task(b"", seed) for seed in range(1, 6)]
+    with Workers(2, die_with_seed_three) as workers:
+        results = {task.seed: result.verdict for task, result in workers.judge(tasks)}
     assert results == {1: "safety", 2: "safety", 3: "environment", 4: "safety", 5: "safety"}
 
 
-def test_a_seed_that_breaks_the_test_bed_is_a_result(tmp_path):
-    (result,) = run_tasks([Task(b"{", 3, str(tmp_path), is_thorough=False)], 1)
+def test_a_seed_that_breaks_the_test_bed_is_a_result():
+    with Workers(1) as workers:
+        ((_, result),) = workers.judge([Task(b"{", 3)])
     assert (result.seed, result.verdict) == (3, "environment")
     assert "not JSON" in result.headline
 

@@ -151,7 +151,8 @@ class Validator:
     async def run(self) -> None:
         """Recover from the disk, then serve events until the power goes."""
         try:
-            self._recover()
+            with self._factory.around():
+                self._recover()
         except _DOUBTFUL as error:
             self._halt(str(error))
         while True:
@@ -162,7 +163,8 @@ class Validator:
     def _handle_or_halt(self, event: Inbound) -> None:
         """Serve one event; a broken invariant ends this validator and not the run, so that the checks can judge it."""
         try:
-            self._handle(event)
+            with self._factory.around():
+                self._handle(event)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}:{frame.lineno}"

@@ -1,0 +1,75 @@
+"""How a known-bad variant gets into one validator: by swapping parts of the code while that validator runs.
+
+A validator decides in synchronous steps, one at a time in the whole process. So a function, a method or a constant can
+be another one for chosen validators only: `Swaps` puts the bad one in when a step of such a validator begins and takes
+it out when the step is over. Nothing of the production code knows of it but `ValidatorFactory.around`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Literal, TypeAlias, final
+
+from validators.settings import ValidatorFactory
+
+Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
+"""What a failure comes from, in one word (design, section 7)."""
+
+Swap: TypeAlias = tuple[object, str, object]
+"""Where, what by name, and by what it is replaced."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A known-bad variant.
+
+    Attributes:
+        name: What a scenario file calls it.
+        what: What it does wrong, in one line.
+        area: The part of a validator that it is in.
+        caught_by: The checks of which at least one has to find it.
+        swaps: Gives what is replaced; called once for each validator, so that none shares state with another.
+        on_all: Whether it is given to every validator, because one alone would only be outvoted.
+        needs: Settings of the standard campaign without which it cannot show.
+    """
+
+    name: str
+    what: str
+    area: Literal["scheduler", "execution", "state", "consensus", "storage", "network"]
+    caught_by: tuple[str, ...]
+    swaps: Callable[[], list[Swap]]
+    on_all: bool = False
+    needs: tuple[str, ...] = ()
+
+
+@final
+class Swaps:
+    """A context in which some attributes are others; it nests with those of other validators never, with itself not."""
+
+    __slots__ = ("_originals", "_swaps")
+
+    def __init__(self, swaps: list[Swap]) -> None:
+        self._swaps: Final = swaps
+        self._originals: Final[list[Any]] = [_raw(owner, name) for owner, name, _ in swaps]
+
+    def __enter__(self) -> None:
+        for owner, name, replacement in self._swaps:
+            setattr(owner, name, replacement)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for (owner, name, _), original in zip(self._swaps, self._originals, strict=True):
+            setattr(owner, name, original)
+
+
+def plant(variants: list[Variant]) -> ValidatorFactory:
+    """Return a factory for validators that have these variants."""
+    swaps = Swaps([swap for variant in variants for swap in variant.swaps()])
+    return ValidatorFactory(around=lambda: swaps)
+
+
+def _raw(owner: object, name: str) -> object:
+    """Return an attribute as it stands in its owner: a property or a static method as such, not what it gives."""
+    return vars(owner)[name]
