@@ -21,6 +21,7 @@ from cluster.plan import explain_plan
 from cluster.repeat import compare_with_repeat
 from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
+from cluster.shrink_command import add_shrink_parser
 from cluster.swarm import NAME as SWARM
 from cluster.swarm import banner, draw_scenario
 from cluster.sweep_command import add_sweep_parser
@@ -41,6 +42,7 @@ _EPILOG: Final = """examples:
   run_cluster.py check certified-split               say in plain words what its faults do
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
+  run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
   run_cluster.py scenarios                           list what can be run
 
 exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
@@ -112,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     replay.set_defaults(command=_replay)
     add_sweep_parser(commands)
+    add_shrink_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",

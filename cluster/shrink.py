@@ -73,6 +73,7 @@ class Shrinker:
         self._runs = 0
         self._steps: list[str] = []
         self._tried: dict[bytes, None] = {}
+        self._failed: dict[str, None] = {}
 
     def shrink(self) -> Shrunk:
         """Reduce as far as it goes."""
@@ -80,6 +81,7 @@ class Shrinker:
         is_smaller = True
         while is_smaller and self._runs < RUNS_MAX:
             is_smaller = False
+            self._failed.clear()
             for reduce in (*passes, self._smaller_numbers):
                 while self._runs < RUNS_MAX and self._take_first(reduce(self._plain)):
                     is_smaller = True
@@ -99,13 +101,20 @@ class Shrinker:
                     self._steps.append(what)
                     self._on_step(what, self._runs)
                     return True
+                self._failed[what] = None
             if self._runs >= RUNS_MAX:
                 return False
         return False
 
     def _unseen(self, candidates: Iterator[Candidate]) -> Iterator[tuple[str, Plain, Scenario]]:
-        """Yield candidates that are scenarios, and not one that was judged before."""
+        """Yield candidates that are scenarios, and not one that was judged before or whose like failed in this round.
+
+        What failed is tried again only once everything else has been, or each reduction that holds would cost all those
+        that do not a second time.
+        """
         for what, plain in candidates:
+            if what in self._failed:
+                continue
             try:
                 scenario = convert_scenario(plain, "candidate")
             except ScenarioError:

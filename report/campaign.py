@@ -112,3 +112,26 @@ def group_table(groups: Mapping[str, Sequence[ResultView]]) -> Table:
     if len(ranked) > GROUPS_SHOWN:
         table.add_row("", f"and {len(ranked) - GROUPS_SHOWN} more signatures", "")
     return table
+
+
+class ShrinkProgress:
+    """Says each reduction that holds; on a pipe, at most one line every two seconds."""
+
+    def __init__(self, *, title: str, is_quiet: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._title = title
+        self._is_quiet = is_quiet
+        self._next_line = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        pass
+
+    def show(self, what: str, runs: int) -> None:
+        """Say what was reduced last, and how many runs it took so far."""
+        now = time.perf_counter()
+        if not self._is_quiet and (self._console.is_terminal or now >= self._next_line):
+            self._next_line = now + PLAIN_LINE_SECONDS
+            self._console.print(f"{self._title}: run {runs}: {what}", soft_wrap=True, markup=False)
