@@ -176,18 +176,37 @@ def replay_directory(directory: Path, values_at: Collection[int] = ()) -> ColdRe
     roots: list[bytes] = []
     values: dict[int, dict[bytes, bytes]] = {}
     try:
-        engine = _start(directory)
-        roots.append(engine.database.canonical_root)
-        _keep_values(engine, values, values_at)
-        for record in read_blocks(directory):
-            executed = engine.execute(decode_block(record.block))
-            engine.finalize(executed.digest)
+        for engine in replay_heights(directory):
             roots.append(engine.database.canonical_root)
-            _keep_values(engine, values, values_at)
+            if engine.finalized.height in values_at:
+                values[engine.finalized.height] = dict(engine.database.items())
     except Exception as error:  # noqa: BLE001 - a replay that breaks is a finding about the chain, whatever broke it
         return ColdReplay(roots=tuple(roots), values=values, error=_explain(error, len(roots)))
     values.setdefault(engine.finalized.height, dict(engine.database.items()))
     return ColdReplay(roots=tuple(roots), values=values)
+
+
+def replay_heights(directory: Path) -> Iterator[Engine]:
+    """Yield one engine at genesis and again after each recorded block, lowest height first.
+
+    Raises:
+        DamagedRecordError: The files cannot be read.
+        Exception: What decoding and executing raise, where the chain cannot be replayed.
+    """
+    engine = Engine(load_genesis(directory), programs=PROGRAMS, verify_transaction=TransactionVerifier())
+    yield engine
+    for record in read_blocks(directory):
+        executed = engine.execute(decode_block(record.block))
+        engine.finalize(executed.digest)
+        yield engine
+
+
+def load_genesis(directory: Path) -> Genesis:
+    """Return the genesis of a run directory; raises DamagedRecordError."""
+    try:
+        return msgspec.msgpack.decode(read_genesis(directory), type=Genesis)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise DamagedRecordError(directory, "genesis.msgpack", str(error)) from None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -203,19 +222,6 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     sys.stdout.buffer.write(msgspec.msgpack.encode(replay_directory(options.directory, options.values_at)))
     return 0
-
-
-def _start(directory: Path) -> Engine:
-    try:
-        genesis = msgspec.msgpack.decode(read_genesis(directory), type=Genesis)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        raise DamagedRecordError(directory, "genesis.msgpack", str(error)) from None
-    return Engine(genesis, programs=PROGRAMS, verify_transaction=TransactionVerifier())
-
-
-def _keep_values(engine: Engine, values: dict[int, dict[bytes, bytes]], values_at: Collection[int]) -> None:
-    if engine.finalized.height in values_at:
-        values[engine.finalized.height] = dict(engine.database.items())
 
 
 def _explain(error: Exception, height: int) -> str:

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from string import hexdigits
 from typing import Final, NoReturn
 
 import msgspec
@@ -18,10 +19,13 @@ import msgspec
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
+from cluster.proof_commands import run_prove, run_verify
+from cluster.proofs import ProofError
 from cluster.repeat import compare_with_repeat
 from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser
+from cluster.state_keys import KEY_FORMS
 from cluster.swarm import NAME as SWARM
 from cluster.swarm import banner, draw_scenario
 from cluster.sweep_command import add_sweep_parser
@@ -32,6 +36,8 @@ DEFAULT_SCENARIO: Final = "outage-storm"
 EXIT_USAGE: Final = 2
 EXIT_DETERMINISM: Final = 5
 EXIT_ENVIRONMENT: Final = 6
+
+_ROOT_DIGITS: Final = 64
 
 _EPILOG: Final = """examples:
   run_cluster.py                                     run the default scenario, outage-storm
@@ -44,6 +50,8 @@ _EPILOG: Final = """examples:
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
   run_cluster.py scenarios                           list what can be run
+  run_cluster.py prove runs/calm-0 12 burned --out burned.json
+  run_cluster.py verify burned.json --run runs/calm-0
 
 exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
 
@@ -64,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(options.command(options))
-    except (ScenarioError, DamagedRecordError, DamagedResultsError, RecordExistsError) as error:
+    except (ScenarioError, DamagedRecordError, DamagedResultsError, RecordExistsError, ProofError) as error:
         return _complain(str(error), EXIT_USAGE)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
@@ -129,7 +137,48 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("scenarios", help="list the scenarios", epilog="example: run_cluster.py scenarios")
     listing.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     listing.set_defaults(command=_scenarios)
+    _add_proof_commands(commands)
     return parser
+
+
+def _add_proof_commands(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    prove = commands.add_parser(
+        "prove",
+        help="write a proof file for a key of a recorded run's state",
+        description="Replay a recorded run to a height and prove what a key of the state is there.",
+        epilog=f"KEY is {KEY_FORMS}. ADDRESS has 40 hexadecimal digits, TIMER_ID 64. "
+        "example: run_cluster.py prove runs/calm-0 12 burned --out burned.json",
+    )
+    prove.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
+    prove.add_argument("height", type=_height, metavar="HEIGHT", help="a finalized height of the run, 0 for genesis")
+    prove.add_argument("key", metavar="KEY", help="which entry of the state, see below")
+    prove.add_argument("--out", type=Path, metavar="FILE", help="where the proof goes (default proof-HEIGHT-KEY.json)")
+    prove.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    prove.set_defaults(command=run_prove)
+    verify = commands.add_parser(
+        "verify",
+        help="check a proof file",
+        description="Check a proof file: exit code 0 valid, 1 invalid, 2 bad input.",
+        epilog="Without --root and --run nothing says that the file's header is of a chain that you know. "
+        "example: run_cluster.py verify burned.json --run runs/calm-0",
+    )
+    verify.add_argument("file", type=Path, metavar="PROOF_FILE", help="a file that prove wrote")
+    verify.add_argument("--run", type=Path, metavar="RUN_DIRECTORY", help="a recorded run that must have the header")
+    verify.add_argument("--root", type=_root, metavar="HEX", help="the state root that the header must have")
+    verify.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    verify.set_defaults(command=run_verify)
+
+
+def _height(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(1 << 63)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a height: a whole number from 0 on")
+    return int(text)
+
+
+def _root(text: str) -> bytes:
+    if len(text) != _ROOT_DIGITS or not set(text) <= set(hexdigits):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a root: {_ROOT_DIGITS} hexadecimal digits")
+    return bytes.fromhex(text)
 
 
 def _seed(text: str) -> int:

@@ -1,5 +1,6 @@
 """The canonical root worked out from nothing but the operations, in one go: what the kept trees must come to."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,7 +17,12 @@ def canonical_root_of(operations: Sequence[bytes], floor: int) -> bytes:
     """Return the canonical root of a log, encoded operations from the first to the last commit."""
     count = len(operations)
     bitmap = _bitmap(operations)
-    plain = [[sha256(be8(_position(0, index)) + operation) for index, operation in enumerate(operations)]]
+    # Hashed in place: over a whole log two calls an operation are a third of the time.
+    leaves = [
+        hashlib.sha256((2 * location - location.bit_count()).to_bytes(8, "big") + operation).digest()
+        for location, operation in enumerate(operations)
+    ]
+    plain = [leaves]
     _grow(plain, 0)
     # The grafted tree shares the rows below a chunk's height.
     grafted = plain[:_CHUNK_HEIGHT]
@@ -55,18 +61,14 @@ def _grow(rows: list[list[bytes]], height: int) -> None:
     """Add the rows above the last one, whose nodes have this height."""
     while len(rows[-1]) > 1:
         row, height = rows[-1], height + 1
+        # A node's number in post-order is that of its first leaf, and all nodes below it come first.
+        below, leaves = (2 << height) - 2, range(0, len(row) // 2 << height, 1 << height)
         rows.append(
             [
-                sha256(be8(_position(height, index)) + row[2 * index] + row[2 * index + 1])
-                for index in range(len(row) // 2)
+                hashlib.sha256((2 * leaf - leaf.bit_count() + below).to_bytes(8, "big") + left + right).digest()
+                for leaf, left, right in zip(leaves, row[::2], row[1::2], strict=False)
             ]
         )
-
-
-def _position(height: int, index: int) -> int:
-    """Return a node's number in post-order: that of its first leaf, and all nodes below it come first."""
-    leaf = index << height
-    return 2 * leaf - leaf.bit_count() + (2 << height) - 2
 
 
 def _peak_ends(count: int) -> list[tuple[int, int]]:
