@@ -1,39 +1,34 @@
 """Runs a recorded scenario once more and looks at what each execution came to; see checker.explain."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from checker.explain import Executions, Explanation, Findings, Outcome, Parting, explain
 from checker.record import RecordReader
+from checker.results import CheckResult
 from checker.streams import Difference, first_difference, iterate_events
 from cluster.run import Cluster, RunHooks
-from cluster.scenario import decode_scenario
+from cluster.scenario import Scenario, decode_scenario
 from cluster.watchdog import Watchdog
 from validators.execution import Engine, Executed
 from validators.execution.blocks import header_digest
 from validators.identity import TransactionVerifier
 from validators.settings import ValidatorFactory, make_engine
 
-NO_FACTORIES: Final[Mapping[int, ValidatorFactory]] = {}
-
 
 class Explained(NamedTuple):
-    """An explanation, and where the run that it is made from differs from the recorded one, if anywhere."""
+    """An explanation, and the log of the run that it is made from."""
 
     explanation: Explanation
-    difference: Difference | None
+    log: bytes
 
 
-def explain_record(reader: RecordReader, factories: Mapping[int, ValidatorFactory] = NO_FACTORIES) -> Explained:
-    """Explain a recorded run.
-
-    Args:
-        reader: The run directory.
-        factories: What gave chosen validators other parts, where the scenario does not say it itself.
+def explain_record(reader: RecordReader) -> tuple[Explanation, Difference | None]:
+    """Explain a recorded run, and say where the repeated run differs from the recorded one, if anywhere.
 
     Raises:
         ScenarioError: The scenario cannot be read.
@@ -41,16 +36,30 @@ def explain_record(reader: RecordReader, factories: Mapping[int, ValidatorFactor
         network.kernel.RunFailedError: The test bed itself broke.
     """
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
-    cluster = Cluster(scenario, reader.manifest.seed, factories=factories)
-    checks = reader.checks()
-    own = dict(cluster.factories)
+    explained = explain_run(scenario, reader.manifest.seed, reader.checks())
+    return explained.explanation, first_difference(reader.events(), iterate_events(explained.log))
+
+
+def explain_run(
+    scenario: Scenario,
+    seed: int,
+    checks: Sequence[CheckResult],
+    factories: Mapping[int, ValidatorFactory] | None = None,
+) -> Explained:
+    """Run a scenario, look at what each execution came to, and explain what its checks found.
+
+    Args:
+        scenario: The resolved scenario.
+        seed: Its seed.
+        checks: The results of the run's checks.
+        factories: What gives chosen validators other parts, besides what the scenario says.
+    """
+    cluster = Cluster(scenario, seed, factories=factories or {})
+    own = {node: cluster.factories.get(node, ValidatorFactory()) for node in range(scenario.cluster.validators)}
     executions = Executions()
-    cluster.factories = {
-        node: _watched(own.get(node, ValidatorFactory()), partial(_note, executions, node))
-        for node in range(scenario.cluster.validators)
-    }
+    cluster.factories = {node: _watched(factory, partial(_note, executions, node)) for node, factory in own.items()}
     cluster.hooks = RunHooks(on_applied=partial(_note_final, executions))
-    with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {cluster.seed}"):
+    with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     findings = Findings(
@@ -60,9 +69,9 @@ def explain_record(reader: RecordReader, factories: Mapping[int, ValidatorFactor
         timebase=cluster.genesis.timebase,
         checks=checks,
         events=lambda: iterate_events(log),
-        replay=lambda node, parting: _replay(cluster, own.get(node, ValidatorFactory()), parting),
+        replay=lambda node, parting: _replay(cluster, own[node], parting),
     )
-    return Explained(explain(findings), first_difference(reader.events(), iterate_events(log)))
+    return Explained(explain(findings), log)
 
 
 def _watched(factory: ValidatorFactory, note: Callable[[Executed], None]) -> ValidatorFactory:

@@ -9,7 +9,15 @@ import msgspec
 from checker.explain.cause import Circumstances, cause_of
 from checker.explain.sides import Executions, Outcome, Parting, Side, find_parting, wrong_validators
 from checker.explain.story import follow, mentions_of, surroundings, tell
-from checker.explain.words import differing_keys, name_key, show_entry, show_fields, show_written, timer_of_key
+from checker.explain.words import (
+    differing_keys,
+    name_key,
+    show_entry,
+    show_fields,
+    show_receipt_at,
+    show_written,
+    timer_of_key,
+)
 from checker.explain.writes import Origin, find_timer, origin_of
 from checker.observations import short
 from checker.planted.variant import Cause
@@ -188,7 +196,7 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
         sides=[_report_side(side) for side in parting.sides],
         keys=[_report_key(parting, key) for key in keys[:KEYS_MAX]],
         keys_differing=len(keys),
-        write=_describe_write(origin),
+        write=_describe_write(parting, origin),
         receipt=None if origin.receipt < 0 else origin.receipt,
         transaction=origin.transaction.hex(),
         timer=timer_id.hex(),
@@ -237,10 +245,14 @@ def _report_key(parting: Parting, key: bytes) -> KeyReport:
     )
 
 
-def _describe_write(origin: Origin) -> str:
-    place = f"receipt {origin.receipt}: " if origin.receipt >= 0 else ""
+def _describe_write(parting: Parting, origin: Origin) -> str:
+    if origin.receipt < 0:
+        return origin.what
     more = f" (the first of {origin.others + 1} receipts that touch the key)" if origin.others else ""
-    return f"{place}{origin.what}{more}"
+    told = [show_receipt_at(side.outcome, origin.receipt) for side in parting.sides[:2]]
+    said = told[0] if len(dict.fromkeys(told)) == 1 else f"{told[0]}; {parting.sides[1].name}: {told[1]}"
+    call = f"{origin.what}: " if origin.transaction else ""
+    return f"receipt {origin.receipt}: {call}{said}{more}"
 
 
 def _notes(parting: Parting, *, is_from_the_past: bool) -> list[str]:

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple, final
 
 from checker.explain.sides import Parting, Past, Side, wrong_validators
-from checker.explain.words import decode, events_of, name_key, show, show_receipt, show_written, timers_in
+from checker.explain.words import decode, events_of, name_key, show, show_receipt_at, show_written, timers_in
 from checker.explain.writes import Origin
 from checker.observations import ExecutedBlock, name_validators, read_event, short
 from checker.results import Evidence
@@ -175,10 +175,8 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
         executed = read_event(event, ExecutedBlock)
         by_outcome.setdefault((executed.root, executed.mode == "diverged"), []).append((event.at_us, event.node))
     at_us = _executed_us(thread, digest)
-    lines = [
-        f"{_seconds(at_us)} block {short(digest)} of height {header.height}, proposed by validator {header.proposer} in "
-        f"view {header.view}"
-    ]
+    proposer = f"proposed by validator {header.proposer} in view {header.view}"
+    lines = [f"{_seconds(at_us)} block {short(digest)} of height {header.height}, {proposer}"]
     for (root, is_diverged), places in by_outcome.items():
         who = name_validators(dict.fromkeys(node for _, node in places))
         claim = f" where it claims {short(header.state_root)}" if is_diverged else ""
@@ -187,10 +185,7 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
 
 
 def _describe_side(parting: Parting, side: Side, origin: Origin, keys: Sequence[bytes]) -> list[str]:
-    told = origin.what
-    if origin.receipt >= 0:
-        receipts = side.outcome.receipts
-        told = show_receipt(receipts[origin.receipt] if origin.receipt < len(receipts) else None)
+    told = origin.what if origin.receipt < 0 else show_receipt_at(side.outcome, origin.receipt)
     writes = [f"writes {name_key(key, _values(parting, key))}: {show_written(side.outcome, key)}" for key in keys]
     return [f"{side.name}: {line}" for line in (told, *writes, f"root {side.outcome.root.hex()}")]
 

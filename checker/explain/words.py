@@ -141,6 +141,11 @@ def show_receipt(receipt: bytes | None) -> str:
     return f"{type(decoded.event).__name__} {show_fields(decoded.event)}"
 
 
+def show_receipt_at(outcome: Outcome, index: int) -> str:
+    """Return the receipt at a place of an outcome in words."""
+    return show_receipt(outcome.receipts[index] if index < len(outcome.receipts) else None)
+
+
 def show_call(transaction: Transaction) -> str:
     """Return what a transaction does."""
     call = transaction.call
