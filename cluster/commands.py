@@ -29,6 +29,7 @@ from cluster.state_keys import KEY_FORMS
 from cluster.swarm import NAME as SWARM
 from cluster.swarm import banner, draw_scenario
 from cluster.sweep_command import add_sweep_parser
+from cluster.teeth_command import add_teeth_parser
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
 
@@ -49,6 +50,7 @@ _EPILOG: Final = """examples:
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
+  run_cluster.py teeth --only tip-burned             plant a known bug, and see which check catches it
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
@@ -123,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.set_defaults(command=_replay)
     add_sweep_parser(commands)
     add_shrink_parser(commands)
+    add_teeth_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",

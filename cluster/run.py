@@ -3,7 +3,7 @@
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
 is at work any more and every validator has finalized the height that the scenario asks for (with
 ``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
-it: step limit, time limit, deadlock.
+it: step limit, time limit, deadlock. Nobody waits for a validator that has halted.
 """
 
 from collections import deque
@@ -53,6 +53,7 @@ class Progress:
     """How far each validator is; live figures for a person, and the condition that ends the run."""
 
     finalized_heights: list[int]
+    halted: dict[int, None] = field(default_factory=dict)
     now_us: int = 0
     healed_us: int | None = None
     drained_height: int | None = None
@@ -177,6 +178,8 @@ class Cluster:
             progress.healed_us = event.at_us
             # A run that had its height before the faults were over still has to show that finality came back.
             progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
+        elif event.kind == "halted":
+            progress.halted[event.node] = None
         elif event.kind == "fault":
             progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
         self._injector.observe(event)
@@ -199,9 +202,9 @@ class Cluster:
     def _is_over(self) -> bool:
         progress = self._progress
         is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
-        return (
-            is_drained and progress.healed_us is not None and min(progress.finalized_heights) >= progress.target_height
-        )
+        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
+        heights = [height for node, height in enumerate(progress.finalized_heights) if node not in progress.halted]
+        return is_drained and progress.healed_us is not None and min(heights, default=0) >= progress.target_height
 
 
 def _append(applied: deque[Executed], executed: Executed) -> None:

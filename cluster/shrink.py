@@ -52,6 +52,8 @@ class Shrinker:
         judge: Judges tasks and yields results in any order.
         jobs: How many candidates are judged at a time.
         on_step: Is told of each reduction, with the runs so far.
+        runs_max: Runs after which it stops with what it has.
+        is_thorough: Whether candidates are repeated in another process: what the failure needs to show.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class Shrinker:
         judge: TaskJudge,
         jobs: int,
         on_step: Callable[[str, int], None] = lambda _what, _runs: None,
+        runs_max: int = RUNS_MAX,
+        is_thorough: bool = False,
     ) -> None:
         self._plain: Plain = json.loads(encode_scenario(scenario))
         self._seed = seed
@@ -70,6 +74,8 @@ class Shrinker:
         self._judge = judge
         self._jobs = jobs
         self._on_step = on_step
+        self._runs_max = runs_max
+        self._is_thorough = is_thorough
         self._runs = 0
         self._steps: list[str] = []
         self._tried: dict[bytes, None] = {}
@@ -79,21 +85,23 @@ class Shrinker:
         """Reduce as far as it goes."""
         passes = (self._fewer_entries, self._fewer_validators, self._earlier_stop, self._defaults, self._shorter_faults)
         is_smaller = True
-        while is_smaller and self._runs < RUNS_MAX:
+        while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
             for reduce in (*passes, self._smaller_numbers):
-                while self._runs < RUNS_MAX and self._take_first(reduce(self._plain)):
+                while self._runs < self._runs_max and self._take_first(reduce(self._plain)):
                     is_smaller = True
         scenario = convert_scenario(self._plain, "the shrunk scenario")
-        return Shrunk(scenario, self._runs, self._runs >= RUNS_MAX, tuple(self._steps))
+        return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
 
     def _take_first(self, candidates: Iterator[Candidate]) -> bool:
         """Judge candidates in batches; go on from the first of them that counts."""
         fresh = self._unseen(candidates)
         while batch := list(islice(fresh, self._jobs)):
             self._runs += len(batch)
-            tasks = [Task(encode_scenario(scenario), self._seed) for _, _, scenario in batch]
+            tasks = [
+                Task(encode_scenario(scenario), self._seed, is_thorough=self._is_thorough) for _, _, scenario in batch
+            ]
             signatures = {task.scenario: result.signature for task, result in self._judge(tasks)}
             for task, (what, plain, _) in zip(tasks, batch, strict=True):
                 if signatures[task.scenario] == self._signature:
@@ -102,7 +110,7 @@ class Shrinker:
                     self._on_step(what, self._runs)
                     return True
                 self._failed[what] = None
-            if self._runs >= RUNS_MAX:
+            if self._runs >= self._runs_max:
                 return False
         return False
 

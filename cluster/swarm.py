@@ -67,14 +67,15 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one."""
     draw = Draw(seed)
     validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
+    chain = _draw_chain(draw)
     raw: Plain = {
         "name": NAME,
         "title": f"drawn from seed {seed}",
         "cluster": {"validators": validators},
-        "chain": _draw_chain(draw),
+        "chain": chain,
         "network": _draw_network(draw),
         "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
-        "workload": _draw_workloads(draw),
+        "workload": _draw_workloads(draw, chain),
         "faults": _draw_faults(draw, validators),
         "run": {"until_height": draw.between("run.until_height", 12, 22), "time_limit_ms": 240_000},
     }
@@ -107,15 +108,19 @@ def _flatten(prefix: str, value: object) -> Iterator[str]:
 
 
 def _draw_chain(draw: Draw) -> Plain:
+    """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
     return {
-        "policy": draw.one_of("chain.policy", ("fifo", "fifo", "fifo-free")),
+        "policy": draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free")),
         "timebase": timebase,
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
+        "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
+        "block_cells": draw.one_of("chain.block_cells", (8_000, 10_000_000, 10_000_000)),
         "timers": {
             "gc_cycles_per_block": 200 * gc_timers,
-            "lane_timer_cycles": draw.one_of("chain.lane_timer_cycles", (150_000, 600_000, 2_000_000)),
+            "lane_timer_cycles": draw.one_of("chain.lane_timer_cycles", (40_000, 60_000, 2_000_000)),
+            "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         },
     }
 
@@ -131,7 +136,7 @@ def _draw_network(draw: Draw) -> Plain:
     }
 
 
-def _draw_workloads(draw: Draw) -> dict[str, Plain]:
+def _draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Heartbeats in every run, so that each has timers to judge; the rest by chance."""
     found: dict[str, Plain] = {
         "pulse": {
@@ -143,6 +148,8 @@ def _draw_workloads(draw: Draw) -> dict[str, Plain]:
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
+    if draw.chance("council.is_on", 35):
+        found["council"] = _draw_council(draw, chain["timers"], found.get("storm"))
     return found
 
 
@@ -156,24 +163,61 @@ def _draw_payments(draw: Draw) -> Plain:
 
 
 def _draw_storm(draw: Draw) -> Plain:
-    actors = draw.between("storm.actors", 1, 4)
+    """Timers of one height or a few, of which many die: by their time to live, by their payers, by cancellation."""
+    actors = draw.between("storm.actors", 2, 4)
+    payer = draw.one_of("storm.payer", ("actor", "actor", "actor", "sender"))
     shape: Plain = {
         "kind": "storm",
         "actors": actors,
-        "timers_per_actor": draw.between("storm.timers_per_actor", 5, 60),
-        "timers_per_transaction": 30,
-        "first_slot": draw.between("storm.first_slot", 6, 14),
+        "timers_per_actor": draw.between("storm.timers_per_actor", 15, 80),
+        "timers_per_transaction": draw.one_of("storm.timers_per_transaction", (10, 30)),
+        "first_slot": draw.between("storm.first_slot", 5, 12),
         "spread_slots": draw.one_of("storm.spread_slots", (1, 1, 4)),
-        "ttl_slots": draw.one_of("storm.ttl_slots", (1, 3, 100)),
-        "unfunded_actors": min(actors, draw.one_of("storm.unfunded_actors", (0, 0, 2))),
+        "ttl_slots": draw.one_of("storm.ttl_slots", (0, 0, 1, 3, 100)),
+        "unfunded_ttl_slots": draw.one_of("storm.unfunded_ttl_slots", (0, 2, 100_000)),
+        "gas_limit": draw.one_of("storm.gas_limit", (20_000, 20_000, 35_000)),
+        "unfunded_actors": 0 if payer == "sender" else draw.one_of("storm.unfunded_actors", (0, 1, 1, 2)),
         "handler": draw.one_of("storm.handler", ("", "", "fail", "spin", "crash", "spend")),
+        "payer": payer,
     }
-    if draw.chance("storm.is_cancelled", 30):
+    if draw.chance("storm.is_cancelled", 40):
         shape["cancel_ms"] = draw.between("storm.cancel_ms", 2_000, 9_000)
-        shape["cancels_per_actor"] = draw.between("storm.cancels_per_actor", 1, 5)
-    elif draw.chance("storm.is_withdrawn", 30):
+        shape["cancels_per_actor"] = draw.between("storm.cancels_per_actor", 1, 10)
+    elif draw.chance("storm.is_withdrawn", 40):
         shape["withdraw_ms"] = draw.between("storm.withdraw_ms", 2_000, 9_000)
     return shape
+
+
+def _draw_council(draw: Draw, timers: Plain, storm: Plain | None) -> Plain:
+    """Change one rule of the timers for a while, and reach into a storm; one council in four has no right to."""
+    before = {"execution_lane_paused": False, "gc_lane_paused": False, **timers}
+    key, value = draw.one_of(
+        "council.change",
+        (
+            ("execution_lane_paused", True),
+            ("gc_lane_paused", True),
+            ("lane_timer_cycles", 25_000),
+            ("gc_cycles_per_block", 400),
+            ("max_timers_per_actor", 1),
+        ),
+    )
+    at_ms = draw.between("council.at_ms", 3_000, 9_000)
+    back_ms = at_ms + draw.between("council.for_ms", 1_500, 5_000)
+    actions: list[Plain] = [
+        {"do": "configure", "at_ms": at_ms, "set": {key: value}},
+        {"do": "configure", "at_ms": back_ms, "set": {key: before[key]}},
+    ]
+    if storm is not None:
+        its = {"workload": "storm", "actor": draw.between("council.actor", 0, storm["actors"] - 1)}
+        cancel_ms, extend_ms = (draw.between(f"council.{what}_ms", 2_500, 11_000) for what in ("cancel", "extend"))
+        expires_at = draw.between("council.expires_at", 6, 30)
+        actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
+        actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
+    return {
+        "kind": "governance",
+        "actions": sorted(actions, key=lambda action: int(action["at_ms"])),
+        "is_deployer": draw.chance("council.is_deployer", 75),
+    }
 
 
 def _draw_feeds(draw: Draw) -> Plain:
@@ -181,14 +225,21 @@ def _draw_feeds(draw: Draw) -> Plain:
 
 
 def _draw_bots(draw: Draw) -> Plain:
-    return {"kind": "liquidations", "bots": draw.between("bots.bots", 1, 2), "positions": 5}
+    return {
+        "kind": "liquidations",
+        "bots": draw.between("bots.bots", 1, 2),
+        "positions": 5,
+        "debt_step": draw.one_of("bots.debt_step", (1_000, 2_000)),
+        "interval_slots": 2,
+        "every_ms": 2_500,
+    }
 
 
 _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "payments": (50, _draw_payments),
-    "storm": (60, _draw_storm),
+    "storm": (80, _draw_storm),
     "feeds": (25, _draw_feeds),
-    "bots": (20, _draw_bots),
+    "bots": (30, _draw_bots),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""
 
@@ -198,16 +249,16 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
 
 def _draw_faults(draw: Draw, validators: int) -> dict[str, Plain]:
     """Draw a few kinds and keep each fault that goes with those before it."""
-    count = draw.one_of("faults.count", (0, 1, 1, 2, 2, 3, FAULTS_MAX))
+    count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
     found: dict[str, Plain] = {}
-    for kind in draw.some_of("faults.kinds", list(_FAULTS), count):
-        fault = {"kind": kind, **_FAULTS[kind](draw, kind, validators)}
-        plan = {**found, kind: fault}
+    for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
+        fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
+        plan = {**found, drawn: fault}
         try:
             check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)
         except PlanError:
             continue
-        found[kind] = fault
+        found[drawn] = fault
     return found
 
 
@@ -282,6 +333,17 @@ def _draw_rule(draw: Draw, kind: str, validators: int) -> Plain:
     return rule
 
 
+def _draw_late_finality(draw: Draw, name: str, _validators: int) -> Plain:
+    """Votes for finality are held: certified blocks pile up, and all become final, or are dropped, at once."""
+    return {"kind": "rule", "action": "hold", "kinds": ["Finalize", "Finalization"], **_spanned(draw, name)}
+
+
+def _draw_late_votes(draw: Draw, name: str, _validators: int) -> Plain:
+    """Votes for blocks come about when the views time out: nullified blocks are notarized, and certified after all."""
+    delay_ms = draw.between(f"{name}.delay_ms", 1_600, 3_400)
+    return {"kind": "rule", "action": "delay", "kinds": ["Notarize"], "delay_ms": delay_ms, **_spanned(draw, name)}
+
+
 def _draw_crash(draw: Draw, kind: str, validators: int) -> Plain:
     at_ms, restart_ms = _span(draw, kind)
     return {"validator": _validator(draw, kind, validators), "at_ms": at_ms, "restart_ms": restart_ms}
@@ -299,6 +361,25 @@ def _draw_blackout(draw: Draw, kind: str, validators: int) -> Plain:
     }
 
 
+def _draw_brief_crash(draw: Draw, name: str, validators: int) -> Plain:
+    """A restart so soon that the view in which the validator stopped may still go on."""
+    at_ms = draw.between(f"{name}.at_ms", 4_000, FAULTS_UNTIL_MS - 2_000)
+    down_ms = draw.between(f"{name}.down_ms", 100, 900)
+    everybody = list(range(validators))
+    return {"kind": "crash", "validator": draw.one_of(f"{name}.validator", everybody), **_until(at_ms, down_ms)}
+
+
+def _draw_power_cut(draw: Draw, name: str, validators: int) -> Plain:
+    """All lose their power for a moment: what nobody had synced is gone."""
+    at_ms = draw.between(f"{name}.at_ms", 4_000, FAULTS_UNTIL_MS - 2_000)
+    down_ms = draw.between(f"{name}.down_ms", 100, 900)
+    return {"kind": "blackout", "validators": list(range(validators)), **_until(at_ms, down_ms)}
+
+
+def _until(at_ms: int, down_ms: int) -> Plain:
+    return {"at_ms": at_ms, "restart_ms": at_ms + down_ms}
+
+
 def _draw_pause(draw: Draw, kind: str, validators: int) -> Plain:
     return {"validator": _validator(draw, kind, validators), **_spanned(draw, kind)}
 
@@ -314,9 +395,13 @@ _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "isolate-leader": _draw_isolate_leader,
     "links": _draw_links,
     "rule": _draw_rule,
+    "late-votes": _draw_late_votes,
+    "late-finality": _draw_late_finality,
     "crash": _draw_crash,
+    "brief-crash": _draw_brief_crash,
     "blackout": _draw_blackout,
+    "power-cut": _draw_power_cut,
     "pause": _draw_pause,
     "slow": _draw_slow,
 }
-"""Kinds of faults and how each is drawn; a kind is the fault's name as well."""
+"""Faults by name and how each is drawn; the name is the kind as well, unless the draw says another."""

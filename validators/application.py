@@ -27,6 +27,9 @@ from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
 BROKEN: Final = "broken invariant"
 """Begins the reason of a halt that no fault explains."""
 
+REFUSED_FINAL: Final = "finalized block"
+"""Begins the reason of a halt over a block that is final and that this validator cannot execute: a split."""
+
 
 class ExecutionOver(NamedTuple):
     """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
@@ -293,7 +296,7 @@ class Application:
     def _finalize(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""
         if not settled.is_ready:
-            self._answers.halt(f"finalized block of view {goal.view} cannot be executed: {settled.reason}")
+            self._answers.halt(f"{REFUSED_FINAL} of view {goal.view} cannot be executed: {settled.reason}")
             return
         self._is_finalizing = True
         for executed in self.engine.path_to(goal.digest):
