@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.draws import NAME as SWARM
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
@@ -26,7 +27,6 @@ from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser
 from cluster.state_keys import KEY_FORMS
-from cluster.swarm import NAME as SWARM
 from cluster.swarm import banner, draw_scenario
 from cluster.sweep_command import add_sweep_parser
 from cluster.teeth_command import add_teeth_parser

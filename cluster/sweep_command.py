@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from cluster.draws import NAME as SWARM
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
-from cluster.swarm import NAME as SWARM
 from cluster.swarm import draw_scenario, swarm_identity
 from cluster.sweep import Tally, sweep
 from report.campaign import SweepProgress, group_table, seeds_per_hour

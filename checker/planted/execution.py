@@ -4,8 +4,7 @@ import dataclasses
 import time
 from typing import Any, Final
 
-from checker.planted.scheduler import AskedLedger
-from checker.planted.variant import Swap, Variant, swap
+from checker.planted.variant import OtherLedger, Swap, Variant, swap
 from scheduler.types import Moment
 from validators import application
 from validators.execution import run as block_run
@@ -48,7 +47,7 @@ def _run_with_ledger(change: Any) -> list[Swap]:
 
     def make(run_transaction: Any) -> Any:
         def run_in_another_way(admitted: Any, *, ledger: Any, proposer: bytes, **rest: Any) -> Any:
-            changed = AskedLedger(ledger, **change(ledger, admitted, proposer))
+            changed = OtherLedger(ledger, **change(ledger, admitted, proposer))
             return run_transaction(admitted, ledger=changed, proposer=proposer, **rest)
 
         return run_in_another_way

@@ -5,25 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.planted.variant import Swap, Variant, original, swap
+from checker.planted.variant import OtherLedger, Swap, Variant, original, swap
 from scheduler import lifecycle
 from scheduler.policies import fifo
 from scheduler.types import Moment, PhaseResult, TimerConfig
 from validators.execution import run as block_run
 from validators.execution import world
 from validators.execution.timers import StateTimers
-
-
-class AskedLedger:
-    """Passes everything on to a ledger, but for what a variant does in its own way."""
-
-    def __init__(self, ledger: Any, **ways: Any) -> None:
-        self._ledger = ledger
-        self._ways = ways
-
-    def __getattr__(self, name: str) -> Any:
-        return self._ways.get(name) or getattr(self._ledger, name)
-
 
 # -- who is dead, and who removes them ---------------------------------------------------------
 
@@ -180,7 +168,7 @@ def _settle_with(**ways: Any) -> list[Swap]:
     def make(settle: Any) -> Any:
         def settle_in_another_way(timer: Any, *, ledger: Any, **rest: Any) -> Any:
             own = {name: (lambda *given, way=way: way(ledger, *given)) for name, way in ways.items()}
-            return settle(timer, ledger=AskedLedger(ledger, **own), **rest)
+            return settle(timer, ledger=OtherLedger(ledger, **own), **rest)
 
         return settle_in_another_way
 
