@@ -76,7 +76,7 @@ def _draw_chain(draw: Draw) -> Plain:
         "block_cells": draw.one_of("chain.block_cells", (8_000, 10_000_000, 10_000_000)),
         "timers": {
             "gc_cycles_per_block": 200 * gc_timers,
-            "lane_timer_cycles": draw.one_of("chain.lane_timer_cycles", (40_000, 60_000, 2_000_000)),
+            "lane_timer_cycles": draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
             "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         },
     }
@@ -134,7 +134,7 @@ def _draw_storm(draw: Draw) -> Plain:
         "unfunded_ttl_slots": draw.one_of("storm.unfunded_ttl_slots", (0, 2, 100_000)),
         "gas_limit": draw.one_of("storm.gas_limit", (20_000, 20_000, 35_000)),
         "unfunded_actors": 0 if payer == "sender" else draw.one_of("storm.unfunded_actors", (0, 1, 1, 2)),
-        "handler": draw.one_of("storm.handler", ("", "", "fail", "spin", "crash", "spend")),
+        "handler": draw.one_of("storm.handler", ("", "", "fail", "fail", "spin", "crash", "spend")),
         "payer": payer,
     }
     if draw.chance("storm.is_cancelled", 40):
