@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.draws import NAME as SWARM
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
@@ -74,7 +75,14 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(options.command(options))
-    except (ScenarioError, DamagedRecordError, DamagedResultsError, RecordExistsError, ProofError) as error:
+    except (
+        ScenarioError,
+        DamagedRecordError,
+        DamagedResultsError,
+        RecordExistsError,
+        ProofError,
+        DataDirectoryError,
+    ) as error:
         return _complain(str(error), EXIT_USAGE)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
@@ -115,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     run.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories go (default runs)")
+    run.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
     run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     run.set_defaults(command=_run)
     replay = commands.add_parser(
@@ -201,6 +210,18 @@ def _run(options: argparse.Namespace) -> int:
             sys.stdout.write("".join(f"{line}\n" for line in banner(scenario)))
     else:
         scenario = load_scenario(options.scenario, options.settings)
+    if options.data_dir is None:
+        return _run_on(None, scenario, options)
+    if options.check_determinism:
+        return _complain("--check-determinism and --data-dir exclude each other: real disks outlive a run", EXIT_USAGE)
+    data = open_data_directory(options.data_dir, scenario, options.seed)
+    try:
+        return _run_on(data, scenario, options)
+    finally:
+        data.close()
+
+
+def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
         extra = compare_with_repeat if options.check_determinism else None
         judged = judge(
@@ -210,6 +231,7 @@ def _run(options: argparse.Namespace) -> int:
             progress=progress,
             extra=extra,
             command=_repeat_command(options),
+            data=data,
             variant=hashlib.sha256(encode_scenario(scenario)).hexdigest()[:6] if options.settings else "",
         )
     _print_judged(judged, _repeat_command(options), as_json=options.json)
@@ -220,6 +242,8 @@ def _repeat_command(options: argparse.Namespace) -> str:
     arguments = ["run", options.scenario, "--seed", str(options.seed)]
     for setting in options.settings:
         arguments += ["--set", setting]
+    if options.data_dir is not None:
+        arguments += ["--data-dir", str(options.data_dir)]
     return _command_line(arguments + ["--check-determinism"] * options.check_determinism)
 
 

@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import msgspec
 
+from cluster.defaults import without_defaults
 from cluster.results import SeedResult
-from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario, without_defaults
+from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario
 from cluster.sweep import Task
 
 Plain: TypeAlias = dict[str, Any]
@@ -135,7 +136,7 @@ class Shrinker:
     # -- passes: each yields candidates, the boldest first ---------------------------------------
 
     def _fewer_entries(self, plain: Plain) -> Iterator[Candidate]:
-        for table in ("faults", "workload"):
+        for table in ("faults", "workload", "validators"):
             names = list(plain[table])
             for removed in halves(names):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
@@ -145,6 +146,7 @@ class Shrinker:
             smaller = copy.deepcopy(plain)
             smaller["cluster"]["validators"] = count
             smaller["network"]["regions"] = smaller["network"]["regions"][:count]
+            smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
             for fault in smaller["faults"].values():
                 _drop_validators(fault, count)
             smaller["planted"] = {name: [n for n in nodes if n < count] for name, nodes in plain["planted"].items()}

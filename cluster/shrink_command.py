@@ -13,7 +13,8 @@ import tomli_w
 
 from checker.record import RecordReader
 from checker.results import CheckResult
-from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario, without_defaults
+from cluster.defaults import without_defaults
+from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario
 from cluster.shrink import RUNS_MAX, Shrinker, Shrunk
 from cluster.sweep import Task, Workers, signature_of
 from report.campaign import ShrinkProgress

@@ -8,7 +8,8 @@ from checker.planted.consensus import POWER_CUTS
 from checker.planted.variant import Swap, Variant, swap
 from validators.execution import engine
 from validators.storage import Barrier
-from validators.storage.files import FinalizedLog, Journal
+from validators.storage.files import FinalizedLog
+from validators.storage.journal import Journal
 
 SLOW_DISK: Final = "costs.sync_us=200_000"
 """A fifth of a second passes before what was written is durable."""
@@ -55,11 +56,18 @@ def _log_without_the_first() -> list[Swap]:
 
 
 def _lose_the_journal() -> list[Swap]:
-    return [(Journal, "replay", lambda _self: iter(()))]
+    return [swap(Journal, "recover", lambda recover: lambda self, head: recover(self, head)._replace(artifacts=[]))]
 
 
 def _forget_the_last_entry() -> list[Swap]:
-    return [swap(FinalizedLog, "replay", lambda replay: lambda self: iter(list(replay(self))[:-1]))]
+    def make(recover: Any) -> Any:
+        def recover_all_but_one(self: Any) -> Any:
+            contents = recover(self)
+            return contents._replace(entries=contents.entries[:-1])
+
+        return recover_all_but_one
+
+    return [swap(FinalizedLog, "recover", make)]
 
 
 def _index_without_the_last() -> list[Swap]:
