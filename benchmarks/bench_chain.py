@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from cluster.judge import Jury, make_jury
+from cluster.jury import Jury, make_jury
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import load_scenario
 from network.trace import Event, Trace

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from checker.results import CheckResult
-from cluster.judge import Jury, consult_oracle, make_jury
+from cluster.judge import consult_oracle
+from cluster.jury import Jury, make_jury
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import load_scenario
 

@@ -4,19 +4,23 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple, final
 
 from checker.observations import (
+    NO_DISK_FAULTS,
     AppliedBlock,
     Boot,
     ChainRules,
+    Damage,
+    DiskFaults,
     ExecutedBlock,
     FinalizedBlock,
     Halted,
+    SnapshotJoined,
     read_event,
     short,
 )
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from network.trace import Event
-from validators.application import BROKEN
+from validators.counts import BROKEN, REFUSED_FINAL
 from validators.execution.blocks import Header, header_digest
 from validators.state import mmr_root
 
@@ -30,10 +34,15 @@ class _Seen(NamedTuple):
 
 @final
 class Agreement:
-    """One final block at each height; each validator's chain grows by one linked block at a time and never shrinks."""
+    """One final block at each height; each validator's chain grows by one linked block at a time and never shrinks.
 
-    def __init__(self, rules: ChainRules) -> None:
+    Two things may move a validator otherwise: what a fault did to its disk takes it back at a start, and a peer's
+    snapshot, which it says, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
+    """
+
+    def __init__(self, rules: ChainRules, disk_faults: DiskFaults = NO_DISK_FAULTS) -> None:
         self._tally = Tally("agreement", "safety")
+        self._disk_faults = disk_faults
         self._blocks = {0: _Seen(rules.genesis_digest, -1)}
         self._heights: dict[int, int] = {}
         self._views: dict[int, int] = {}
@@ -48,7 +57,7 @@ class Agreement:
         boot = read_event(event, Boot)
         before = self._heights.get(event.node, 0)
         self._tally.compared += 1
-        if boot.finalized_height < before:
+        if boot.finalized_height < before and event.node not in self._disk_faults.destroyed:
             self._tally.fail(
                 f"validator {event.node} restarted at finalized height {boot.finalized_height} after {before}",
                 validator=event.node,
@@ -58,6 +67,33 @@ class Agreement:
         if boot.finalized_height != before:
             self._views[event.node] = 0
         self._heights[event.node] = boot.finalized_height
+
+    def damage(self, event: Event) -> None:
+        """A validator found its disk damaged."""
+        damage = read_event(event, Damage)
+        self._tally.compared += 1
+        if event.node not in self._disk_faults.touched:
+            self._tally.fail(
+                f"validator {event.node} found {damage.file} damaged at {damage.place} and no fault touched its disk: "
+                f"{damage.what}",
+                validator=event.node,
+                file=damage.file,
+                place=damage.place,
+            )
+
+    def snapshot_joined(self, event: Event) -> None:
+        """A validator goes on from a peer's snapshot: upward only, and at the block that all others have there."""
+        joined = read_event(event, SnapshotJoined)
+        before = self._heights.get(event.node, 0)
+        self._tally.compared += 1
+        if joined.height <= before:
+            self._tally.fail(
+                f"validator {event.node} joined from a snapshot of height {joined.height} where it had {before}",
+                validator=event.node,
+                height=joined.height,
+            )
+        self._heights[event.node], self._views[event.node] = joined.height, 0
+        self._compare(event.node, joined.height, joined.digest)
 
     def finalized(self, event: Event) -> None:
         """The next height of this validator, in a later view, with the block that all others have there."""
@@ -100,9 +136,9 @@ class Agreement:
             )
 
     def halted(self, event: Event) -> None:
-        """A validator that broke an invariant of its own says nothing more; that is no agreement."""
+        """A validator that broke an invariant of its own, or cannot execute what is final, does not agree."""
         reason = read_event(event, Halted).reason
-        if reason.startswith(BROKEN):
+        if reason.startswith((BROKEN, REFUSED_FINAL)):
             self._tally.compared += 1
             self._tally.fail(f"validator {event.node} halted: {reason}", validator=event.node, at_us=event.at_us)
 
@@ -171,6 +207,11 @@ class EqualRoots:
         known = self._final.get(boot.finalized_height)
         if known is not None:
             self._compare(event.node, boot.finalized_height, known[0], root=boot.root)
+
+    def snapshot_joined(self, event: Event) -> None:
+        """The root that a validator recomputed from a peer's snapshot."""
+        joined = read_event(event, SnapshotJoined)
+        self._compare(event.node, joined.height, joined.digest, root=joined.root)
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
         """The header's root is the one that the validator came to."""

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from checker.observations import (
+    NO_DISK_FAULTS,
     Boot,
+    DiskFaults,
     Entered,
     FaultOutcome,
     FinalizedBlock,
     Halted,
+    Observer,
     PowerEdge,
     name_validators,
     quorum_of,
@@ -17,6 +20,7 @@ from checker.observations import (
 )
 from checker.results import CheckResult, Tally
 from network.trace import Event
+from validators.counts import DISK
 
 STOPPED: Final = "stopped"
 """The outcome of a run that ended as it should, by its own goal; every other one ended it from outside."""
@@ -38,12 +42,26 @@ class FinalityRegained:
     Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
     fault was over, to the greatest one entered when this validator finalizes a block that nobody had before. Without a
     fault the run is judged from its start.
+
+    A disk may cost a validator its vote (an observer) or stop it. Where a fault of the plan explains that it counts
+    towards f, and an observer has to follow finality like the others; without such a fault it is a failure.
     """
 
-    def __init__(self, *, validators: int, honest: Collection[int], views_max: int) -> None:
+    def __init__(
+        self,
+        *,
+        validators: int,
+        honest: Collection[int],
+        views_max: int,
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
+    ) -> None:
         self._tally = Tally("finality-regained", "liveness")
+        self._validators = validators
         self._quorum = quorum_of(validators)
         self._views_max = views_max
+        self._disk_faults = disk_faults
+        self._observers: dict[int, str] = {}
+        self._stopped: dict[int, str] = {}
         self._is_up = dict.fromkeys(sorted(honest), True)
         self._halted: dict[int, str] = {}
         self._healing = _Healing(0, 0, 0)
@@ -59,6 +77,7 @@ class FinalityRegained:
     def boot(self, event: Event) -> None:
         """A restarted validator may hold a block that it had no time to announce."""
         self._height = max(self._height, read_event(event, Boot).finalized_height)
+        self._stopped.pop(event.node, None)
 
     def finalized(self, event: Event) -> None:
         """Note the first new block of each validator."""
@@ -71,8 +90,20 @@ class FinalityRegained:
             self._progress_view = max(self._view, block.view)
 
     def halted(self, event: Event) -> None:
-        """A validator stopped for good."""
-        self._halted[event.node] = read_event(event, Halted).reason
+        """A validator stopped: until somebody mends its disk, or for good."""
+        reason = read_event(event, Halted).reason
+        is_explained = reason.startswith(DISK) and event.node in self._disk_faults.touched
+        (self._stopped if is_explained else self._halted)[event.node] = reason
+
+    def observer(self, event: Event) -> None:
+        """A validator has lost its vote."""
+        reason = self._observers[event.node] = read_event(event, Observer).reason
+        self._tally.compared += 1
+        if event.node not in self._disk_faults.destroyed:
+            self._tally.fail(
+                f"validator {event.node} has become an observer and no fault destroyed what its disk held: {reason}",
+                validator=event.node,
+            )
 
     def crash(self, event: Event) -> None:
         """The supervisor cut a validator's power."""
@@ -89,12 +120,19 @@ class FinalityRegained:
 
     def finish(self, run_reason: str) -> CheckResult:
         """Judge; `run_reason` says what ended the run: `stopped` is its own goal, all else came from outside."""
-        live = [node for node, is_up in self._is_up.items() if is_up and node not in self._halted]
+        gone = {**self._halted, **self._stopped}
+        live = [node for node, is_up in self._is_up.items() if is_up and node not in gone]
         for node, reason in sorted(self._halted.items()):
             self._tally.compared += 1
             self._tally.fail(f"validator {node} halted: {reason}", validator=node)
-        if len(live) < self._quorum:
-            return self._tally.inconclusive(f"{len(live)} honest validators were live, a quorum is {self._quorum}")
+        lost = sorted({**self._observers, **self._stopped})
+        if len(lost) > self._validators - self._quorum:
+            return self._tally.inconclusive(
+                f"{name_validators(lost)} lost their votes to their disks, f is {self._validators - self._quorum}"
+            )
+        voters = [node for node in live if node not in self._observers]
+        if len(voters) < self._quorum:
+            return self._tally.inconclusive(f"{len(voters)} honest validators were live, a quorum is {self._quorum}")
         waiting = [node for node in live if node not in self._regained]
         elapsed = self._view - self._healing.view
         if waiting and elapsed <= self._views_max and run_reason == STOPPED:

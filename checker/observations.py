@@ -4,7 +4,7 @@ Events are positional lists in the run's log. Here each kind that a check judges
 field too many is ignored, so that a writer may say more than the checks need.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar, final
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from network.trace import Event
 from scheduler import Timebase
 from validators.execution.genesis import Genesis
+from validators.state import StateAudit
 
 NATIVE_TYPES: Final = (bytes,)
 """Bytes are bytes in a log; without this msgspec would take text for base64."""
@@ -31,7 +32,7 @@ class Boot(msgspec.Struct, frozen=True, array_like=True):
 
 @final
 class Vote(msgspec.Struct, frozen=True, array_like=True):
-    """A validator sent a vote: `notarize`, `nullify` (empty payload) or `finalize`."""
+    """A validator sent a vote, or found it in its journal: `notarize`, `nullify` (empty payload) or `finalize`."""
 
     kind: str
     view: int
@@ -86,10 +87,43 @@ class RolledBack(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Undone(msgspec.Struct, frozen=True, array_like=True):
+    """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
+
+    height: int
+    digest: bytes
+
+
+@final
 class Halted(msgspec.Struct, frozen=True, array_like=True):
     """A validator stopped for good, with its reason."""
 
     reason: str
+
+
+@final
+class Observer(msgspec.Struct, frozen=True, array_like=True):
+    """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
+
+    reason: str
+
+
+@final
+class Damage(msgspec.Struct, frozen=True, array_like=True):
+    """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
+
+    file: str
+    place: int
+    what: str
+
+
+@final
+class SnapshotJoined(msgspec.Struct, frozen=True, array_like=True):
+    """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
+
+    height: int
+    digest: bytes
+    root: bytes
 
 
 @final
@@ -172,14 +206,31 @@ class ReadBack(NamedTuple):
     """What one validator holds at the end of a run, in memory and on its disk.
 
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
-    with or without those of genesis; `error` says why they could not be read, or is empty.
+    with or without those of genesis; `error` says why they could not be read, or is empty. Where the log stands on a
+    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
+    that of the header at its height, and `audit` what came of deriving all that it holds from its log anew.
     """
 
     node: int
     height: int
+    root: bytes
     live: Mapping[bytes, bytes]
     operations: Sequence[bytes]
+    audit: StateAudit
     error: str = ""
+    base_height: int = 0
+
+
+@final
+class DiskFaults(NamedTuple):
+    """Validators whose disks the plan's faults touch, and among them those that may lose what was synced."""
+
+    touched: Collection[int] = ()
+    destroyed: Collection[int] = ()
+
+
+NO_DISK_FAULTS: Final = DiskFaults()
+"""A plan without a fault of any disk."""
 
 
 class FaultOutcome(Protocol):

@@ -1,7 +1,7 @@
-"""What a scenario promises to show of its timers, in counts: `[expect.counts]`.
+"""What a scenario promises to show, in counts; a run that shows less than promised is inconclusive, never passed.
 
-Counted over the canonical chain, as the first validator to apply each block did. A run that shows less than promised is
-inconclusive, never passed.
+`[expect.counts]` is about timers, counted over the canonical chain, as the first validator to apply each block did.
+`[expect.recovery]` is about what validators made of their disks, counted over all of them.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,21 @@ COUNTS: Final = (
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
-"""Everything that can be promised."""
+"""Everything that can be promised of timers."""
+
+RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
+"""Everything that can be promised of recoveries; in a storm means: of a state in which dead timers wait."""
+
+
+def judge_counts(name: str, minimums: Mapping[str, int], counts: Mapping[str, int]) -> CheckResult:
+    """Return whether everything promised was there."""
+    tally = Tally(name, "inconclusive")
+    tally.compared = len(minimums)
+    lacking = [f"{key} {counts[key]:,} (at least {least:,})" for key, least in minimums.items() if counts[key] < least]
+    if lacking:
+        return tally.inconclusive(f"less than promised: {', '.join(lacking)}")
+    shown = {key: counts[key] for key in minimums}
+    return tally.result(", ".join(f"{key} {count:,}" for key, count in shown.items()), **shown)
 
 
 @final
@@ -80,17 +94,7 @@ class Promises:
 
     def result(self) -> CheckResult:
         """Say whether everything promised was there."""
-        tally = Tally(NAME, "inconclusive")
-        tally.compared = len(self._minimums)
-        lacking = [
-            f"{name} {self._counts[name]:,} (at least {least:,})"
-            for name, least in self._minimums.items()
-            if self._counts[name] < least
-        ]
-        if lacking:
-            return tally.inconclusive(f"less than promised: {', '.join(lacking)}")
-        shown = {name: self._counts[name] for name in self._minimums}
-        return tally.result(", ".join(f"{name} {count:,}" for name, count in shown.items()), **shown)
+        return judge_counts(NAME, self._minimums, self._counts)
 
     def _count_receipt(self, encoded: bytes) -> None:
         try:

@@ -8,45 +8,75 @@ block to change it shows here, however long nobody touched its key.
 from collections.abc import Mapping, Sequence
 from typing import final
 
+import msgspec
+
 from checker.cold_replay import ColdReplay
-from checker.observations import ReadBack, short
+from checker.observations import NO_DISK_FAULTS, DiskFaults, ReadBack, short
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from validators.execution import Engine
+from validators.recovery import StateBase
 from validators.state import CorruptLog
 from validators.state.operations import DELETE, UPDATE, choose_codec
-from validators.storage import CorruptLogError, CorruptRecordError, Disk, FinalizedLog
+from validators.storage import Disk, DiskError, FinalizedLog
 
 
 def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
-    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized."""
+    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized.
+
+    What was applied early is taken back for it, so that a validator on that road has shown that it can.
+    """
+    engine.rewind_to_finalized()
     height = engine.finalized.height
     operations: list[bytes] = []
-    error = ""
+    base_height = 0
     try:
-        for entry in FinalizedLog(disk).replay():
-            # What was synced but not applied when the run ended lies above the values in memory.
-            if entry.height <= height:
-                operations += entry.operations
-    except (CorruptLogError, CorruptRecordError) as damage:
-        error = str(damage)
-    return ReadBack(node=node, height=height, live=dict(engine.live_values()), operations=operations, error=error)
+        log = FinalizedLog(disk).read()
+        if log.base is not None:
+            base_height = log.base.height
+            operations += msgspec.msgpack.decode(log.base.encoded, type=StateBase).snapshot.operations
+        # What was synced but not applied when the run ended lies above the values in memory.
+        operations += [operation for entry in log.entries if entry.height <= height for operation in entry.operations]
+        error = "; ".join(f"{damage.file} at byte {damage.offset}: {damage.what}" for damage in log.damages)
+        last = log.entries[-1].height if log.entries else base_height
+        if last < height and not error:
+            error = f"it ends at height {last}"
+    except (DiskError, msgspec.MsgspecError) as failure:
+        error = str(failure)
+    return ReadBack(
+        node=node,
+        height=height,
+        root=engine.finalized.state_root,
+        live=dict(engine.live_values()),
+        operations=operations,
+        audit=engine.audit(),
+        error=error,
+        base_height=base_height,
+    )
 
 
 @final
 class LiveValues:
-    """Each validator's live values are those of its own operation log and those of the cold replay."""
+    """Each validator's live values are those of its own operation log and those of the cold replay.
 
-    def __init__(self, genesis_values: Mapping[bytes, bytes]) -> None:
+    A log that a fault of the plan has damaged says nothing; then there is the cold replay.
+    """
+
+    def __init__(self, genesis_values: Mapping[bytes, bytes], disk_faults: DiskFaults = NO_DISK_FAULTS) -> None:
         self._tally = Tally("live-values", "safety")
+        self._disk_faults = disk_faults
         self._genesis_values = genesis_values
         self._validators = 0
         # Validators that agree have one and the same log; it is folded once.
-        self._folded: tuple[Sequence[bytes], Mapping[bytes, bytes]] | None = None
+        self._folded: tuple[int, Sequence[bytes], Mapping[bytes, bytes]] | None = None
 
     def compare(self, readback: ReadBack, cold: Mapping[bytes, bytes] | None) -> None:
         """Compare one validator; `cold` are the values of the cold replay at its height, if there are any."""
         self._validators += 1
+        if cold is not None:
+            self._compare(readback, cold, "the cold replay")
+        if readback.error and readback.node in self._disk_faults.touched:
+            return
         if readback.error:
             self._tally.compared += 1
             self._tally.fail(
@@ -55,7 +85,7 @@ class LiveValues:
             )
             return
         try:
-            logged = self._fold(readback.operations)
+            logged = self._fold(readback.base_height, readback.operations)
         except CorruptLog as error:
             self._tally.compared += 1
             self._tally.fail(
@@ -63,8 +93,6 @@ class LiveValues:
             )
             return
         self._compare(readback, logged, "its operation log")
-        if cold is not None:
-            self._compare(readback, cold, "the cold replay")
 
     def result(self) -> CheckResult:
         """Return what came of it."""
@@ -72,10 +100,12 @@ class LiveValues:
             f"{self._tally.compared:,} values of {self._validators} validators are those of log and cold replay"
         )
 
-    def _fold(self, operations: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        if self._folded is None or self._folded[0] != operations:
-            self._folded = (operations, fold_operations(self._genesis_values, operations))
-        return self._folded[1]
+    def _fold(self, base_height: int, operations: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        if self._folded is None or self._folded[:2] != (base_height, operations):
+            # A snapshot holds every live value; genesis' own may have been deleted below it.
+            values = {} if base_height else self._genesis_values
+            self._folded = (base_height, operations, fold_operations(values, operations))
+        return self._folded[2]
 
     def _compare(self, readback: ReadBack, expected: Mapping[bytes, bytes], source: str) -> None:
         live = readback.live

@@ -1,12 +1,13 @@
-"""Reorganizations: executed blocks that validators dropped because another block became final.
+"""Reorganizations: executed blocks that validators dropped or took back because of another branch.
 
-Judged from the events of the run. A block that was rolled back is final nowhere. A run that promised
-rolled-back blocks, or a branch of some length dropped at once, and had less is inconclusive.
+Judged from the events of the run. A block that was rolled back is final nowhere. A block that was undone, that is
+applied early and then taken back, was not final where that happened; it may become final later, which is a return to
+its branch. A run that promised such blocks, a branch of some length at once, or a return, and had less is inconclusive.
 """
 
-from typing import final
+from typing import NamedTuple, final
 
-from checker.observations import FinalizedBlock, RolledBack, read_event
+from checker.observations import FinalizedBlock, RolledBack, Undone, read_event
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
@@ -14,34 +15,81 @@ NAME = "reorg"
 
 
 @final
-class ReorgWatch:
-    """Counts what each validator rolled back, and how many heights of it at once."""
+class ReorgPromise(NamedTuple):
+    """What a run promises at least.
 
-    def __init__(self, *, rolled_back_min: int, depth_min: int) -> None:
-        self._rolled_back_min = rolled_back_min
-        self._depth_min = depth_min
+    Attributes:
+        rolled_back: Executed blocks dropped for another, over all validators.
+        rolled_back_depth: Heights that one validator dropped at once.
+        undone: Blocks applied early and taken back, over all validators.
+        undone_depth: Heights that one validator took back at once.
+        returned: Blocks of one validator that were taken back at once and are final there in the end.
+    """
+
+    rolled_back: int = 0
+    rolled_back_depth: int = 0
+    undone: int = 0
+    undone_depth: int = 0
+    returned: int = 0
+
+
+@final
+class _Node:
+    """What one validator did."""
+
+    def __init__(self) -> None:
+        self.final: dict[bytes, None] = {}
+        self.dropped_heights: dict[int, None] = {}
+        self.dropped_depth = 0
+        self.rewinds: list[list[bytes]] = []
+        self.last_undone: tuple[int, int] | None = None
+
+    def drop(self, height: int) -> None:
+        self.dropped_heights[height] = None
+        self.dropped_depth = max(self.dropped_depth, len(self.dropped_heights))
+
+    def undo(self, at_us: int, height: int, digest: bytes) -> None:
+        """One rewind takes back height after height, downwards and in one instant."""
+        if self.last_undone != (at_us, height + 1):
+            self.rewinds.append([])
+        self.rewinds[-1].append(digest)
+        self.last_undone = (at_us, height)
+
+    def count_returned(self) -> int:
+        """Return the most blocks of one rewind that became final."""
+        return max((sum(digest in self.final for digest in rewind) for rewind in self.rewinds), default=0)
+
+
+@final
+class ReorgWatch:
+    """Counts what each validator rolled back and undid, and how many heights of it at once."""
+
+    def __init__(self, promise: ReorgPromise) -> None:
+        self._promise = promise
+        self._tally = Tally(NAME, "safety")
         self._dropped: list[tuple[int, RolledBack]] = []
         self._final: dict[int, bytes] = {}
-        self._heights_at_once: dict[int, dict[int, None]] = {}
-        self._depths: dict[int, int] = {}
+        self._nodes: dict[int, _Node] = {}
 
     def observe(self, event: Event) -> None:
         """See one event of the run, in the order of the log."""
         if event.kind == "finalized":
             block = read_event(event, FinalizedBlock)
             self._final.setdefault(block.height, block.digest)
+            node = self._nodes.setdefault(event.node, _Node())
+            node.final[block.digest] = None
             # What a finalization drops comes after all that it makes final.
-            self._heights_at_once[event.node] = {}
+            node.dropped_heights = {}
         elif event.kind == "rolled-back":
             dropped = read_event(event, RolledBack)
             self._dropped.append((event.node, dropped))
-            heights = self._heights_at_once.setdefault(event.node, {})
-            heights[dropped.height] = None
-            self._depths[event.node] = max(self._depths.get(event.node, 0), len(heights))
+            self._nodes.setdefault(event.node, _Node()).drop(dropped.height)
+        elif event.kind == "undone":
+            self._undo(event, read_event(event, Undone))
 
     def result(self) -> CheckResult:
         """Judge; less than promised is inconclusive."""
-        tally = Tally(NAME, "safety")
+        tally = self._tally
         for node, dropped in self._dropped:
             tally.require(
                 self._final.get(dropped.height) != dropped.digest,
@@ -50,16 +98,40 @@ class ReorgWatch:
                 validator=node,
                 height=dropped.height,
             )
-        count, depth = len(self._dropped), max(self._depths.values(), default=0)
-        if count < self._rolled_back_min or depth < self._depth_min:
-            return tally.inconclusive(
-                f"the promised reorganization did not come: {count} blocks rolled back (at least "
-                f"{self._rolled_back_min}), at most {depth} heights at once (at least {self._depth_min})"
-            )
-        nodes = len(self._depths)
-        return tally.result(
-            f"{count} executed blocks rolled back by {nodes} validators, up to {depth} heights at once; none is final",
-            rolled_back=count,
-            depth=depth,
-            validators=nodes,
+        found = self._found()
+        lacking = [
+            f"{name.replace('_', ' ')} {count} (at least {least})"
+            for name, count, least in zip(found._fields, found, self._promise, strict=True)
+            if count < least
+        ]
+        if lacking:
+            return tally.inconclusive(f"the promised reorganization did not come: {', '.join(lacking)}")
+        nodes = sum(1 for node in self._nodes.values() if node.dropped_depth or node.rewinds)
+        summary = (
+            f"{found.rolled_back} executed blocks rolled back, up to {found.rolled_back_depth} heights at once, "
+            f"none of them final; {found.undone} undone, up to {found.undone_depth} at once, {found.returned} of these "
+            f"final in the end; {nodes} validators"
         )
+        return tally.result(summary, **found._asdict(), validators=nodes)
+
+    def _found(self) -> ReorgPromise:
+        nodes = list(self._nodes.values())
+        rewinds = [rewind for node in nodes for rewind in node.rewinds]
+        return ReorgPromise(
+            rolled_back=len(self._dropped),
+            rolled_back_depth=max((node.dropped_depth for node in nodes), default=0),
+            undone=sum(map(len, rewinds)),
+            undone_depth=max(map(len, rewinds), default=0),
+            returned=max((node.count_returned() for node in nodes), default=0),
+        )
+
+    def _undo(self, event: Event, undone: Undone) -> None:
+        node = self._nodes.setdefault(event.node, _Node())
+        self._tally.require(
+            undone.digest not in node.final,
+            f"validator {event.node} undid block {undone.digest.hex()[:16]}, which it had made final "
+            f"at height {undone.height}",
+            validator=event.node,
+            height=undone.height,
+        )
+        node.undo(event.at_us, undone.height, undone.digest)

@@ -15,9 +15,10 @@ from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
 from checker.liveness import FinalityRegained, judge_faults
 from checker.mirror import BlockCheck, Mirror, SettledBlock
-from checker.observations import AppliedBlock, ChainRules, FaultOutcome, ReadBack
+from checker.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.readback import LiveValues, judge_cold_replay
 from checker.results import CheckResult, ExitClass
+from checker.structures import Structures
 from checker.supply import Supply
 from checker.timers import TimerDelivery, TimerFigures
 from checker.votes import Certificates, NoDoubleVote
@@ -70,6 +71,21 @@ CATALOGUE: Final = (
         "At the end each validator's values in memory are those of its log on disk and of the cold replay.",
     ),
     CatalogueEntry(
+        "operation-log",
+        "safety",
+        "At the end each validator's operations in memory give its final header's root and are those on its disk.",
+    ),
+    CatalogueEntry(
+        "bitmap",
+        "safety",
+        "At the end each validator's activity bitmap and grafted tree are those that its operations lead to.",
+    ),
+    CatalogueEntry(
+        "indexes",
+        "safety",
+        "At the end each validator's locations, flags, tree, heights and waiting timers are those of its operations.",
+    ),
+    CatalogueEntry(
         "cold-replay",
         "safety",
         "A fresh process comes from genesis and the final blocks alone to the same root at every height.",
@@ -103,6 +119,8 @@ class Suite:
         honest: Those that are judged.
         requires: Names of faults that must take effect; without any the check on them has no result.
         finality_views_max: Views within which finality must come back.
+        disk_faults: Validators whose disks the plan touches.
+        retold_height: Up to here the chain was made by another process, and is read from its disks.
     """
 
     def __init__(
@@ -114,6 +132,8 @@ class Suite:
         honest: Collection[int],
         requires: Sequence[str] = (),
         finality_views_max: int = 20,
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
+        retold_height: int = 0,
     ) -> None:
         self._rules = rules
         self._honest = dict.fromkeys(sorted(honest))
@@ -122,17 +142,20 @@ class Suite:
         self._roots = {0: rules.genesis_root}
         self._last_view = 0
         self._first: dict[int, tuple[bytes, Header]] = {}
-        self._agreement = Agreement(rules)
+        self._agreement = Agreement(rules, disk_faults)
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
         self._votes = NoDoubleVote()
-        self._certificates = Certificates(validators=validators, honest=honest)
+        self._certificates = Certificates(validators=validators, honest=honest, retold_height=retold_height)
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
         self._supply = Supply(genesis_values)
-        self._live_values = LiveValues(genesis_values)
-        self._finality = FinalityRegained(validators=validators, honest=honest, views_max=finality_views_max)
+        self._live_values = LiveValues(genesis_values, disk_faults)
+        self._structures = Structures()
+        self._finality = FinalityRegained(
+            validators=validators, honest=honest, views_max=finality_views_max, disk_faults=disk_faults
+        )
         # The accounting reads from the timers' check what it made of the same block.
         self._block_checks: tuple[BlockCheck, ...] = (
             self._certificates,
@@ -195,6 +218,7 @@ class Suite:
         for readback in readbacks:
             if readback.node in self._honest:
                 self._live_values.compare(readback, None if cold is None else cold.values.get(readback.height))
+                self._structures.compare(readback)
         results = [
             self._agreement.result(),
             self._equal_roots.result(),
@@ -206,6 +230,7 @@ class Suite:
             self._accounting.result(),
             self._supply.result(),
             self._live_values.result(),
+            *self._structures.results(),
             judge_cold_replay(cold, self._roots),
             self._finality.finish(run_reason),
         ]
@@ -220,6 +245,9 @@ class Suite:
             "enter": (finality.entered,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
+            "observer": (self._votes.observer, finality.observer),
+            "damage": (self._agreement.damage,),
+            "snapshot-joined": (self._agreement.snapshot_joined, self._equal_roots.snapshot_joined),
             "halted": (self._agreement.halted, finality.halted),
             "crash": (finality.crash,),
             "restart": (finality.restart,),

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple, final
 
 from checker.mirror import SettledBlock
-from checker.observations import Certificate, Vote, name_validators, quorum_of, read_event, short
+from checker.observations import Certificate, Observer, Vote, name_validators, quorum_of, read_event, short
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
@@ -23,18 +23,31 @@ class _Place(NamedTuple):
 class NoDoubleVote:
     """No honest validator contradicts itself over its whole life, restarts included.
 
-    It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view.
+    It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view. One that
+    has lost its journal does not know what it said: from then on any vote of it is a contradiction.
     """
 
     def __init__(self) -> None:
         self._tally = Tally("no-double-vote", "safety")
+        self._observers: dict[int, str] = {}
         self._votes: dict[tuple[int, _Place], bytes] = {}
+
+    def observer(self, event: Event) -> None:
+        """A validator has given its vote up, for good."""
+        self._observers[event.node] = read_event(event, Observer).reason
 
     def vote(self, event: Event) -> None:
         """Compare a vote with those of the same validator in the same view."""
         vote = read_event(event, Vote)
         node = event.node
         self._tally.compared += 1
+        if node in self._observers:
+            self._tally.fail(
+                f"validator {node} sent {vote.kind} in view {vote.view} after its journal was lost: "
+                f"{self._observers[node]}",
+                validator=node,
+                view=vote.view,
+            )
         earlier = self._votes.setdefault((node, _Place(vote.kind, vote.view)), vote.payload)
         if earlier != vote.payload:
             self._tally.fail(
@@ -61,10 +74,12 @@ class Certificates:
     """Certificates have a quorum of signers that voted, contradict no other, and explain every skipped view.
 
     A validator holds its own vote before it sends it, and may crash in between: of its own signature nothing is asked.
+    Up to ``retold_height`` another process saw the certificates, so that nothing can be asked of skipped views.
     """
 
-    def __init__(self, *, validators: int, honest: Collection[int]) -> None:
+    def __init__(self, *, validators: int, honest: Collection[int], retold_height: int = 0) -> None:
         self._tally = Tally("certificates", "safety")
+        self._retold_height = retold_height
         self._validators = validators
         self._quorum = quorum_of(validators)
         self._honest = dict.fromkeys(sorted(honest))
@@ -97,7 +112,7 @@ class Certificates:
 
     def settle(self, block: SettledBlock) -> None:
         """Remember a final block that skipped views."""
-        if block.view > block.parent_view + 1:
+        if block.view > block.parent_view + 1 and block.height > self._retold_height:
             self._skips.append(block)
 
     def result(self) -> CheckResult:

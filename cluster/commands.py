@@ -17,6 +17,8 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
+from cluster.draws import NAME as SWARM
 from cluster.explain_command import add_explain_parsers
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
@@ -27,9 +29,9 @@ from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser
 from cluster.state_keys import KEY_FORMS
-from cluster.swarm import NAME as SWARM
 from cluster.swarm import banner, draw_scenario
 from cluster.sweep_command import add_sweep_parser
+from cluster.teeth_command import add_teeth_parser
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
 
@@ -52,6 +54,7 @@ _EPILOG: Final = """examples:
   run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
   run_cluster.py explain runs/swarm-29               why it went wrong: place, sides, key, timer, write, cause
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
+  run_cluster.py teeth --only tip-burned             plant a known bug, and see which check catches it
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
@@ -75,7 +78,14 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(options.command(options))
-    except (ScenarioError, DamagedRecordError, DamagedResultsError, RecordExistsError, ProofError) as error:
+    except (
+        ScenarioError,
+        DamagedRecordError,
+        DamagedResultsError,
+        RecordExistsError,
+        ProofError,
+        DataDirectoryError,
+    ) as error:
         return _complain(str(error), EXIT_USAGE)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
@@ -116,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     run.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories go (default runs)")
+    run.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
     run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     run.set_defaults(command=_run)
     replay = commands.add_parser(
@@ -127,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     add_sweep_parser(commands)
     add_shrink_parser(commands)
     add_explain_parsers(commands)
+    add_teeth_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",
@@ -202,6 +214,18 @@ def _run(options: argparse.Namespace) -> int:
             sys.stdout.write("".join(f"{line}\n" for line in banner(scenario)))
     else:
         scenario = load_scenario(options.scenario, options.settings)
+    if options.data_dir is None:
+        return _run_on(None, scenario, options)
+    if options.check_determinism:
+        return _complain("--check-determinism and --data-dir exclude each other: real disks outlive a run", EXIT_USAGE)
+    data = open_data_directory(options.data_dir, scenario, options.seed)
+    try:
+        return _run_on(data, scenario, options)
+    finally:
+        data.close()
+
+
+def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
         extra = compare_with_repeat if options.check_determinism else None
         judged = judge(
@@ -211,6 +235,7 @@ def _run(options: argparse.Namespace) -> int:
             progress=progress,
             extra=extra,
             command=_repeat_command(options),
+            data=data,
             variant=hashlib.sha256(encode_scenario(scenario)).hexdigest()[:6] if options.settings else "",
         )
     _print_judged(judged, _repeat_command(options), as_json=options.json)
@@ -221,6 +246,8 @@ def _repeat_command(options: argparse.Namespace) -> str:
     arguments = ["run", options.scenario, "--seed", str(options.seed)]
     for setting in options.settings:
         arguments += ["--set", setting]
+    if options.data_dir is not None:
+        arguments += ["--data-dir", str(options.data_dir)]
     return _command_line(arguments + ["--check-determinism"] * options.check_determinism)
 
 

@@ -55,7 +55,7 @@ def explain_run(
         factories: What gives chosen validators other parts, besides what the scenario says.
     """
     cluster = Cluster(scenario, seed, factories=factories or {})
-    own = {node: cluster.factories.get(node, ValidatorFactory()) for node in range(scenario.cluster.validators)}
+    own = {node: cluster.factory_of(node) for node in range(scenario.cluster.validators)}
     executions = Executions()
     cluster.factories = {node: _watched(factory, partial(_note, executions, node)) for node, factory in own.items()}
     cluster.hooks = RunHooks(on_applied=partial(_note_final, executions))
@@ -103,7 +103,7 @@ def _replay(cluster: Cluster, factory: ValidatorFactory, parting: Parting) -> Ou
     found: list[Executed] = []
     try:
         with factory.around():
-            engine = factory.engine(cluster.genesis, TransactionVerifier(), None, None)
+            engine = factory.engine(cluster.genesis, TransactionVerifier(), None, None, None)
             for past in parting.past:
                 engine.finalize(engine.execute(past.block).digest)
             engine.on_executed = found.append

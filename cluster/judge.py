@@ -6,7 +6,7 @@ its name only when all of that is written.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -14,29 +14,25 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import ColdReplayer, run_cold_replay
-from checker.observations import AppliedBlock, rules_of
 from checker.oracle import OracleBlock, judge_oracle
-from checker.promises import Promises
+from checker.promises import judge_counts
 from checker.readback import read_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
-from checker.reorg import ReorgWatch
 from checker.results import CheckResult, verdict_of
-from checker.storm import StormWatch
 from checker.streams import first_difference, iterate_events
-from checker.suite import Suite
 from checker.workloads import judge_workloads
-from cluster.power import Place
+from cluster.data_directory import DataDirectory
+from cluster.jury import Jury, figures_of, make_jury, recoveries_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
 from faults import span_ms
-from network.trace import Event
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
-from validators.settings import ValidatorFactory, make_engine
+from validators.settings import ValidatorFactory
 
 COLD_HASH_SEED: Final = 90_125
 """The cold replay's PYTHONHASHSEED: any but the run's own."""
@@ -57,6 +53,7 @@ class Judged:
     chain: list[Executed] = field(repr=False)
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     directory: Path | None = None
+    reopened: str = ""
 
     @property
     def verdict(self) -> str:
@@ -78,7 +75,13 @@ class Judged:
             if check.status == "inconclusive":
                 return f"{check.name}: {check.summary}"
         height = max((row.finalized_height for row in self.validators), default=0)
-        return f"{len(self.validators)} validators hold one state root at every height up to {height}"
+        standings = [row.standing for row in self.validators]
+        holders = f"{standings.count('voter')} validators"
+        if observers := standings.count("observer"):
+            holders += f" and {observers} observer{'s' if observers > 1 else ''}"
+        stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
+        again = f"; {self.reopened}" if self.reopened else ""
+        return f"{holders} hold one state root at every height up to {height}{stopped}{again}"
 
     def with_check(self, check: CheckResult) -> "Judged":
         """Return the same run with one more check."""
@@ -101,54 +104,6 @@ class Judged:
         }
 
 
-@dataclass(slots=True)
-class Jury:
-    """Everything that watches one run: the checks, and the canonical chain for the record."""
-
-    suite: Suite
-    storm: StormWatch | None
-    promises: Promises | None
-    reorg: ReorgWatch | None = None
-    chain: list[Executed] = field(default_factory=list)
-    roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
-    last: dict[int, Executed] = field(default_factory=dict)
-    exits: dict[int, list[int]] = field(default_factory=dict)
-    replay: ColdReplayer | None = None
-
-    def observe(self, event: Event) -> None:
-        """See an event of the run."""
-        self.suite.observe(event)
-        if self.reorg is not None:
-            self.reorg.observe(event)
-
-    def applied(self, node: int, executed: Executed) -> None:
-        """See a block that a validator applied."""
-        header, summary = executed.header, executed.summary
-        block = AppliedBlock(
-            node=node,
-            height=header.height,
-            view=header.view,
-            digest=executed.digest,
-            root=executed.batch.canonical_root,
-            block=encode_block(executed.block),
-            changes=executed.changes,
-            receipts=executed.receipts,
-            summary=summary,
-        )
-        self.suite.applied(block)
-        if self.storm is not None:
-            self.storm.applied(block)
-        if self.promises is not None:
-            self.promises.applied(block)
-        if header.height == len(self.chain) + 1:
-            self.chain.append(executed)
-        self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
-        self.last[node] = executed
-        tally = self.exits.setdefault(node, [0, 0, 0])
-        for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
-            tally[index] += count
-
-
 def judge(
     scenario: Scenario,
     seed: int,
@@ -160,18 +115,19 @@ def judge(
     command: str = "",
     variant: str = "",
     replay: ColdReplayer | None = None,
+    data: DataDirectory | None = None,
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
     ``variant`` goes into the directory's name, so that a changed scenario does not take the place of the unchanged one.
-    ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run; ``replay``
-    makes the cold replay, in a fresh process unless it is given.
+    ``data`` gives the validators real disks. ``extra`` adds a check of its own before the record is written;
+    ``command`` is what repeats the run; ``replay`` makes the cold replay, in a fresh process unless it is given.
 
     Raises:
         network.kernel.RunFailedError: The test bed itself broke.
         checker.record.RecordExistsError: Something else stands where the run directory would go.
     """
-    cluster = Cluster(scenario, seed, factories=factories or {})
+    cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     jury = make_jury(cluster)
     jury.replay = replay
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
@@ -198,6 +154,8 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer)
         judged = _judged(run, jury, checks)
+        if cluster.data is not None and cluster.data.start_us:
+            judged = replace(judged, reopened=_describe_reopening(cluster.data))
         if extra is not None:
             progress.note("repeating the run in another process")
             judged = judged.with_check(extra(judged))
@@ -205,6 +163,13 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         writer.write_file("picture.svg", picture_of(run, jury).encode())
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
     return replace(judged, directory=directory)
+
+
+def _describe_reopening(data: DataDirectory) -> str:
+    return (
+        f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
+        "its skipped views are not judged, faults that begin before are left out, no other run is the same"
+    )
 
 
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
@@ -240,36 +205,6 @@ def _compare_chain(reader: RecordReader, judged: Judged) -> None:
         )
 
 
-def make_jury(cluster: Cluster) -> Jury:
-    """Return the checks for a cluster that has not run yet."""
-    scenario = cluster.scenario
-    blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
-    suite = Suite(
-        genesis_values=dict(blank.database.items()),
-        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
-        validators=scenario.cluster.validators,
-        honest=range(scenario.cluster.validators),
-        requires=tuple(name for name in scenario.requires if name in scenario.faults),
-        finality_views_max=scenario.expect.finality_views_max,
-    )
-    storm = scenario.expect.storm
-    config = cluster.genesis.timer_config
-    watch = None
-    if storm is not None:
-        watch = StormWatch(
-            dead_timers_min=storm.dead_timers_min,
-            actors_min=storm.actors_min,
-            drain_blocks_min=storm.drain_blocks_min,
-            config=config,
-        )
-    expect = scenario.expect
-    reorg = None
-    if expect.rolled_back_min or expect.rolled_back_depth_min:
-        reorg = ReorgWatch(rolled_back_min=expect.rolled_back_min, depth_min=expect.rolled_back_depth_min)
-    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
-    return Jury(suite, watch, promises, reorg)
-
-
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
     """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types."""
     blocks = (
@@ -302,7 +237,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks = [
-        read_back(place.node, engine, place.disk)
+        read_back(place.node, engine, place.disk.pristine())
         for place in run.places
         # A halted validator is read back like any other: what it holds may be why it halted.
         if place.validator is not None and (engine := place.validator.engine) is not None
@@ -318,6 +253,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         results.append(jury.reorg.result())
     if jury.promises is not None:
         results.append(jury.promises.result())
+    if run.scenario.expect.recovery:
+        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, recoveries_of(run, jury)))
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -345,49 +282,10 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         seed=run.seed,
         digest=run.trace.digest,
         checks=checks,
-        validators=tuple(_row(place, jury) for place in run.places),
-        figures=_figures(run, jury),
+        validators=tuple(row_of(place, jury) for place in run.places),
+        figures=figures_of(run, jury),
         log=run.trace.log,
         genesis=run.genesis,
         chain=jury.chain,
         roots=jury.roots,
     )
-
-
-def _row(place: Place, jury: Jury) -> ValidatorRow:
-    fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
-    last = jury.last.get(place.node)
-    note = place.counts.halted or ("" if place.is_running else "down")
-    return ValidatorRow(
-        node=place.node,
-        height=place.counts.height,
-        finalized_height=last.header.height if last else 0,
-        state_root=last.header.state_root.hex() if last else "",
-        executed=place.counts.executed,
-        rolled_back=place.counts.rolled_back,
-        fired=fired,
-        expired=expired,
-        insolvent=insolvent,
-        waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
-        note=note,
-    )
-
-
-def _figures(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
-    figures: dict[str, int | str] = {
-        "end": run.outcome.reason,
-        "end_detail": run.outcome.detail,
-        "virtual_us": run.outcome.now_us,
-        "turns": run.outcome.turns,
-        "events": run.trace.count,
-        "blocks": len(jury.chain),
-        "messages_sent": run.bus.sent,
-        "messages_delivered": run.bus.delivered,
-        "messages_refused": sum(place.counts.refused for place in run.places),
-        "rolled_back": sum(place.counts.rolled_back for place in run.places),
-        "transactions_submitted": run.clients.submitted,
-        "transactions_refused": run.clients.refused,
-    }
-    figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
-    figures.update({f"timers_{name}": count for name, count in asdict(jury.suite.figures).items()})
-    return figures

@@ -5,19 +5,35 @@ notice: first its handles to bus, disk and kernel are revoked, then unsynced wri
 then is its task cancelled (DESIGN section 3, rule 3).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
 import trio
 
+from cluster.directory import DirectoryDisk
+from faults import Watch
 from network.bus import Bus
 from network.kernel import Kernel
 from network.port import Mailbox, Pace, Port
 from network.trace import Trace
-from network.types import SUPERVISOR
-from validators.application import ValidatorCounts
+from network.types import SUPERVISOR, EventKind, Label
+from validators.counts import DISK, ValidatorCounts
 from validators.node import Validator
-from validators.storage import DiskHandle, SimulatedDisk
+from validators.storage import Boundary, DiskHandle, SimulatedDisk
+
+_VOTES: Final = ("Notarize", "Nullify", "Finalize")
+"""Messages that begin to leave behind the boundary ``after-send``."""
+
+
+class PowerCutError(BaseException):
+    """The power went in the midst of a step: nothing of that step that follows happens.
+
+    Not an Exception, so that no handler of the validator takes it for a fault of its own.
+    """
+
 
 Builder = Callable[["Place", Port, DiskHandle], Validator]
 """Makes one incarnation of the validator of a place."""
@@ -28,7 +44,7 @@ class Place:
     """One validator's place: its disk, machine and counts, and the incarnation that lives now."""
 
     node: int
-    disk: SimulatedDisk = field(default_factory=SimulatedDisk)
+    disk: SimulatedDisk | DirectoryDisk
     counts: ValidatorCounts = field(default_factory=ValidatorCounts)
     power: Mailbox[int] = field(default_factory=Mailbox)
     pace: Pace = field(default_factory=Pace)
@@ -37,6 +53,7 @@ class Place:
     handle: DiskHandle | None = None
     scope: trio.CancelScope | None = None
     validator: Validator | None = None
+    watch: Watch | None = None
 
     @property
     def is_running(self) -> bool:
@@ -52,12 +69,14 @@ class Place:
 class PowerGrid:
     """Hosts every validator of a cluster and switches them; see ``faults.Power``."""
 
-    def __init__(self, *, kernel: Kernel, bus: Bus, trace: Trace, validators: int, build: Builder) -> None:
+    def __init__(
+        self, *, kernel: Kernel, bus: Bus, trace: Trace, disks: Sequence[SimulatedDisk | DirectoryDisk], build: Builder
+    ) -> None:
         self._kernel = kernel
         self._bus = bus
         self._trace = trace
         self._build = build
-        self.places = [Place(node) for node in range(validators)]
+        self.places = [Place(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
         """Be the home of all validators until the run is stopped."""
@@ -69,15 +88,25 @@ class PowerGrid:
     def crash(self, node: int) -> bool:
         """Stop ``node`` in this instant; False where it was not running."""
         place = self.places[node]
-        if place.port is None or place.handle is None or place.scope is None:
+        if not place.is_running:
             return False
+        self._note_crash(node, self._cut_off(place))
+        return True
+
+    def _cut_off(self, place: Place) -> int:
+        """Take an incarnation's power; return how many bytes its disk lost."""
+        assert place.port is not None, "only a running validator is cut off"
+        assert place.handle is not None, "a port comes with a handle"
+        assert place.scope is not None, "a port comes with a scope"
         place.port.revoke()
         place.handle.revoke()
         lost_bytes = place.disk.lose_unsynced()
         place.scope.cancel()
         place.port = place.validator = None
+        return lost_bytes
+
+    def _note_crash(self, node: int, lost_bytes: int) -> None:
         self._trace.chain(SUPERVISOR).add(self._kernel.now_us, "crash", node, lost_bytes)
-        return True
 
     def restart(self, node: int) -> bool:
         """Start ``node`` on its old disk; False where it is running already."""
@@ -110,11 +139,72 @@ class PowerGrid:
         pace.factor = 1
         return pace.slowed
 
+    def slow_disk(self, node: int, factor: int, extra_us: int) -> None:
+        """Make each sync of ``node`` take ``factor`` times as long, and ``extra_us`` more, over restarts as well."""
+        pace = self.places[node].pace
+        pace.disk_factor, pace.disk_extra_us, pace.disk_slowed = factor, extra_us, 0
+
+    def speed_up_disk(self, node: int) -> int:
+        """End ``slow_disk``, and return how many syncs took longer."""
+        pace = self.places[node].pace
+        pace.disk_factor, pace.disk_extra_us = 1, 0
+        return pace.disk_slowed
+
+    def wipe(self, node: int) -> None:
+        """Put an empty disk into ``node``, which is off."""
+        self.places[node].disk.wipe()
+
+    def disk(self, node: int) -> SimulatedDisk:
+        """Return the disk of ``node``, which is a simulated one."""
+        disk = self.places[node].disk
+        assert isinstance(disk, SimulatedDisk), "faults of real disks are refused before the run"
+        return disk
+
+    def revive(self, node: int) -> bool:
+        """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""
+        return self.places[node].counts.halted.startswith(DISK) and self.crash(node) and self.restart(node)
+
+    def watch(self, node: int, watch: Watch | None) -> None:
+        """Tell of each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""
+        place = self.places[node]
+        place.watch = watch
+        if place.port is not None:
+            self._listen(place, place.port)
+
+    def _listen(self, place: Place, port: Port) -> None:
+        """Hear of what is sent only while somebody watches: a broadcast is faster without."""
+        port.on_sent = partial(self._sent, place) if place.watch is not None else None
+
+    def _sent(self, place: Place, label: Label) -> None:
+        if label.kind in _VOTES:
+            self._reach(place, "after-send")
+
+    def _reach(self, place: Place, boundary: Boundary) -> None:
+        """Cut the power at a boundary, if it is one where it goes; raises PowerCutError then.
+
+        The validators of one turn have no order, so what the supervisor's chain says of it is an event of its own.
+        """
+        watch = place.watch
+        if watch is None or not watch.is_struck(boundary):
+            return
+        lost_bytes = self._cut_off(place)
+        now_us, ordinal = self._kernel.now_us, place.incarnation
+        self._kernel.post(
+            now_us, SUPERVISOR, EventKind.FAULT, place.node, ordinal, self._note_cut, watch, place.node, lost_bytes
+        )
+        raise PowerCutError
+
+    def _note_cut(self, watch: Watch, node: int, lost_bytes: int) -> None:
+        watch.note()
+        self._note_crash(node, lost_bytes)
+
     def _switch_on(self, place: Place) -> None:
         """Make the handles at once: what happens in this instant already finds somebody home."""
         chain = self._trace.chain(place.node)
         place.port = Port(self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace)
-        place.handle = DiskHandle(place.disk)
+        place.handle = DiskHandle(place.disk, partial(self._reach, place))
+        self._listen(place, place.port)
+        place.counts.halted = ""
         place.scope = trio.CancelScope()
         place.validator = self._build(place, place.port, place.handle)
         place.power.put(place.incarnation)
@@ -127,5 +217,6 @@ class PowerGrid:
             # Crashed again before this task ran: the next item in the mailbox is the incarnation that counts.
             if validator is None or scope is None or incarnation != place.incarnation - 1:
                 continue
-            with scope:
+            # In the midst of a step the exception comes before the cancellation does.
+            with scope, suppress(PowerCutError):
                 await validator.run()

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self, final
 
-FORMAT: Final = "stampede-sweep 1"
+FORMAT: Final = "stampede-sweep 2"
 """What a file of ours says of itself."""
 
 TEXT_CHARACTERS_MAX: Final = 4_000
@@ -25,7 +25,7 @@ SUBJECT_CHARACTERS_MAX: Final = 1 << 22
 _RESULTS_TABLE: Final = (
     "CREATE TABLE results (seed INTEGER PRIMARY KEY, exit_code INTEGER NOT NULL, verdict TEXT NOT NULL, "
     "signature TEXT NOT NULL, headline TEXT NOT NULL, digest TEXT NOT NULL, milliseconds INTEGER NOT NULL, "
-    "directory TEXT NOT NULL)"
+    "directory TEXT NOT NULL, failed TEXT NOT NULL)"
 )
 _SCHEMA: Final = ("CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)", _RESULTS_TABLE)
 
@@ -38,7 +38,10 @@ class DamagedResultsError(Exception):
 
 
 class SeedResult(NamedTuple):
-    """One judged seed: how it ended, what it is grouped by, and where its run directory is, if it was kept."""
+    """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
+
+    `failed` names the checks that failed, in the verdict's order, with a blank between them.
+    """
 
     seed: int
     exit_code: int
@@ -48,6 +51,7 @@ class SeedResult(NamedTuple):
     digest: str
     milliseconds: int
     directory: str = ""
+    failed: str = ""
 
 
 @final
@@ -88,7 +92,7 @@ class ResultsFile:
     def add(self, result: SeedResult) -> None:
         """Write one result; it is on the disk when this returns."""
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in result]
-        self._connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", cut)
+        self._connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
 
     def results(self) -> Iterator[SeedResult]:
         """Yield what is in the file, by seed."""
@@ -125,7 +129,7 @@ class ResultsFile:
         self._connection.execute("PRAGMA synchronous = FULL")
 
     def _check_row(self, row: Sequence[object]) -> SeedResult:
-        kinds = (int, int, str, str, str, str, int, str)
+        kinds = (int, int, str, str, str, str, int, str, str)
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
                 raise DamagedResultsError(self.path, f"seed {row[0]!r}: {value!r:.60} is none of what a sweep writes")

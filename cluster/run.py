@@ -3,23 +3,27 @@
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
 is at work any more and every validator has finalized the height that the scenario asks for (with
 ``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
-it: step limit, time limit, deadlock.
+it: step limit, time limit, deadlock. Nobody waits for a validator that has halted.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import networkx as nx
 
 from checker.planted import factories_of
 from cluster.clients import Clients, ClientStatistics
+from cluster.data_directory import DataDirectory
+from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.power import Place, PowerGrid
+from cluster.retell import retell
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector
+from faults import FaultEffect, Injector, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -30,13 +34,17 @@ from network.trace import Event, Trace
 from network.types import SUPERVISOR
 from validators.consensus import SimplexConfig
 from validators.execution import Executed, Genesis
+from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-from validators.settings import Costs, ValidatorFactory, ValidatorSettings
-from validators.storage import DiskHandle
+from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make_engine
+from validators.storage import DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
 BLOCKS_AFTER_HEALING = 2
+
+BLOCKS_AFTER_REOPENING: Final = 3
+"""A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,7 @@ class Progress:
     """How far each validator is; live figures for a person, and the condition that ends the run."""
 
     finalized_heights: list[int]
+    halted: dict[int, None] = field(default_factory=dict)
     now_us: int = 0
     healed_us: int | None = None
     drained_height: int | None = None
@@ -81,23 +90,33 @@ class ClusterRun:
 
 @dataclass(slots=True)
 class Cluster:
-    """One run: ``Cluster(scenario, seed).run()``. ``factories`` gives chosen validators other parts."""
+    """One run: ``Cluster(scenario, seed).run()``.
+
+    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
+    ``data`` gives all of them real disks.
+    """
 
     scenario: Scenario
     seed: int
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
+    data: DataDirectory | None = None
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
     _genesis: Genesis = field(init=False)
     _kernel: Kernel = field(init=False)
+    _grid: PowerGrid = field(init=False)
     _injector: Injector = field(init=False)
+    _told_height: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         validators = self.scenario.cluster.validators
         self._applied = [deque() for _ in range(validators)]
-        self._progress = Progress([0] * validators, target_height=self.scenario.run.until_height)
+        target_height = self.scenario.run.until_height
+        if self.data is not None and self.data.height:
+            target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
+        self._progress = Progress([0] * validators, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
         self.factories = {**factories_of(self.scenario.planted), **self.factories}
@@ -112,19 +131,28 @@ class Cluster:
         """How often trio's loop has gone round so far; 0 before the run."""
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
 
+    def factory_of(self, node: int) -> ValidatorFactory:
+        """Return what a validator gets its parts from."""
+        return self.factories.get(node) or _factory(self.scenario, node)
+
     def run(self) -> ClusterRun:
         """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
         scenario = self.scenario
         validators = scenario.cluster.validators
-        trace = Trace(range(validators), sinks=(self._observe,))
+        sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe)
+        trace = Trace(range(validators), sinks=sinks)
         run = scenario.run
         self._kernel = kernel = Kernel(
-            trace, step_limit=run.step_limit, time_limit_us=run.time_limit_ms * MILLISECOND_US
+            trace,
+            step_limit=run.step_limit,
+            time_limit_us=run.time_limit_ms * MILLISECOND_US,
+            start_us=0 if self.data is None else self.data.start_us,
         )
-        bus = Bus(kernel, _topology(scenario), Chance(self.seed), trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, validators=validators, build=self._build)
+        chance = Chance(self.seed)
+        bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
+        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self._disks(chance), build=self._build)
         self._injector = Injector(
-            scenario.faults,
+            faults_from(scenario.faults, kernel.now_us),
             kernel=kernel,
             bus=bus,
             power=grid,
@@ -148,6 +176,15 @@ class Cluster:
             progress=self._progress,
         )
 
+    def _disks(self, chance: Chance) -> Sequence[SimulatedDisk | DirectoryDisk]:
+        """Return the disks of all validators, provisioned."""
+        if self.data is not None:
+            return self.data.disks
+        disks = [SimulatedDisk(node, chance) for node in range(self.scenario.cluster.validators)]
+        for node, public_key in enumerate(self._keys.validator_keys):
+            provision(disks[node], journal_head(self._genesis, node, public_key))
+        return disks
+
     def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
         node = place.node
         return Validator(
@@ -157,7 +194,7 @@ class Cluster:
             seed=self._keys.validator_seeds[node],
             public_keys=self._keys.validator_keys,
             settings=_settings(self.scenario, node),
-            factory=self.factories.get(node, ValidatorFactory()),
+            factory=self.factory_of(node),
             counts=place.counts,
             incarnation=place.incarnation,
             on_applied=partial(_append, self._applied[node]),
@@ -172,11 +209,17 @@ class Cluster:
             executed = self._applied[event.node].popleft()
             progress.finalized_heights[event.node] = executed.header.height
             self._note_drain(executed)
+            self._told_height = max(self._told_height, executed.header.height)
             self.hooks.on_applied(event.node, executed)
+        elif event.kind == "boot":
+            progress.halted.pop(event.node, None)
+            self._tell_untold(event)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
             # A run that had its height before the faults were over still has to show that finality came back.
             progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
+        elif event.kind == "halted":
+            progress.halted[event.node] = None
         elif event.kind == "fault":
             progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
         self._injector.observe(event)
@@ -185,6 +228,19 @@ class Cluster:
             self.hooks.on_progress(progress)
             if self._is_over():
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
+
+    def _tell_untold(self, boot: Event) -> None:
+        """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""
+        _, _, height, _ = boot.values
+        assert isinstance(height, int), f"a height is a number; got {height!r}"
+        heights = self._progress.finalized_heights
+        heights[boot.node] = max(heights[boot.node], height)
+        if height > self._told_height:
+            places = self._grid.places
+            disks = (place.disk.pristine() for place in (places[boot.node], *places))
+            for executed in retell(self._genesis, disks, self._told_height, height):
+                self._told_height = executed.header.height
+                self.hooks.on_applied(boot.node, executed)
 
     def _note_drain(self, executed: Executed) -> None:
         progress, summary = self._progress, executed.summary
@@ -199,9 +255,9 @@ class Cluster:
     def _is_over(self) -> bool:
         progress = self._progress
         is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
-        return (
-            is_drained and progress.healed_us is not None and min(progress.finalized_heights) >= progress.target_height
-        )
+        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
+        heights = [height for node, height in enumerate(progress.finalized_heights) if node not in progress.halted]
+        return is_drained and progress.healed_us is not None and min(heights, default=0) >= progress.target_height
 
 
 def _append(applied: deque[Executed], executed: Executed) -> None:
@@ -223,6 +279,11 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
         if source != destination
     }
     return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
+
+
+def _factory(scenario: Scenario, node: int) -> ValidatorFactory:
+    section = scenario.validators.get(str(node))
+    return ValidatorFactory() if section is None else ValidatorFactory(engine=partial(make_engine, road=section.road()))
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
@@ -249,5 +310,7 @@ def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        snapshot_gap_blocks=scenario.sync.snapshot_gap_blocks,
+        snapshot_chunk_bytes=scenario.sync.chunk_bytes,
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )

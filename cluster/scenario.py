@@ -8,17 +8,19 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from checker.planted import CATALOGUE
-from checker.promises import COUNTS
+from checker.promises import COUNTS, RECOVERIES
+from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, POLICIES, TimerConfig
+from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
@@ -110,6 +112,16 @@ class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     view_retention: Positive = 20
 
 
+class SyncSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a validator that is far behind catches up: so many blocks behind, it joins from a peer's snapshot.
+
+    A snapshot travels in pieces of about ``chunk_bytes``.
+    """
+
+    snapshot_gap_blocks: Positive = 256
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=8 * 1024 * 1024)] = 1024 * 1024
+
+
 class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Every link without a fault: latency, loss and reordering.
 
@@ -140,6 +152,22 @@ class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sync_us: NotNegative = 2_000
 
 
+_ROAD = StateRoad()
+
+
+class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The road of one validator, by its number; see validators.execution.StateRoad."""
+
+    apply: ApplyAt = _ROAD.apply
+    retain_blocks: NotNegative = _ROAD.retain_blocks
+    prune_every: NotNegative = _ROAD.prune_every
+    rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
+
+    def road(self) -> StateRoad:
+        """Return what the validator's engine is told."""
+        return StateRoad(**msgspec.structs.asdict(self))
+
+
 class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
@@ -152,13 +180,19 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What the run promises to show besides its required faults; less is inconclusive.
 
     ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
-    ``rolled_back_depth_min`` heights that one validator dropped at once.
+    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
+    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
+    final nevertheless.
     """
 
     storm: StormExpectation | None = None
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
+    undone_min: NotNegative = 0
+    undone_depth_min: NotNegative = 0
+    returned_min: NotNegative = 0
     counts: dict[str, Positive] = {}
+    recovery: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -181,8 +215,10 @@ class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
     consensus: ConsensusSection = ConsensusSection()
+    sync: SyncSection = SyncSection()
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
+    validators: dict[str, ValidatorSection] = {}
     workload: dict[str, Workload] = {}
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
@@ -215,7 +251,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     try:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, _explain(_name_entry(raw, str(error)), raw)) from error
+        raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
     scenario = _resolve(scenario)
     _check(scenario, place)
     return scenario
@@ -231,46 +267,6 @@ def _resolve(scenario: Scenario) -> Scenario:
 def encode_scenario(scenario: Scenario) -> bytes:
     """Return the resolved scenario as indented JSON with every default written out."""
     return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
-
-
-def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a resolved scenario's plain data with only what is not as by default: what a scenario file has to say."""
-    kept = {key: plain[key] for key in ("name", "title")}
-    stated = _without_defaults(plain, Scenario)
-    # What the policy sets where nothing is stated was written out when the scenario was resolved.
-    policy = plain.get("chain", {}).get("policy", ChainSection().policy)
-    timers = stated.get("chain", {}).get("timers", {})
-    as_resolved = msgspec.to_builtins(ChainSection().timers.resolved(policy))
-    for key in [key for key, value in timers.items() if as_resolved[key] == value]:
-        del timers[key]
-    if stated.get("chain", {}).get("timers") == {}:
-        del stated["chain"]["timers"]
-    return kept | {key: value for key, value in stated.items() if value != {}}
-
-
-def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
-    stated: dict[str, Any] = {}
-    for each in msgspec.structs.fields(kind):
-        if each.encode_name not in plain:
-            continue
-        value = plain[each.encode_name]
-        section = next((part for part in (each.type, *get_args(each.type)) if _is_section(part)), None)
-        if each.name in {"workload", "faults"}:
-            union = Fault if each.name == "faults" else Workload
-            kinds = {part.__struct_config__.tag: part for part in get_args(union)}
-            value = {
-                name: {"kind": entry["kind"], **_without_defaults(entry, kinds[entry["kind"]])}
-                for name, entry in value.items()
-            }
-        elif section is not None and isinstance(value, Mapping):
-            value = _without_defaults(value, section)
-        if each.required or value != msgspec.json.decode(msgspec.json.encode(_default_of(each))):
-            stated[each.encode_name] = value
-    return stated
-
-
-def _default_of(each: msgspec.structs.FieldInfo) -> object:
-    return each.default if each.default is not msgspec.NODEFAULT else each.default_factory()
 
 
 def decode_scenario(encoded: bytes, place: str) -> Scenario:
@@ -327,56 +323,6 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
         raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
 
 
-def _name_entry(raw: object, message: str) -> str:
-    """Put the entry's name where msgspec says ``[...]``: it does not tell which of a table's entries is wrong."""
-    for table, kind in (("faults", Fault), ("workload", Workload)):
-        entries = raw.get(table) if isinstance(raw, dict) else None
-        if f"`$.{table}[...]" in message and isinstance(entries, dict):
-            for name, entry in entries.items():
-                try:
-                    msgspec.convert(entry, kind)
-                except msgspec.ValidationError:
-                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
-    return message
-
-
-def _explain(message: str, raw: object) -> str:
-    """Turn msgspec's message into ``key: what is wrong``, with the keys or kinds that are allowed there."""
-    reason, _, path = message.partition(" - at `")
-    key = path.rstrip("`").removeprefix("$").lstrip(".")
-    if "unknown field" in reason:
-        allowed = _allowed_keys(key.split(".") if key else [], raw)
-        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
-    elif "Invalid value" in reason and key.endswith(".kind"):
-        kinds = msgspec.json.schema(Fault if key.startswith("faults") else Workload)["discriminator"]["mapping"]
-        reason += f"; the kinds are {', '.join(sorted(kinds))}"
-    return f"{key}: {reason}" if key else reason
-
-
-def _allowed_keys(path: Sequence[str], raw: object) -> list[str]:
-    """Return the keys of the section at ``path``; of a fault or workload, those of its kind; none where unknown."""
-    if len(path) >= 2 and path[0] in {"faults", "workload"} and isinstance(raw, dict):
-        union = Fault if path[0] == "faults" else Workload
-        tag = raw[path[0]][path[1]].get("kind")
-        kinds = [each for each in get_args(union) if each.__struct_config__.tag == tag]
-        return ["kind", *_keys_of(kinds[0])] if len(path) == 2 and kinds else []
-    kind: Any = Scenario
-    for part in path:
-        types = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
-        kind = next((each for each in (*types, *get_args(types[0] if types else None)) if _is_section(each)), None)
-        if kind is None:
-            return []
-    return _keys_of(kind)
-
-
-def _is_section(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _keys_of(kind: type[msgspec.Struct]) -> list[str]:
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
-
-
 def _check(scenario: Scenario, place: str) -> None:
     """Refuse what types cannot: unknown names, impossible plans, times that contradict each other."""
     try:
@@ -414,14 +360,14 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         ),
     ]
     rules += _network_rules(scenario)
-    for name, nodes in scenario.planted.items():
-        rules.append((f"planted.{name}", name in CATALOGUE, f"is none of {', '.join(CATALOGUE)}"))
-        is_there = all(node < scenario.cluster.validators for node in nodes)
-        rules.append(
-            (f"planted.{name}", is_there, f"this cluster has validators 0 to {scenario.cluster.validators - 1}")
-        )
+    rules += _validator_rules(scenario)
+    rules += _planted_rules(scenario)
     rules += [
         (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
+    ]
+    rules += [
+        (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")
+        for name in scenario.expect.recovery
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
@@ -444,6 +390,23 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+
+
+def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    for name, nodes in scenario.planted.items():
+        yield f"planted.{name}", name in CATALOGUE, f"is none of {', '.join(CATALOGUE)}"
+        is_there = all(node < count for node in nodes)
+        yield f"planted.{name}", is_there, f"this cluster has validators 0 to {count - 1}"
+
+
+def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    numbers = [str(node) for node in range(count)]
+    for name, section in scenario.validators.items():
+        yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
+        can_undo = section.apply == "finalized" or section.retain_blocks > 0
+        yield f"validators.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:

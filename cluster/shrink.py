@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import msgspec
 
+from cluster.defaults import without_defaults
 from cluster.results import SeedResult
-from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario, without_defaults
+from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario
 from cluster.sweep import Task
 
 Plain: TypeAlias = dict[str, Any]
@@ -52,6 +53,8 @@ class Shrinker:
         judge: Judges tasks and yields results in any order.
         jobs: How many candidates are judged at a time.
         on_step: Is told of each reduction, with the runs so far.
+        runs_max: Runs after which it stops with what it has.
+        is_thorough: Whether candidates are repeated in another process: what the failure needs to show.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Shrinker:
         judge: TaskJudge,
         jobs: int,
         on_step: Callable[[str, int], None] = lambda _what, _runs: None,
+        runs_max: int = RUNS_MAX,
+        is_thorough: bool = False,
     ) -> None:
         self._plain: Plain = json.loads(encode_scenario(scenario))
         self._seed = seed
@@ -70,6 +75,8 @@ class Shrinker:
         self._judge = judge
         self._jobs = jobs
         self._on_step = on_step
+        self._runs_max = runs_max
+        self._is_thorough = is_thorough
         self._runs = 0
         self._steps: list[str] = []
         self._tried: dict[bytes, None] = {}
@@ -79,21 +86,23 @@ class Shrinker:
         """Reduce as far as it goes."""
         passes = (self._fewer_entries, self._fewer_validators, self._earlier_stop, self._defaults, self._shorter_faults)
         is_smaller = True
-        while is_smaller and self._runs < RUNS_MAX:
+        while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
             for reduce in (*passes, self._smaller_numbers):
-                while self._runs < RUNS_MAX and self._take_first(reduce(self._plain)):
+                while self._runs < self._runs_max and self._take_first(reduce(self._plain)):
                     is_smaller = True
         scenario = convert_scenario(self._plain, "the shrunk scenario")
-        return Shrunk(scenario, self._runs, self._runs >= RUNS_MAX, tuple(self._steps))
+        return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
 
     def _take_first(self, candidates: Iterator[Candidate]) -> bool:
         """Judge candidates in batches; go on from the first of them that counts."""
         fresh = self._unseen(candidates)
         while batch := list(islice(fresh, self._jobs)):
             self._runs += len(batch)
-            tasks = [Task(encode_scenario(scenario), self._seed) for _, _, scenario in batch]
+            tasks = [
+                Task(encode_scenario(scenario), self._seed, is_thorough=self._is_thorough) for _, _, scenario in batch
+            ]
             signatures = {task.scenario: result.signature for task, result in self._judge(tasks)}
             for task, (what, plain, _) in zip(tasks, batch, strict=True):
                 if signatures[task.scenario] == self._signature:
@@ -102,7 +111,7 @@ class Shrinker:
                     self._on_step(what, self._runs)
                     return True
                 self._failed[what] = None
-            if self._runs >= RUNS_MAX:
+            if self._runs >= self._runs_max:
                 return False
         return False
 
@@ -127,7 +136,7 @@ class Shrinker:
     # -- passes: each yields candidates, the boldest first ---------------------------------------
 
     def _fewer_entries(self, plain: Plain) -> Iterator[Candidate]:
-        for table in ("faults", "workload"):
+        for table in ("faults", "workload", "validators"):
             names = list(plain[table])
             for removed in halves(names):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
@@ -137,6 +146,7 @@ class Shrinker:
             smaller = copy.deepcopy(plain)
             smaller["cluster"]["validators"] = count
             smaller["network"]["regions"] = smaller["network"]["regions"][:count]
+            smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
             for fault in smaller["faults"].values():
                 _drop_validators(fault, count)
             smaller["planted"] = {name: [n for n in nodes if n < count] for name, nodes in plain["planted"].items()}

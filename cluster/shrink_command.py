@@ -11,7 +11,8 @@ import msgspec
 import tomli_w
 
 from checker.record import RecordReader
-from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario, without_defaults
+from cluster.defaults import without_defaults
+from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario
 from cluster.shrink import RUNS_MAX, Shrinker, Shrunk
 from cluster.sweep import Task, Workers, signature_of
 from report.campaign import ShrinkProgress

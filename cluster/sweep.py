@@ -235,6 +235,7 @@ def judge_task(task: Task) -> SeedResult:
         digest=judged.digest.hex(),
         milliseconds=_milliseconds_since(started),
         directory=kept,
+        failed=" ".join(check.name for check in judged.checks if check.status == "failed"),
     )
 
 

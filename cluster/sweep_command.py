@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from cluster.draws import NAME as SWARM
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
-from cluster.swarm import NAME as SWARM
 from cluster.swarm import draw_scenario, swarm_identity
 from cluster.sweep import Tally, sweep
 from report.campaign import SweepProgress, group_table, seeds_per_hour
@@ -43,7 +43,11 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
     what.add_argument("--swarm", action="store_true", help="draw a different scenario from each seed")
     parser.add_argument("--seeds", type=parse_seeds, default=range(20), metavar="A..B", help="both ends included")
     parser.add_argument(
-        "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N", help="worker processes (default: one a core)"
+        "--jobs",
+        type=parse_jobs,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="worker processes (default: one a core)",
     )
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs that do not pass go (default runs)")
@@ -68,7 +72,8 @@ def parse_seeds(text: str) -> range:
     return seeds
 
 
-def _jobs(text: str) -> int:
+def parse_jobs(text: str) -> int:
+    """Return a number of worker processes."""
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_024):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,024")
     return int(text)

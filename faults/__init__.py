@@ -1,42 +1,69 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
 from faults.explain import explain_fault
-from faults.injection import FaultEffect, Injector, Power
+from faults.injection import FaultEffect, Injector
 from faults.kinds import (
+    BitRot,
     Blackout,
     Crash,
+    CrashAtBoundary,
     Cut,
+    DiskFault,
+    DiskFull,
     Fault,
     Flapping,
+    IoErrorFault,
     IsolateLeader,
     Links,
+    MisdirectedWrites,
     Partition,
     Pause,
     Rule,
     Slow,
+    SlowDisk,
+    StaleReads,
+    TornWrites,
+    Wipe,
+    faults_from,
     kind_of,
+    named_validators,
     span_ms,
 )
-from faults.plan import PlanError, check_plan
+from faults.plan import PlanError, check_plan, is_destroying
+from faults.power import Power, Watch
 
 __all__ = [
+    "BitRot",
     "Blackout",
     "Crash",
+    "CrashAtBoundary",
     "Cut",
+    "DiskFault",
+    "DiskFull",
     "Fault",
     "FaultEffect",
     "Flapping",
     "Injector",
+    "IoErrorFault",
     "IsolateLeader",
     "Links",
+    "MisdirectedWrites",
     "Partition",
     "Pause",
     "PlanError",
     "Power",
     "Rule",
     "Slow",
+    "SlowDisk",
+    "StaleReads",
+    "TornWrites",
+    "Watch",
+    "Wipe",
     "check_plan",
     "explain_fault",
+    "faults_from",
+    "is_destroying",
     "kind_of",
+    "named_validators",
     "span_ms",
 ]

@@ -1,43 +1,111 @@
 """A fault in one plain sentence: who, what, when, until when."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from faults.kinds import (
+    BitRot,
     Blackout,
     Crash,
+    CrashAtBoundary,
     Cut,
+    DiskFault,
+    DiskFull,
     Fault,
     Flapping,
+    IoErrorFault,
     IsolateLeader,
     Links,
+    MachineFault,
+    MisdirectedWrites,
+    NetworkFault,
     Partition,
     Pause,
     Range,
     Rule,
     Slow,
+    SlowDisk,
+    StaleReads,
+    TornWrites,
+    Wipe,
 )
 
 
 def explain_fault(fault: Fault) -> str:
     """Return what the fault does, as one sentence."""
+    if isinstance(fault, NetworkFault):
+        return f"{_span(fault)} {_explain_network(fault)}."
+    if isinstance(fault, DiskFault):
+        return f"{_span(fault)} {_explain_disk(fault)}."
+    return f"{_explain_machine(fault)}."
+
+
+def _explain_machine(fault: MachineFault) -> str:
     match fault:
         case Crash():
             return (
                 f"At {_time(fault.at_ms)} validator {fault.validator} loses its power and whatever it had not synced; "
-                f"at {_time(fault.restart_ms)} it restarts from its disk."
+                f"at {_time(fault.restart_ms)} it restarts from its disk"
             )
         case Blackout():
-            return f"At {_time(fault.at_ms)} {_who(fault.validators)} lose their power at once; {_restart(fault)}."
+            return f"At {_time(fault.at_ms)} {_who(fault.validators)} lose their power at once; {_restart(fault)}"
         case Pause():
             held = "all its events are held back and delivered at the end, while its clock goes on"
-            return f"{_span(fault)} validator {fault.validator} is paused: {held}."
+            return f"{_span(fault)} validator {fault.validator} is paused: {held}"
         case Slow():
-            return f"{_span(fault)} all work of validator {fault.validator} takes {fault.factor} times as long."
-        case _:
-            return f"{_span(fault)} {_explain_network(fault)}."
+            return f"{_span(fault)} all work of validator {fault.validator} takes {fault.factor} times as long"
+        case Wipe():
+            return (
+                f"At {_time(fault.at_ms)} validator {fault.validator} loses its power and its disk; at "
+                f"{_time(fault.restart_ms)} it starts on an empty one, and may never vote again in this epoch"
+            )
+        case CrashAtBoundary():
+            return f"{_span(fault)} {_explain_boundary(fault)}"
 
 
-def _explain_network(fault: Partition | Cut | Flapping | IsolateLeader | Links | Rule) -> str:
+_BOUNDARIES: Final = {
+    "before-append": "before it writes to its vote journal",
+    "after-append": "between the write to its vote journal and the sync",
+    "after-sync": "between the sync of its disk and what it sends on it",
+    "after-send": "when the first message of a vote has left and the others have not",
+}
+
+
+def _explain_boundary(fault: CrashAtBoundary) -> str:
+    which = f"once in every {fault.every} times" if fault.every > 1 else "every time" if fault.every else "once"
+    if fault.occurrence > 1:
+        which = f"at time number {fault.occurrence}"
+    where = _BOUNDARIES[fault.boundary]
+    back = f"and restarts from its disk {_time(fault.restart_after_ms)} later"
+    return f"validator {fault.validator} loses its power {where}, {which}, {back}"
+
+
+def _explain_disk(fault: DiskFault) -> str:
+    match fault:  # one answer per kind
+        case TornWrites():
+            return f"a crash of {_who(fault.validators)} leaves a part of what was not synced on the disk"
+        case BitRot() | StaleReads() | MisdirectedWrites():
+            files = f" under {_join(fault.files)}" if fault.files else ""
+            what = {
+                BitRot: "of the sectors that are read have a bit flipped from then on",
+                StaleReads: "of the sectors that are read show what an earlier sync left there, from then on",
+                MisdirectedWrites: "of the writes land in another place and destroy what stood there",
+            }[type(fault)]
+            return f"on the disk of validator {fault.validator}{files} {_share(fault.ppm)} {what}"
+        case IoErrorFault():
+            rates = (("reads", fault.read_ppm), ("writes", fault.write_ppm), ("syncs", fault.sync_ppm))
+            failing = _join([f"{_share(ppm)} of {what}" for what, ppm in rates if ppm])
+            return f"{failing} on the disk of validator {fault.validator} fail; if it stops, it is restarted at the end"
+        case DiskFull():
+            room = f"{fault.spare_bytes} more bytes" if fault.spare_bytes else "nothing more"
+            return f"the disk of validator {fault.validator} takes {room}; if it stops, it is restarted at the end"
+        case SlowDisk():
+            longer = [f"{fault.factor} times as long"] * (fault.factor > 1)
+            longer += [f"{_time(fault.extra_ms)} more"] * (fault.extra_ms > 0)
+            return f"each sync of validator {fault.validator} takes {_join(longer)}"
+
+
+def _explain_network(fault: NetworkFault) -> str:
     match fault:
         case Partition():
             return f"all links between {_groups(fault.groups)} are cut"
@@ -89,7 +157,7 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: Partition | Cut | Flapping | IsolateLeader | Links | Rule | Pause | Slow) -> str:
+def _span(fault: NetworkFault | DiskFault | Pause | Slow | CrashAtBoundary) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

@@ -9,57 +9,42 @@ stopped and that later came back, an event it held back, work that took longer.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
+from faults.disks import DiskFaults
 from faults.kinds import (
     Blackout,
     Crash,
+    CrashAtBoundary,
     Cut,
+    DiskFault,
     Fault,
     Flapping,
     IsolateLeader,
     Links,
+    MachineFault,
+    NetworkFault,
     Partition,
     Pause,
     Rule,
     Slow,
+    Wipe,
     cut_windows_ms,
     kind_of,
     span_ms,
 )
 from faults.plan import crossing_links, links_of, rule_links
+from faults.power import Power, Watch
 from network.bus import Bus
 from network.conditions import MessageRule
 from network.kernel import Kernel
 from network.latency import Latency
 from network.trace import Event, EventChain
 from network.types import SUPERVISOR, EventKind
+from validators.storage import Boundary
 
 MILLISECOND_US = 1_000
 
 _NOBODY = -1
-
-
-class Power(Protocol):
-    """What a plan may do to validators' machines."""
-
-    def crash(self, node: int) -> bool:
-        """Stop ``node`` in this instant; False where it was not running."""
-
-    def restart(self, node: int) -> bool:
-        """Start ``node`` on its old disk; False where it is running already."""
-
-    def pause(self, node: int) -> None:
-        """Hold back every event of ``node``."""
-
-    def resume(self, node: int) -> int:
-        """Let the events of ``node`` go on, and return how many were held back."""
-
-    def slow_down(self, node: int, factor: int) -> None:
-        """Make all work of ``node`` take ``factor`` times as long."""
-
-    def speed_up(self, node: int) -> int:
-        """End ``slow_down``, and return how many pieces of work took longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +86,7 @@ class Injector:
         self._power = power
         self._chain = chain
         self._validators = validators
+        self._disks = DiskFaults(power)
         self._ordinal = 0
         self._stopped: dict[str, list[int]] = {}
         self._counts: dict[str, int] = {}
@@ -122,7 +108,7 @@ class Injector:
                 for edge in self._edges(name, fault):
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
-        self._post(self._last_edge_us, lambda: self._chain.add(self._kernel.now_us, "healed"))
+        self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
         """See an event of the run: who leads the greatest view decides whom ``isolate-leader`` cuts off."""
@@ -142,8 +128,10 @@ class Injector:
             yield FaultEffect(name, kind_of(fault), fault.enabled, self._count(name, fault))
 
     def _count(self, name: str, fault: Fault) -> int:
-        if isinstance(fault, Crash | Blackout | Pause | Slow):
+        if isinstance(fault, MachineFault):
             return self._counts.get(name, 0)
+        if isinstance(fault, DiskFault):
+            return self._disks.count(name, fault)
         # A fault that never began, because it is disabled or the run ended before it, touched nothing.
         return self._bus.touched(name) if name in self._begun else 0
 
@@ -158,6 +146,15 @@ class Injector:
     # -- edges, by kind ------------------------------------------------------------------------
 
     def _edges(self, name: str, fault: Fault) -> Iterator[_Edge]:
+        if isinstance(fault, NetworkFault):
+            yield from self._network_edges(name, fault)
+        elif isinstance(fault, MachineFault):
+            yield from self._machine_edges(name, fault)
+        else:
+            yield _Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
+            yield _Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))
+
+    def _network_edges(self, name: str, fault: NetworkFault) -> Iterator[_Edge]:
         start_ms, stop_ms = span_ms(fault)
         match fault:
             case Partition():
@@ -180,8 +177,6 @@ class Injector:
                 yield _Edge(stop_ms, "stop", partial(self._bus.restore, name))
             case Rule():
                 yield from self._rule_edges(name, fault)
-            case Crash() | Blackout() | Pause() | Slow():
-                yield from self._machine_edges(name, fault)
 
     def _rule_edges(self, name: str, fault: Rule) -> Iterator[_Edge]:
         yield _Edge(fault.start_ms, "start", partial(self._impose, name, fault))
@@ -191,7 +186,7 @@ class Injector:
         if fault.action == "hold":
             yield _Edge(fault.released_ms, "release", partial(self._release, name, fault, None))
 
-    def _machine_edges(self, name: str, fault: Crash | Blackout | Pause | Slow) -> Iterator[_Edge]:
+    def _machine_edges(self, name: str, fault: MachineFault) -> Iterator[_Edge]:
         start_ms, stop_ms = span_ms(fault)
         match fault:
             case Crash():
@@ -204,6 +199,12 @@ class Injector:
                 yield _Edge(start_ms, "start", partial(self._switch_off, name, fault.validators))
                 for node, restart_ms in fault.restarts_ms():
                     yield _Edge(restart_ms, "stop", partial(self._switch_on, name, (node,)))
+            case Wipe():
+                yield _Edge(start_ms, "start", partial(self._wipe, name, fault.validator))
+                yield _Edge(stop_ms, "stop", partial(self._switch_on, name, (fault.validator,)))
+            case CrashAtBoundary():
+                yield _Edge(start_ms, "start", partial(self._watch, name, fault))
+                yield _Edge(fault.stop_ms, "stop", partial(self._power.watch, fault.validator, None))
             case Pause():
                 yield _Edge(start_ms, "start", partial(self._power.pause, fault.validator))
                 yield _Edge(stop_ms, "stop", partial(self._resume, name, fault.validator))
@@ -272,6 +273,31 @@ class Injector:
     def _switch_on(self, name: str, nodes: tuple[int, ...]) -> None:
         restarted = [node for node in nodes if node in self._stopped[name] and self._power.restart(node)]
         self._counts[name] = self._counts.get(name, 0) + len(restarted)
+
+    def _wipe(self, name: str, node: int) -> None:
+        self._switch_off(name, (node,))
+        if self._stopped[name]:
+            self._power.wipe(node)
+
+    def _watch(self, name: str, fault: CrashAtBoundary) -> None:
+        """Crash the validator at the boundaries that the fault names, and bring it back each time."""
+        reached = 0
+
+        def is_struck(boundary: Boundary) -> bool:
+            nonlocal reached
+            if boundary != fault.boundary:
+                return False
+            reached += 1
+            return reached % fault.every == 0 if fault.every else reached == fault.occurrence
+
+        def note() -> None:
+            self._chain.add(self._kernel.now_us, "fault", name, fault.boundary)
+            self._stopped[name] = [fault.validator]
+            back_us = self._kernel.now_us + fault.restart_after_ms * MILLISECOND_US
+            back = _Edge(back_us // MILLISECOND_US, "restart", partial(self._switch_on, name, (fault.validator,)))
+            self._post(back_us, partial(self._fire, name, back))
+
+        self._power.watch(fault.validator, Watch(is_struck, note))
 
     def _resume(self, name: str, node: int) -> None:
         self._counts[name] = self._power.resume(node)

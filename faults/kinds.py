@@ -4,12 +4,13 @@ Each kind says whom it hits and when; times are virtual milliseconds from the st
 a type can refuse is refused here, what needs the whole cluster in ``faults.plan``.
 """
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
 
 import msgspec
 
 from network.conditions import RuleAction
+from validators.storage import Boundary
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -18,6 +19,7 @@ Validator = Annotated[int, msgspec.Meta(ge=0)]
 Link = tuple[Validator, Validator]
 Range = tuple[NotNegative, NotNegative]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+FileGroup = Literal["journal", "blocks", "operations", "snapshot"]
 Factor = Annotated[int, msgspec.Meta(ge=2, le=1_000_000)]
 
 
@@ -141,15 +143,99 @@ class Slow(_Fault, tag="slow", kw_only=True, frozen=True, forbid_unknown_fields=
     stop_ms: Milliseconds
 
 
-Fault = Partition | Cut | Flapping | IsolateLeader | Links | Rule | Crash | Blackout | Pause | Slow
+class CrashAtBoundary(_Fault, tag="crash-at-boundary", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Crash one validator at a boundary of its write-ahead order: at one occurrence, or at each ``every``-th.
+
+    ``after-send`` is when the first message of a vote's broadcast has left and the others have not.
+    """
+
+    validator: Validator
+    boundary: Boundary
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+    occurrence: Positive = 1
+    every: NotNegative = 0
+    restart_after_ms: Positive
+
+
+class Wipe(_Fault, tag="wipe", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Cut the power of one validator, put an empty disk in, and switch it on again."""
+
+    validator: Validator
+    at_ms: Milliseconds
+    restart_ms: Milliseconds
+
+
+class _DiskFault(_Fault, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    validator: Validator
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+
+
+class BitRot(_DiskFault, tag="bit-rot", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Sectors of one validator's disk go bad when they are read: one bit, from then on."""
+
+    ppm: PartsPerMillion
+    files: tuple[FileGroup, ...] = ()
+
+
+class StaleReads(_DiskFault, tag="stale-read", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Sectors of one validator's disk read as an earlier sync left them, from then on."""
+
+    ppm: PartsPerMillion
+    files: tuple[FileGroup, ...] = ()
+
+
+class MisdirectedWrites(_DiskFault, tag="misdirected-write", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Writes of one validator land on synced bytes elsewhere; their own place holds zeros."""
+
+    ppm: PartsPerMillion
+    files: tuple[FileGroup, ...] = ()
+
+
+class IoErrorFault(_DiskFault, tag="io-error", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Reads, writes and syncs of one validator fail; at the end it is restarted if it stopped over that."""
+
+    read_ppm: PartsPerMillion = 0
+    write_ppm: PartsPerMillion = 0
+    sync_ppm: PartsPerMillion = 0
+
+
+class DiskFull(_DiskFault, tag="disk-full", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One validator's disk takes ``spare_bytes`` more and no byte beyond; at the end it is restarted if it stopped."""
+
+    spare_bytes: NotNegative = 0
+
+
+class SlowDisk(_DiskFault, tag="slow-disk", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Each sync of one validator takes ``factor`` times as long and ``extra_ms`` on top."""
+
+    factor: Positive = 1
+    extra_ms: Milliseconds = 0
+
+
+class TornWrites(_Fault, tag="torn-writes", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Crashes of these validators leave part of what was not synced: a prefix, or a random subset of sectors."""
+
+    validators: tuple[Validator, ...]
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+
+
+NetworkFault = Partition | Cut | Flapping | IsolateLeader | Links | Rule
+MachineFault = Crash | Blackout | Pause | Slow | CrashAtBoundary | Wipe
+DiskFault = BitRot | StaleReads | MisdirectedWrites | IoErrorFault | DiskFull | SlowDisk | TornWrites
+Fault = NetworkFault | MachineFault | DiskFault
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:
     """Return when the fault starts and when nothing of it is left, in virtual milliseconds."""
-    if isinstance(fault, Crash):
+    if isinstance(fault, Crash | Wipe):
         return fault.at_ms, fault.restart_ms
     if isinstance(fault, Blackout):
         return fault.at_ms, max((at_ms for _, at_ms in fault.restarts_ms()), default=fault.restart_ms)
+    if isinstance(fault, CrashAtBoundary):
+        return fault.start_ms, fault.stop_ms + fault.restart_after_ms
     if isinstance(fault, Rule) and fault.action == "hold":
         return fault.start_ms, fault.released_ms
     return fault.start_ms, fault.stop_ms
@@ -169,12 +255,18 @@ def kind_of(fault: Fault) -> str:
     return str(type(fault).__struct_config__.tag)
 
 
+def faults_from(plan: Mapping[str, Fault], start_us: int) -> dict[str, Fault]:
+    """Return a plan without what begins before this time: a run that goes on later cannot show it."""
+    return {
+        name: fault if span_ms(fault)[0] * 1_000 >= start_us else msgspec.structs.replace(fault, enabled=False)
+        for name, fault in plan.items()
+    }
+
+
 def named_validators(fault: Fault) -> tuple[int, ...]:
     """Return every validator that the fault names, in the order in which it does."""
     match fault:
-        case Crash() | Pause() | Slow():
-            return (fault.validator,)
-        case Blackout():
+        case Blackout() | TornWrites():
             return fault.validators
         case Partition() | Flapping():
             return tuple(node for group in fault.groups for node in group)
@@ -185,3 +277,5 @@ def named_validators(fault: Fault) -> tuple[int, ...]:
             return (*fault.senders, *fault.receivers, *fault.first_to)
         case IsolateLeader():
             return ()
+        case _:
+            return (fault.validator,)

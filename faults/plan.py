@@ -8,18 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from faults.kinds import (
+    BitRot,
     Blackout,
     Crash,
+    CrashAtBoundary,
     Cut,
     Fault,
     Flapping,
+    IoErrorFault,
     IsolateLeader,
     Link,
     Links,
+    MisdirectedWrites,
     Partition,
     Pause,
     Rule,
     Slow,
+    SlowDisk,
+    StaleReads,
+    TornWrites,
+    Wipe,
     kind_of,
     named_validators,
     span_ms,
@@ -48,11 +56,12 @@ def check_plan(plan: Mapping[str, Fault], validators: int) -> None:
             if not is_sound:
                 raise PlanError(f"{place}.{key}", reason)
     _check_machines(plan, validators)
+    _check_last_good_copy(plan, validators)
 
 
 def _check_span(place: str, fault: Fault) -> None:
     start_ms, stop_ms = span_ms(fault)
-    if isinstance(fault, Crash | Blackout):
+    if isinstance(fault, Crash | Blackout | Wipe):
         key, stop_ms = "restart_ms", fault.restart_ms
     else:
         key, stop_ms = "stop_ms", fault.stop_ms
@@ -85,7 +94,30 @@ def _rules_of(fault: Fault, validators: int) -> Iterator[tuple[str, bool, str]]:
         case Rule():
             yield from _rules_of_matching(fault, validators)
             yield from _rules_of_action(fault)
-        case Crash() | Pause() | Slow():
+        case _:
+            yield from _rules_of_machine(fault)
+
+
+def _rules_of_machine(fault: Fault) -> Iterator[tuple[str, bool, str]]:
+    match fault:
+        case TornWrites():
+            yield "validators", bool(fault.validators), "names nobody; give at least one validator"
+            yield _distinct("validators", fault.validators)
+        case BitRot() | StaleReads() | MisdirectedWrites():
+            yield "ppm", fault.ppm > 0, "changes nothing; give at least 1"
+        case IoErrorFault():
+            is_failing = any((fault.read_ppm, fault.write_ppm, fault.sync_ppm))
+            yield "kind", is_failing, "changes nothing; give at least one of read_ppm, write_ppm and sync_ppm"
+        case SlowDisk():
+            yield (
+                "factor",
+                fault.factor > 1 or fault.extra_ms > 0,
+                "changes nothing; give factor (2 or more) or extra_ms",
+            )
+        case CrashAtBoundary():
+            is_one = not fault.every or fault.occurrence == 1
+            yield "every", is_one, "occurrence and every exclude each other"
+        case _:
             pass
 
 
@@ -152,22 +184,48 @@ def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:
         outages = [
             (*_span_for_ms(fault, node), name, kind_of(fault))
             for name, fault in enabled.items()
-            if isinstance(fault, Crash | Blackout | Pause) and node in named_validators(fault)
+            if isinstance(fault, Crash | Blackout | Pause | Wipe | CrashAtBoundary) and node in named_validators(fault)
         ]
         slow = [
             (*span_ms(fault), name, kind_of(fault))
             for name, fault in enabled.items()
             if isinstance(fault, Slow) and node == fault.validator
         ]
-        for (_, end_ms, first, kind), (at_ms, _, second, _) in (*pairwise(sorted(outages)), *pairwise(sorted(slow))):
+        slow_disks = [
+            (*span_ms(fault), name, "slow-disk")
+            for name, fault in enabled.items()
+            if isinstance(fault, SlowDisk) and node == fault.validator
+        ]
+        clashes = (neighbours for spans in (outages, slow, slow_disks) for neighbours in pairwise(sorted(spans)))
+        for (_, end_ms, first, kind), (at_ms, _, second, _) in clashes:
             if at_ms <= end_ms:
-                state = {"pause": "paused", "slow": "slow"}.get(kind, "down")
+                state = {"pause": "paused", "slow": "slow", "slow-disk": "slow at its disk"}.get(kind, "down")
                 raise PlanError(
                     f"faults.{second}", f"validator {node} is {state} until {end_ms} by faults.{first}; start later"
                 )
 
 
-def _span_for_ms(fault: Crash | Blackout | Pause, node: int) -> tuple[int, int]:
+def _check_last_good_copy(plan: Mapping[str, Fault], validators: int) -> None:
+    """Synced data may be destroyed at f validators over the whole plan: the others hold a quorum of good copies."""
+    allowed = (validators - 1) // 3
+    hit: dict[int, None] = {}
+    for name, fault in plan.items():
+        if fault.enabled and is_destroying(fault):
+            hit |= dict.fromkeys(named_validators(fault))
+            if len(hit) > allowed:
+                raise PlanError(
+                    f"faults.{name}.validator",
+                    f"a fault plan never destroys the last good copy: of {validators} validators at most {allowed} may "
+                    f"lose synced data over the whole plan, and these are {', '.join(str(node) for node in hit)}",
+                )
+
+
+def is_destroying(fault: Fault) -> bool:
+    """Whether the fault may destroy what a validator has synced."""
+    return isinstance(fault, BitRot | StaleReads | MisdirectedWrites | Wipe)
+
+
+def _span_for_ms(fault: Crash | Blackout | Pause | Wipe | CrashAtBoundary, node: int) -> tuple[int, int]:
     """Return the part of a fault's time in which this one validator is out."""
     start_ms, stop_ms = span_ms(fault)
     return start_ms, dict(fault.restarts_ms())[node] if isinstance(fault, Blackout) else stop_ms

@@ -148,6 +148,10 @@ class Bus:
         for wire in self._wires[source].values():
             self._transmit(wire, parcel)
 
+    def neighbours(self, source: NodeId) -> tuple[NodeId, ...]:
+        """Return whom a broadcast of this node goes to, in order."""
+        return tuple(self._wires[source])
+
     # Faults
 
     def cut(self, name: str, links: Iterable[Link]) -> None:

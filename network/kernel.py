@@ -79,13 +79,14 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     Args:
         trace: its chains are folded at each turn.
         step_limit: passes of trio's loop after which the run ends with the reason "step-limit".
+        start_us: when the run begins; what has gone before belongs to an earlier one.
         time_limit_us: no event after this instant is handed out; the run then ends with "time-limit".
     """
 
-    def __init__(self, trace: Trace, *, step_limit: int, time_limit_us: Micros) -> None:
+    def __init__(self, trace: Trace, *, step_limit: int, time_limit_us: Micros, start_us: Micros = 0) -> None:
         if step_limit <= 0 or time_limit_us < 0:
             raise KernelError(f"limits must be positive: step_limit={step_limit}, time_limit_us={time_limit_us}")
-        self.now_us: Micros = 0
+        self.now_us: Micros = start_us
         self._trace = trace
         self._step_limit = step_limit
         self._time_limit_us = time_limit_us

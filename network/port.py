@@ -25,6 +25,9 @@ T = TypeVar("T")
 TimerKey: TypeAlias = str | tuple[str | int | bytes, ...]
 """Names a timer of one port; it is traced when it fires."""
 
+DISK_LANE: Final = "disk"
+"""The lane on which syncs wait for one another."""
+
 _INCARNATION_SHIFT: Final = 40
 """An incarnation's ordinals start above all those of the one before it, so that keys in the queue stay unique."""
 
@@ -133,15 +136,24 @@ class Mailbox(Generic[T]):
 
 @dataclass(slots=True)
 class Pace:
-    """How slow a machine is: all work takes `factor` times as long; `slowed` counts the pieces of work that did."""
+    """How slow a machine is: all work takes `factor` times as long; `slowed` counts the pieces of work that did.
+
+    Work of its disk takes `disk_factor` times as long besides, and `disk_extra_us` on top; `disk_slowed` counts it.
+    """
 
     factor: int = 1
     slowed: int = 0
+    disk_factor: int = 1
+    disk_extra_us: Micros = 0
+    disk_slowed: int = 0
 
-    def stretch(self, cost_us: Micros) -> Micros:
-        """Return what work of this cost takes on this machine."""
+    def stretch(self, lane: str, cost_us: Micros) -> Micros:
+        """Return what work of this cost on this lane takes on this machine."""
         if self.factor > 1 and cost_us:
             self.slowed += 1
+        if lane == DISK_LANE and (self.disk_factor > 1 or self.disk_extra_us):
+            self.disk_slowed += 1
+            cost_us = cost_us * self.disk_factor + self.disk_extra_us
         return cost_us * self.factor
 
 
@@ -163,12 +175,14 @@ class Port:
         "_pace",
         "_timers",
         "node",
+        "on_sent",
     )
 
     def __init__(
         self, kernel: Kernel, bus: Bus, chain: EventChain, node: NodeId, incarnation: int, *, pace: Pace | None = None
     ) -> None:
         self.node = node
+        self.on_sent: Callable[[Label], None] | None = None
         self._pace = pace or Pace()
         self._kernel = kernel
         self._bus = bus
@@ -197,9 +211,16 @@ class Port:
             self._bus.send(self.node, destination, payload, label)
 
     def broadcast(self, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send one payload to all others, by ascending id."""
-        if self._is_live:
+        """Send one payload to all others, by ascending id; `on_sent` is called after the first and may raise."""
+        if not self._is_live:
+            return
+        if self.on_sent is None:
             self._bus.broadcast(self.node, payload, label)
+            return
+        for place, destination in enumerate(self._bus.neighbours(self.node)):
+            self._bus.send(self.node, destination, payload, label)
+            if place == 0:
+                self.on_sent(label)
 
     def set_timer(self, key: TimerKey, at_us: Micros) -> None:
         """Arm a timer; `TimerFired(key)` follows at `at_us`, or in this instant if that is past.
@@ -230,7 +251,7 @@ class Port:
             raise ValueError(f"work on {lane} cannot take {cost_us} us")
         if self._is_live:
             now_us = self._kernel.now_us
-            done_us = max(now_us, self._busy_until_us.get(lane, now_us)) + self._pace.stretch(cost_us)
+            done_us = max(now_us, self._busy_until_us.get(lane, now_us)) + self._pace.stretch(lane, cost_us)
             self._busy_until_us[lane] = done_us
             ordinal = self._next_ordinal()
             finish = self._finish_work

@@ -94,17 +94,20 @@ class ValidatorRow:
     state_root: str
     executed: int
     rolled_back: int
+    undone: int
     fired: int
     expired: int
     insolvent: int
     waiting: int
     note: str
+    standing: str = "voter"
+    """``voter``; ``observer``, which follows without a vote; or ``stopped``, with the reason in the note."""
 
 
 def validator_table(rows: Sequence[ValidatorRow]) -> Table:
     """Return the table of validators."""
     table = Table(title="validators", title_justify="left")
-    for column in ("validator", "height", "finalized", "state root", "executed", "rolled back"):
+    for column in ("validator", "height", "finalized", "state root", "executed", "rolled back", "undone"):
         table.add_column(column, justify="right")
     for column in ("fired", "expired", "insolvent", "waiting"):
         table.add_column(column, justify="right")
@@ -112,7 +115,7 @@ def validator_table(rows: Sequence[ValidatorRow]) -> Table:
     if has_notes:
         table.add_column("note")
     for row in rows:
-        figures = (row.executed, row.rolled_back, row.fired, row.expired, row.insolvent, row.waiting)
+        figures = (row.executed, row.rolled_back, row.undone, row.fired, row.expired, row.insolvent, row.waiting)
         cells = [str(row.node), str(row.height), str(row.finalized_height), row.state_root[:12]]
         cells += [f"{figure:,}" for figure in figures] + ([row.note] if has_notes else [])
         table.add_row(*cells)

@@ -22,7 +22,7 @@ from validators.execution import (
     Transfer,
     address_of,
 )
-from validators.execution.blocks import encode_block, transaction_signing_bytes
+from validators.execution.blocks import encode_block, encode_header, transaction_signing_bytes
 from validators.identity import TransactionVerifier, public_key_of, secret_seed
 from validators.storage import FinalizedLog, SimulatedDisk
 from validators.storage.files import FinalizedEntry
@@ -144,7 +144,9 @@ def _finalize(chain, node, proposed):
     header = executed.header
     chain.event(node, "executed", header.height, header.view, executed.digest, header.state_root, "verify")
     engine.finalize(executed.digest)
-    FinalizedLog(chain.disks[node]).append(FinalizedEntry(header.height, executed.digest, executed.operations))
+    operations = tuple(executed.operations)
+    entry = FinalizedEntry(header.height, executed.digest, encode_header(header), operations)
+    FinalizedLog(chain.disks[node]).append(entry)
     chain.event(node, "finalized", header.height, header.view, executed.digest, header.state_root)
     chain.suite.applied(
         AppliedBlock(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from checker.cold_replay import ColdReplay
-from checker.observations import AppliedBlock, ChainRules, ReadBack
+from checker.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.results import CheckResult
 from checker.suite import Suite
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY
@@ -30,7 +30,7 @@ from scheduler.events import (
 from validators.execution.blocks import Block, Header, encode_block, header_digest
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, encode_receipt
 from validators.execution.run import BlockSummary
-from validators.state import mmr_root
+from validators.state import StateAudit, mmr_root
 from validators.state.operations import choose_codec
 
 NODES = (0, 1, 2, 3)
@@ -175,6 +175,8 @@ class History:
     faults: Sequence[Fault] = (Fault("blackout"),)
     honest: Sequence[int] = NODES
     views_max: int = 3
+    disk_faulted: Sequence[int] = ()
+    disk_destroyed: Sequence[int] = ()
     rules: ChainRules = RULES
 
     def add(self, node: int, kind: str, *values: Any) -> None:
@@ -209,6 +211,7 @@ class History:
             honest=self.honest,
             requires=self.requires,
             finality_views_max=self.views_max,
+            disk_faults=DiskFaults(self.disk_faulted, self.disk_destroyed),
         )
         for step in self.steps:
             if isinstance(step, AppliedBlock):
@@ -317,8 +320,16 @@ def _write_end(history: History) -> None:
         for key, value in block.changes.items()
     ]
     values = final_values(history.blocks)
-    history.readbacks = [ReadBack(node, 4, dict(values), list(operations)) for node in NODES]
     roots = (RULES.genesis_root, *(block.root for block in history.blocks.values()))
+    audit = StateAudit(
+        canonical_root=roots[4],
+        values=dict(values),
+        operations=(b"genesis", *operations),
+        start=0,
+        compared={"operation-log": 1, "bitmap": 1, "indexes": 1},
+        deviations=(),
+    )
+    history.readbacks = [ReadBack(node, 4, roots[4], dict(values), list(operations), audit) for node in NODES]
     history.cold = ColdReplay(roots=roots, values={4: dict(values)})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import TypeVar
 
@@ -130,17 +131,18 @@ class Bench:
 
     def __init__(
         self,
-        me: int | None = 0,
+        me: int = 0,
         validators: int = 4,
         *,
+        is_observer: bool = False,
         journal: list[bytes] | None = None,
         scheme: Scheme | None = None,
     ) -> None:
         self.engine = Simplex(
             me=me,
             validators=validators,
-            scheme=scheme or KeyedHashScheme(-1 if me is None else me),
-            config=CONFIG,
+            scheme=scheme or KeyedHashScheme(me),
+            config=replace(CONFIG, is_observer=is_observer),
             genesis=GENESIS,
         )
         self.journal = list(journal or [])
@@ -149,7 +151,7 @@ class Bench:
         self.engine.replay([decode_artifact(record) for record in self.journal])
         self.take(self.engine.start())
 
-    def restarted(self, me: int | None = 0, validators: int = 4) -> Bench:
+    def restarted(self, me: int = 0, validators: int = 4) -> Bench:
         """Return the next life on this one's journal."""
         return Bench(me, validators, journal=self.journal)
 

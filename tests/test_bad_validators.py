@@ -2,6 +2,9 @@
 
 from types import SimpleNamespace
 
+import msgspec
+
+from checker.streams import iterate_events
 from tests.cluster_runs import check_named, judged
 from validators.actors import PROGRAMS, Heartbeat
 from validators.block_exchange import BlockExchange
@@ -71,6 +74,47 @@ def test_a_run_that_does_not_reach_its_goal_has_not_passed():
     assert "before its goal" in check.summary
 
 
+class ForgedDatabase:
+    """A database that is right in everything but the snapshots that it hands out."""
+
+    def __init__(self, database, forge):
+        self._database = database
+        self._forge = forge
+
+    def __getattr__(self, name):
+        return getattr(self._database, name)
+
+    def snapshot(self):
+        honest = self._database.snapshot()
+        return msgspec.structs.replace(honest, operations=self._forge(honest.operations))
+
+
+def forging(forge):
+    def make(*arguments):
+        engine = make_engine(*arguments)
+        engine._tree.database = ForgedDatabase(engine.database, forge)
+        return engine
+
+    return ValidatorFactory(engine=make)
+
+
+def test_a_wiped_validator_refuses_forged_snapshots_and_joins_from_an_honest_peer():
+    """The first changes a byte, the second leaves the last operation out: refused by name, and the third is asked."""
+    forgers = {
+        3: forging(lambda operations: (operations[0][:-1] + bytes([operations[0][-1] ^ 1]), *operations[1:])),
+        0: forging(lambda operations: operations[:-1]),
+    }
+    result = judged("wiped-rejoin", "network.loss_ppm=0", factories=forgers)
+    events = [event for event in iterate_events(bytes(result.log)) if event.node == 2]
+    refusals = [event.values[1] for event in events if event.kind == "refused" and event.values[0] == "snapshot"]
+
+    assert result.exit_code == 0, result.headline
+    assert [reason.split(":")[0] for reason in refusals] == ["of validator 3", "of validator 0"]
+    assert "operations" in refusals[0]
+    assert "truncated" in refusals[1]
+    assert result.figures["snapshots_joined"] == 1
+
+
 class Wire:
     """Notes what is sent."""
 
@@ -108,7 +152,7 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
     wire, codec = Wire(), message_codec()
     follower = SimpleNamespace(block=by_digest.get)
     settings = SimpleNamespace(node=0, validators=2)
-    exchange = BlockExchange(wire, codec, follower, None, settings, refuse=None)
+    exchange = BlockExchange(wire, codec, follower, None, settings, refuse=None, repaired=None)
 
     exchange.serve(1, BlockRequest((2).to_bytes(32, "big"), 0))
 

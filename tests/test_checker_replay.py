@@ -6,11 +6,14 @@ import pytest
 from checker_chain import HEIGHTS, VALIDATORS, run_chain, write_record
 
 from checker.cold_replay import ColdReplay, ColdReplayProcessError, replay_directory, run_cold_replay
+from checker.observations import DiskFaults
 from checker.readback import LiveValues, fold_operations, judge_cold_replay, read_back
 from checker.record import BLOCKS, GENESIS
 from checker.tables import describe_key, describe_value
 from validators.actors import PROGRAMS
 from validators.execution import Engine, decode_entry
+from validators.execution.blocks import encode_header
+from validators.recovery import StateBase
 from validators.storage import FinalizedLog
 from validators.storage.files import FinalizedEntry
 
@@ -99,10 +102,10 @@ class TestLiveValues:
     def test_a_damaged_log_is_a_finding(self, chain):
         """A log that cannot be read names the validator and raises nothing."""
         disk = chain.disks[3]
-        data = bytearray(disk.read("operations"))
+        data = bytearray(disk.read("operations-a"))
         data[len(data) // 2] ^= 1
-        disk.truncate("operations", 0)
-        disk.append("operations", bytes(data))
+        disk.truncate("operations-a", 0)
+        disk.append("operations-a", bytes(data))
 
         check = LiveValues({})
         check.compare(read_back(3, chain.engines[3], disk), None)
@@ -118,10 +121,43 @@ class TestLiveValues:
 
         assert "cannot be decoded" in check.result().summary
 
+    def test_a_log_that_ends_below_the_engines_height_is_a_finding(self, chain):
+        """Intact as far as it goes, and not all that was final."""
+        disk = chain.disks[3]
+        log = FinalizedLog(disk)
+        log.recover()
+        log.keep(HEIGHTS - 1)
+
+        assert read_back(3, chain.engines[3], disk).error == f"it ends at height {HEIGHTS - 1}"
+
+    def test_a_log_above_a_snapshot_is_folded_from_there(self, chain):
+        """Memory and disk agree; what genesis held and the snapshot does not is not expected."""
+        engine, disk = chain.engines[2], chain.disks[2]
+        base = StateBase(encode_header(engine.finalized), engine.database.snapshot())
+        FinalizedLog(disk).install(height=HEIGHTS, encoded=msgspec.msgpack.encode(base))
+        readback = read_back(2, engine, disk)
+        check = LiveValues({b"gone".ljust(32, b"\0"): b"long ago"})
+        check.compare(readback, None)
+
+        assert (readback.base_height, readback.error) == (HEIGHTS, "")
+        assert check.result().status == "passed", check.result().summary
+
+    def test_a_log_that_a_fault_has_damaged_is_not_held_against_its_validator(self, chain):
+        """The cold replay alone says what it should hold."""
+        disk = chain.disks[3]
+        disk.overwrite("operations-a", 40, b"?")
+        readback = read_back(3, chain.engines[3], disk)
+        excused, blamed = LiveValues({}, DiskFaults(touched=(3,))), LiveValues({})
+        for check in (excused, blamed):
+            check.compare(readback, readback.live)
+
+        assert readback.error
+        assert (excused.result().status, blamed.result().status) == ("passed", "failed")
+
     def test_what_lies_above_the_engines_height_is_left_out(self, chain):
         """A block that was synced but not applied when the run ended is no difference."""
         whole = read_back(0, chain.engines[0], chain.disks[0])
-        FinalizedLog(chain.disks[0]).append(FinalizedEntry(HEIGHTS + 1, bytes(32), (b"unknown",)))
+        FinalizedLog(chain.disks[0]).append(FinalizedEntry(HEIGHTS + 1, bytes(32), b"", (b"unknown",)))
 
         assert read_back(0, chain.engines[0], chain.disks[0]) == whole
 

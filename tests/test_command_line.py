@@ -163,7 +163,7 @@ BAD_SCENARIOS = {
     ),
     "unknown fault kind": (
         '[faults.f]\nkind = "meteor"',
-        "faults.f.kind: Invalid value 'meteor'; the kinds are blackout, crash, cut, flapping",
+        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, crash,",
     ),
     "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
     "a timer key beyond its range": (
@@ -177,6 +177,22 @@ BAD_SCENARIOS = {
     "a configuration value of the wrong type": (
         GOVERNANCE % 'do = "configure", set = { gc_lane_paused = 1 }',
         "workload.w: actions[0].set: Expected `bool`, got `int`",
+    ),
+    "a road of a validator that is not there": (
+        "[validators.4]\nprune_every = 1",
+        "validators.4: there is no such validator; they are 0 to 3",
+    ),
+    "an unknown road": (
+        '[validators.1]\napply = "early"',
+        "validators.1.apply: Invalid enum value 'early'; it can be finalized or certified",
+    ),
+    "an unknown key of a road": (
+        "[validators.1]\nretain = 1",
+        "validators.1: Object contains unknown field `retain`; the keys are apply, retain_blocks, prune_every",
+    ),
+    "applying early without anything to take back": (
+        '[validators.1]\napply = "certified"\nretain_blocks = 0',
+        'validators.1.retain_blocks: must be 1 or more where apply = "certified"',
     ),
     "no lane": (
         GOVERNANCE % 'do = "configure", set = { lane_timer_cycles = 0 }',
@@ -226,7 +242,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("run", "no-such"), "no such scenario; there are calm"),
+        (("run", "no-such"), "no such scenario; there are bit-rot, calm"),
         (("run", "./no-such.toml"), "no such scenario file"),
         (("run", "calm", "--seed", "-1"), "--seed"),
         (("run", "calm", "--seed", "x"), "--seed"),

@@ -23,6 +23,21 @@ ONE_OF_EACH = {
     "dark": {"kind": "blackout", "validators": [0, 1, 2, 3], "at_ms": 10, "restart_ms": 20},
     "asleep": {"kind": "pause", "validator": 2, **SPAN},
     "tired": {"kind": "slow", "validator": 2, "factor": 3, **SPAN},
+    "edge": {
+        "kind": "crash-at-boundary",
+        "validator": 1,
+        "boundary": "after-send",
+        "restart_after_ms": 2,
+        **SPAN,
+    },
+    "wiped": {"kind": "wipe", "validator": 3, "at_ms": 30, "restart_ms": 40},
+    "rot": {"kind": "bit-rot", "validator": 3, "ppm": 10, "files": ["journal", "blocks"], **SPAN},
+    "stale": {"kind": "stale-read", "validator": 3, "ppm": 10, **SPAN},
+    "astray": {"kind": "misdirected-write", "validator": 3, "ppm": 10, **SPAN},
+    "failing": {"kind": "io-error", "validator": 0, "sync_ppm": 10, "read_ppm": 5, **SPAN},
+    "full": {"kind": "disk-full", "validator": 0, "spare_bytes": 100, **SPAN},
+    "worn": {"kind": "slow-disk", "validator": 0, "factor": 2, "extra_ms": 5, **SPAN},
+    "torn": {"kind": "torn-writes", "validators": [0, 1, 2, 3], **SPAN},
 }
 
 RULE = {"kind": "rule", "action": "hold", "start_ms": 10, "stop_ms": 50}
@@ -72,6 +87,15 @@ def test_a_plan_that_can_be_meant_is_accepted():
         ({"kind": "flapping", "groups": [[0]], "cut_ms": 1, "open_ms": 1, **SPAN}, "faults.it.groups"),
         ({"kind": "isolate-leader", "cut_ms": 5, **SPAN}, "faults.it.open_ms: cut_ms and open_ms go together"),
         ({"kind": "pause", "validator": 4, **SPAN}, "faults.it: unknown validator 4"),
+        ({"kind": "torn-writes", "validators": [], **SPAN}, "faults.it.validators: names nobody"),
+        ({"kind": "bit-rot", "validator": 0, "ppm": 0, **SPAN}, "faults.it.ppm: changes nothing"),
+        (
+            {"kind": "io-error", "validator": 0, **SPAN},
+            "faults.it.kind: changes nothing; give at least one of read_ppm",
+        ),
+        ({"kind": "slow-disk", "validator": 0, **SPAN}, "faults.it.factor: changes nothing"),
+        ({"kind": "wipe", "validator": 0, "at_ms": 5, "restart_ms": 5}, "faults.it.restart_ms"),
+        ({**ONE_OF_EACH["edge"], "every": 2, "occurrence": 3}, "faults.it.every: occurrence and every exclude"),
         ({"kind": "slow", "validator": 0, "factor": 2, "start_ms": 5, "stop_ms": 5}, "faults.it.stop_ms"),
         ({**RULE, "kinds": ["Vote"]}, "faults.it.kinds: no message is called"),
         ({**RULE, "views": [[3, 2]]}, "faults.it.views: a range is"),
@@ -203,6 +227,37 @@ EXPLAINED = {
         "its clock goes on."
     ),
     "tired": "From 0.001 s to 0.005 s all work of validator 2 takes 3 times as long.",
+    "edge": (
+        "From 0.001 s to 0.005 s validator 1 loses its power when the first message of a vote has left and the others "
+        "have not, once, and restarts from its disk 0.002 s later."
+    ),
+    "wiped": (
+        "At 0.030 s validator 3 loses its power and its disk; at 0.040 s it starts on an empty one, and may never vote "
+        "again in this epoch."
+    ),
+    "rot": (
+        "From 0.001 s to 0.005 s on the disk of validator 3 under journal and blocks 0.001 % of the sectors that are "
+        "read have a bit flipped from then on."
+    ),
+    "stale": (
+        "From 0.001 s to 0.005 s on the disk of validator 3 0.001 % of the sectors that are read show what an earlier "
+        "sync left there, from then on."
+    ),
+    "astray": (
+        "From 0.001 s to 0.005 s on the disk of validator 3 0.001 % of the writes land in another place and destroy "
+        "what stood there."
+    ),
+    "failing": (
+        "From 0.001 s to 0.005 s 0.0005 % of reads and 0.001 % of syncs on the disk of validator 0 fail; if it stops, "
+        "it is restarted at the end."
+    ),
+    "full": (
+        "From 0.001 s to 0.005 s the disk of validator 0 takes 100 more bytes; if it stops, it is restarted at the end."
+    ),
+    "worn": "From 0.001 s to 0.005 s each sync of validator 0 takes 2 times as long and 0.005 s more.",
+    "torn": (
+        "From 0.001 s to 0.005 s a crash of validators 0, 1, 2 and 3 leaves a part of what was not synced on the disk."
+    ),
 }
 
 
@@ -235,6 +290,9 @@ def test_a_fault_is_explained_in_one_sentence(name):
             {"kind": "blackout", "validators": [3, 1], "at_ms": 5, "restart_ms": 9, "restart_every_ms": 2_000},
             "from 0.009 s on they restart in this order, 2 s apart.",
         ),
+        ({**ONE_OF_EACH["edge"], "every": 3}, "once in every 3 times"),
+        ({**ONE_OF_EACH["edge"], "occurrence": 3, "boundary": "after-sync"}, "what it sends on it, at time number 3"),
+        ({**ONE_OF_EACH["full"], "spare_bytes": 0}, "takes nothing more"),
         (
             {"kind": "isolate-leader", "cut_ms": 1, "open_ms": 1, **SPAN},
             "for 0.001 s, then free for 0.001 s, and again.",
@@ -244,3 +302,33 @@ def test_a_fault_is_explained_in_one_sentence(name):
 def test_what_a_fault_may_say_besides_is_explained_as_well(fault, expected):
     """Ranges, releases, rhythms."""
     assert expected in explain_fault(plan_of(it=fault)["it"])
+
+
+def disk_fault(kind, validator, **changes):
+    span = {"at_ms": 1, "restart_ms": 5} if kind == "wipe" else {**SPAN, "ppm": 10}
+    return {"kind": kind, "validator": validator, **span, **changes}
+
+
+@pytest.mark.parametrize("kind", ["bit-rot", "stale-read", "misdirected-write", "wipe"])
+@pytest.mark.parametrize(("validators", "allowed"), [(3, 0), (4, 1), (7, 2)])
+def test_a_plan_that_could_destroy_the_last_good_copy_is_refused(kind, validators, allowed):
+    """At most f validators lose synced data over the whole plan, be it at different times or of different kinds."""
+    faults = {f"n{node}": disk_fault(kind, node) for node in range(allowed)}
+    check_plan(plan_of(**faults), validators)
+    faults["again"] = disk_fault("bit-rot", 0, start_ms=20, stop_ms=30, enabled=allowed > 0)
+    faults["beside"] = {"kind": "torn-writes", "validators": [0, 1, 2], **SPAN}
+    check_plan(plan_of(**faults), validators)
+    faults["last"] = disk_fault(kind, allowed)
+
+    with pytest.raises(PlanError, match=f"last good copy: of {validators} validators at most {allowed} may") as refusal:
+        check_plan(plan_of(**faults), validators)
+    assert refusal.value.place == "faults.last.validator"
+
+
+def test_a_validator_that_may_crash_at_a_boundary_is_not_crashed_otherwise_meanwhile():
+    """Nor while it is on its way back."""
+    edge = {**ONE_OF_EACH["edge"], "restart_after_ms": 100}
+    crash = {"kind": "crash", "validator": 1, "at_ms": 90, "restart_ms": 200}
+
+    with pytest.raises(PlanError, match=r"validator 1 is down until 105 by faults.edge; start later"):
+        check_plan(plan_of(edge=edge, stop=crash), 4)

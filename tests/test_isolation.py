@@ -19,10 +19,10 @@ def tampering_factory(*, after_height, key):
             finalization = finalize(digest)
             if engine.finalized.height == after_height:
                 store = engine.database._store
-                location = store.locations[key]
-                encoded = bytearray(store.log[location])
+                index = store.locations[key] - store.start
+                encoded = bytearray(store.log[index])
                 encoded[-1] ^= 1
-                store.log[location] = bytes(encoded)
+                store.log[index] = bytes(encoded)
             return finalization
 
         engine.finalize = finalize_then_tamper
@@ -62,8 +62,8 @@ def test_changing_one_validators_state_changes_no_other():
     key = next(iter(before[2]))
     store = engines[2].database._store
 
-    location = store.locations[key]
-    store.log[location] = store.log[location][:-1] + bytes([store.log[location][-1] ^ 1])
+    index = store.locations[key] - store.start
+    store.log[index] = store.log[index][:-1] + bytes([store.log[index][-1] ^ 1])
 
     after = [dict(engine.live_values()) for engine in engines]
     assert after[2] != before[2]

@@ -11,11 +11,11 @@ from validators.state.mmr import (
     append_leaves,
     count_inactive_peaks,
     fold_root,
-    mmr_root,
     node_count,
     peak_heights,
     peak_positions,
 )
+from validators.state.roots import mmr_root
 
 VECTORS = (Path(__file__).parent / "vectors" / "qmdb.txt").read_text()
 AGGREGATE = "4078ce1f5e242f8edb1d41575d51e166af620404036124f8094fc74d4b401047"

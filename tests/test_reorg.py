@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.reorg import ReorgWatch
+from checker.reorg import ReorgPromise, ReorgWatch
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import load_scenario
 from network.trace import Event
@@ -11,13 +11,13 @@ from tests.cluster_runs import check_named, judged
 CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
 
 
-def watch(*events, rolled_back_min=1, depth_min=1):
-    """Return the result for (node, kind, height, name) events."""
-    found = ReorgWatch(rolled_back_min=rolled_back_min, depth_min=depth_min)
-    for node, kind, height, name in events:
+def watch(*events, **promised):
+    """Return the result for (node, kind, height, name) events; a fifth value is its time."""
+    found = ReorgWatch(ReorgPromise(**promised))
+    for node, kind, height, name, *at_us in events:
         digest = name.encode() * 32
         values = (height, height, digest, b"root") if kind == "finalized" else (height, digest)
-        found.observe(Event(0, node, kind, values))
+        found.observe(Event(*(at_us or [0]), node, kind, values))
     return found.result()
 
 
@@ -30,17 +30,19 @@ class TestReorgWatch:
         ]
         more = [(0, "rolled-back", 2, "d"), (0, "finalized", 2, "e"), (0, "rolled-back", 3, "f")]
 
-        result = watch(*events, *more, depth_min=2)
+        result = watch(*events, *more, rolled_back_depth=2)
 
-        assert (result.status, dict(result.evidence)) == ("passed", {"rolled_back": 4, "depth": 2, "validators": 1})
+        evidence = dict(result.evidence)
+        assert (result.status, evidence["validators"]) == ("passed", 1)
+        assert (evidence["rolled_back"], evidence["rolled_back_depth"]) == (4, 2)
 
     def test_less_than_promised_is_inconclusive(self):
         """In number or in depth."""
         dropped = [(node, "rolled-back", 1, "b") for node in range(3)]
 
-        assert watch(*dropped, rolled_back_min=4).status == "inconclusive"
-        assert watch(*dropped, depth_min=2).status == "inconclusive"
-        assert watch(*dropped, rolled_back_min=3).status == "passed"
+        assert watch(*dropped, rolled_back=4).status == "inconclusive"
+        assert watch(*dropped, rolled_back_depth=2).status == "inconclusive"
+        assert watch(*dropped, rolled_back=3).status == "passed"
 
     def test_a_final_block_that_is_rolled_back_is_a_failure(self):
         """Whoever finalized it, before or after."""
@@ -48,9 +50,35 @@ class TestReorgWatch:
             [(0, "finalized", 1, "a"), (1, "rolled-back", 1, "a")],
             [(1, "rolled-back", 1, "a"), (0, "finalized", 1, "a")],
         ):
-            result = watch(*events)
+            result = watch(*events, rolled_back=1)
             assert (result.status, result.exit_class) == ("failed", "safety")
             assert "validator 1 rolled back block" in result.summary
+
+    def test_heights_undone_at_once_are_one_rewind(self):
+        """Another instant, or a height that does not go on downwards, is another rewind."""
+        events = [(0, "undone", 5, "e"), (0, "undone", 4, "d"), (0, "undone", 4, "x"), (0, "undone", 3, "c", 1)]
+
+        evidence = dict(watch(*events, undone=4).evidence)
+
+        assert (evidence["undone"], evidence["undone_depth"]) == (4, 2)
+        assert watch(*events, undone=5).status == "inconclusive"
+        assert watch(*events, undone_depth=3).status == "inconclusive"
+
+    def test_a_return_is_what_was_undone_at_once_and_becomes_final_there(self):
+        """Blocks that are final on another validator only do not count."""
+        undone = [(0, "undone", 2, "b"), (0, "undone", 1, "a")]
+        final = [(0, "finalized", 1, "a"), (0, "finalized", 2, "b")]
+        elsewhere = [(1, *event[1:]) for event in final]
+
+        assert dict(watch(*undone, *final, returned=2).evidence)["returned"] == 2
+        assert watch(*undone, *elsewhere, returned=1).status == "inconclusive"
+
+    def test_undoing_a_final_block_is_a_failure(self):
+        """On the validator that had made it final."""
+        result = watch((0, "finalized", 1, "a"), (0, "undone", 1, "a"), undone=1)
+
+        assert (result.status, result.exit_class) == ("failed", "safety")
+        assert "validator 0 undid block" in result.summary
 
 
 def events_of(name, seed=0):

@@ -217,7 +217,7 @@ class TestRestart:
         bench.hear(finalization(proposal_of(2, 1)))
         again = bench.restarted()
         assert (again.engine.view, again.engine.finalized_view) == (3, 2)
-        assert again.engine.finalized_payload == proposal_of(2, 1).payload
+        assert again.engine.finalization.proposal.payload == proposal_of(2, 1).payload
         assert again.all_of(Finalized) == []
         assert again.engine.statistics().rounds_kept == 1
 

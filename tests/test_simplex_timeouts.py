@@ -6,7 +6,7 @@ The engine is validator 0 of 4 unless a test says otherwise; view v is led by v 
 from __future__ import annotations
 
 from tests.simplex_bench import Bench, notarize, nullification, nullify, proposal_of
-from validators.consensus import Broadcast, Certification, Finalize, Notarize, Nullification, Nullify
+from validators.consensus import Broadcast, Certification, Finalize, Notarize, Nullification, Nullify, Propose
 
 
 class TestTimeouts:
@@ -133,12 +133,15 @@ class TestTimeouts:
         assert "Inactivity" not in bench.reasons()
 
     def test_an_observer_follows_and_never_votes(self):
-        """Without an index the engine enters views and finalizes, and says nothing of its own."""
-        bench = Bench(me=None)
+        """It enters views, certifies and finalizes, proposes nothing where it leads, and says nothing of its own."""
+        bench = Bench(is_observer=True)
         proposal = proposal_of(1, 0)
         bench.hear(notarize(1, proposal))
         bench.verify(proposal)
         bench.pass_view(proposal)
         bench.fire("leader", 2)
         assert bench.engine.view == 2
+        bench.go_to(4)
+        assert bench.engine.leader(bench.engine.view) == 0
+        assert bench.all_of(Propose) == []
         assert bench.ever_said(Notarize) + bench.ever_said(Finalize) + bench.ever_said(Nullify) == []

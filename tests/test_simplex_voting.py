@@ -280,7 +280,7 @@ class TestCounting:
             bench.hear(finalize(signer, proposal))
         assert bench.said(Finalization)[0].proposal == proposal
         assert bench.finalized() == [proposal]
-        assert (bench.engine.view, bench.engine.finalized_payload) == (2, proposal.payload)
+        assert (bench.engine.view, bench.engine.finalization.proposal.payload) == (2, proposal.payload)
 
     def test_two_finalizes_of_one_signer_are_evidence_and_count_once(self):
         """A contradicting finalize is reported and adds to no quorum."""

@@ -1,4 +1,4 @@
-"""The simulated disk, framed records, and the write-ahead barrier."""
+"""The simulated disk and the write-ahead barrier."""
 
 import pytest
 from hypothesis import given
@@ -6,15 +6,8 @@ from hypothesis import strategies as st
 
 from validators.storage import (
     Barrier,
-    BlockFile,
-    CorruptLogError,
-    CorruptRecordError,
     DiskHandle,
     DiskRevokedError,
-    FinalizedEntry,
-    FinalizedLog,
-    Journal,
-    RecordFile,
     SimulatedDisk,
 )
 
@@ -65,86 +58,16 @@ def test_a_revoked_handle_writes_nothing_and_refuses_to_read():
         handle.read("journal")
 
 
-@given(payloads=st.lists(st.binary(max_size=40), max_size=8), cut=st.integers(0, 400))
-def test_records_cut_anywhere_read_back_as_a_prefix(payloads, cut):
-    """A torn tail costs the record it is in and no other."""
+def test_an_overwrite_and_a_truncate_are_durable_when_they_return():
+    """Repair at a start needs no sync."""
     disk = SimulatedDisk()
-    file = RecordFile(disk, "records")
-    for payload in payloads:
-        file.append(payload)
-    disk.truncate("records", cut)
+    disk.append("journal-a", b"damaged and torn")
+    disk.overwrite("journal-a", 0, b"mended!")
+    disk.truncate("journal-a", 7)
 
-    found = [record.payload for record in RecordFile(disk, "records").scan()]
-
-    assert found == payloads[: len(found)]
-    file.append(b"next")
-    assert [record.payload for record in file.scan()] == [*found, b"next"]
-
-
-@given(payloads=st.lists(st.binary(min_size=1, max_size=20), min_size=2, max_size=5), data=st.data())
-def test_a_flipped_byte_in_a_complete_record_is_damage(payloads, data):
-    """Half a memory is worse than none: damage before the tail raises."""
-    disk = SimulatedDisk()
-    file = RecordFile(disk, "records")
-    for payload in payloads:
-        file.append(payload)
-    raw = bytearray(disk.read("records"))
-    place = data.draw(st.integers(0, len(payloads[0]) + 11))
-    raw[place] ^= 1 << data.draw(st.integers(0, 7))
-    disk.truncate("records", 0)
-    disk.append("records", bytes(raw))
-
-    with pytest.raises(CorruptRecordError, match="records at byte 0"):
-        list(RecordFile(disk, "records").scan())
-
-
-def test_the_journal_replays_what_was_synced():
-    """Append, crash, replay."""
-    disk = SimulatedDisk()
-    journal = Journal(disk)
-    journal.append(b"one")
-    sync(disk)
-    journal.append(b"two")
-    disk.lose_unsynced()
-
-    assert list(Journal(disk).replay()) == [b"one"]
-
-
-def test_the_block_file_finds_blocks_again_after_a_restart():
-    """The index is rebuilt from the disk, in height order."""
-    disk = SimulatedDisk()
-    blocks = BlockFile(disk)
-    blocks.append(height=2, digest=b"b" * 32, block=b"second")
-    blocks.append(height=1, digest=b"a" * 32, block=b"first")
-    blocks.append(height=1, digest=b"a" * 32, block=b"first again")
-
-    again = BlockFile(disk)
-    again.load()
-
-    assert again.get(b"a" * 32) == b"first"
-    assert again.get(b"x" * 32) is None
-    assert list(again.above(0)) == [b"first", b"second"]
-    assert list(again.above(1)) == [b"second"]
-
-
-def test_a_gap_in_the_finalized_log_is_named():
-    """Heights are consecutive from 1, or the log is not what it says."""
-    disk = SimulatedDisk()
-    log = FinalizedLog(disk)
-    log.append(FinalizedEntry(1, b"a" * 32, (b"op",)))
-    log.append(FinalizedEntry(3, b"c" * 32, ()))
-
-    with pytest.raises(CorruptLogError, match="height 3, expected 2"):
-        list(FinalizedLog(disk).replay())
-
-
-def test_a_record_of_another_shape_is_named():
-    """A whole record with the wrong content raises."""
-    disk = SimulatedDisk()
-    RecordFile(disk, "operations").append(b"\x93\x01\x02\x03")
-
-    with pytest.raises(CorruptLogError, match="operations at byte 0"):
-        list(FinalizedLog(disk).replay())
+    assert disk.lose_unsynced() == 0
+    assert disk.read("journal-a") == b"mended!"
+    assert (disk.size("journal-a"), disk.synced_bytes("journal-a")) == (7, 7)
 
 
 class TestBarrier:

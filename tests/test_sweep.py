@@ -144,7 +144,7 @@ def test_a_row_of_a_wrong_type_is_refused(tmp_path):
     path = tmp_path / "r.sqlite"
     ResultsFile(path, "calm").__exit__(None, None, None)
     with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO results VALUES (1, 0, X'00', '', '', '', 1, '')")
+        connection.execute("INSERT INTO results VALUES (1, 0, X'00', '', '', '', 1, '', '')")
     connection.close()
     with ResultsFile(path, "calm") as results, pytest.raises(DamagedResultsError, match="seed 1"):
         list(results.results())

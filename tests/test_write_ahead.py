@@ -68,3 +68,32 @@ def test_a_restarted_validator_never_contradicts_an_earlier_vote(kind, offset_ms
 
     assert check_named(result, "no-double-vote").status == "passed"
     assert result.exit_code == 0, result.headline
+
+
+def crash_after_send_and_isolate(at_ms, factories):
+    """Crash the victim when the first message of its vote has left, and leave it alone with its timers afterwards."""
+    stop_ms, whole_ms = at_ms + 2, at_ms + 9_000
+    edge = f'validator={VICTIM}, boundary="after-send", start_ms={at_ms}, stop_ms={stop_ms}, restart_after_ms=500'
+    alone = f"groups=[[{VICTIM}], [0, 1, 3]], start_ms={stop_ms}, stop_ms={whole_ms}"
+    faults = (
+        f'faults.stop={{kind="crash-at-boundary", {edge}}}',
+        f'faults.alone={{kind="partition", {alone}}}',
+        'requires=["stop"]',
+    )
+    return judged("calm", *SLOW_DISK, *faults, factories=factories)
+
+
+def test_a_crash_after_the_first_message_finds_out_who_sends_before_syncing():
+    """What crashes at a boundary are for: one validator has the vote, and its sender has forgotten it."""
+    result = crash_after_send_and_isolate(time_of_vote(SEND_FIRST, "finalize", 3), SEND_FIRST)
+
+    check = check_named(result, "no-double-vote")
+    assert (result.exit_code, check.status) == (1, "failed"), check.summary
+
+
+def test_a_crash_after_the_first_message_of_a_durable_vote_contradicts_nothing():
+    """The same crash, append and sync before the send."""
+    result = crash_after_send_and_isolate(time_of_vote({}, "finalize", 3), {})
+
+    assert check_named(result, "no-double-vote").status == "passed"
+    assert result.exit_code == 0, result.headline

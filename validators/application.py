@@ -6,26 +6,26 @@ through ``Answers``, once the work has taken its virtual time and, where a promi
 what it wrote is on the disk (``_certify``, ``_finalize``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from network.codec import Codec
 from network.port import Port
 from validators.block_exchange import BlockExchange
-from validators.consensus import Parent, Proposal
+from validators.consensus import Finalization, Parent, Proposal, Scheme
+from validators.counts import REFUSED_FINAL, ValidatorCounts
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
-from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
+from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
 from validators.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.gossip import Gossip
 from validators.identity import TransactionVerifier
 from validators.messages import BlockRelay, Message, block_label
 from validators.settings import ValidatorSettings
+from validators.snapshot_sync import SnapshotJoin, SnapshotSource
+from validators.state import Snapshot
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
-
-BROKEN: Final = "broken invariant"
-"""Begins the reason of a halt that no fault explains."""
 
 
 class ExecutionOver(NamedTuple):
@@ -35,18 +35,6 @@ class ExecutionOver(NamedTuple):
     mode: str
     view: int
     invalid: str = ""
-
-
-@dataclass(slots=True)
-class ValidatorCounts:
-    """What one validator has done in its whole life, over all its restarts."""
-
-    height: int = 0
-    executed: int = 0
-    rolled_back: int = 0
-    finalized: int = 0
-    refused: int = 0
-    halted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +47,7 @@ class Answers:
     halt: Callable[[str], None]
     refuse: Callable[[str, str], None]
     applied: Callable[[Executed], None]
+    joined: Callable[[Header, Snapshot], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +63,8 @@ class Surroundings:
     block_file: BlockFile
     log: FinalizedLog
     barrier: Barrier
+    scheme: Scheme
+    repaired: Callable[[str, int, str], None]
     leader: Callable[[int], int]
 
 
@@ -101,10 +92,29 @@ class Application:
         self._signatures_charged = 0
         self._proposing: _Target | None = None
         self._is_finalizing = False
-        self._wanted = _Target(0, b"")
+        self._is_by_blocks = False
+        self._wanted: Finalization | None = None
+        self._held: Finalization | None = None
         self._follower = Follower(engine, execute=self._execute, request=self._request, settle=self._settle)
         self.exchange = BlockExchange(
-            self._port, self._codec, self._follower, self._block_file, self._settings, refuse=answers.refuse
+            self._port,
+            self._codec,
+            self._follower,
+            self._block_file,
+            self._settings,
+            refuse=answers.refuse,
+            repaired=surroundings.repaired,
+        )
+        self.source = SnapshotSource(self._port, self._codec, engine, self._settings, finality=self._finality)
+        self.join = SnapshotJoin(
+            self._port,
+            self._codec,
+            engine,
+            self._settings,
+            surroundings.scheme,
+            joined=answers.joined,
+            give_up=self._go_by_blocks,
+            refuse=answers.refuse,
         )
 
     def height_of(self, digest: bytes) -> int | None:
@@ -133,13 +143,28 @@ class Application:
         """Execute a notarized block and say whether it may be built on."""
         self._follower.want(Goal(Purpose.CERTIFY, proposal.view, proposal.payload, proposal))
 
-    def finalize(self, view: int, digest: bytes) -> None:
+    def finalize(self, certificate: Finalization) -> None:
         """Apply a block and its ancestors as soon as all of them are here."""
-        if view <= self._wanted.view:
+        view = certificate.proposal.view
+        if self._wanted is not None and view <= self._wanted.proposal.view:
             return
-        self._wanted = _Target(view, digest)
+        self._wanted = certificate
         self._follower.abandon(lambda goal: goal.view <= view and goal.purpose is not Purpose.PROPOSE)
         self._want_finalized()
+
+    def take_blocks(self, encoded_blocks: Sequence[bytes]) -> None:
+        """Keep blocks that arrived and go on with what waited for them, be it that they show how far behind we are."""
+        self.exchange.take(encoded_blocks)
+        self._join_if_far_behind()
+        self._follower.advance()
+
+    def pause(self) -> None:
+        """Do nothing more: a snapshot is about to take this state's place, or has not quite arrived yet."""
+        self._follower.pause()
+
+    def resume(self) -> None:
+        """Go on."""
+        self._follower.resume()
 
     def relay(self, digest: bytes) -> None:
         """Send the bytes of a block to everybody."""
@@ -167,6 +192,7 @@ class Application:
             timestamp_ms=max(self._port.now_us // 1_000, parent.timestamp_ms + 1),
         )
         executed = self.engine.propose(context, self._gossip.candidates())
+        self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
         self._follower.begin(executed.digest)
         self._port.work(self._execution_cost(executed), ExecutionOver(executed.digest, "propose", view))
@@ -184,8 +210,12 @@ class Application:
         self._follower.advance()
 
     def recover(self) -> int:
-        """Execute again the certified blocks above the finalized one; return what it costs, in microseconds."""
+        """Execute again the certified blocks above the finalized one; return what it costs, in microseconds.
+
+        The one of the highest view is certified again, which matters where blocks are applied early.
+        """
         cost_us = 0
+        highest = _Target(0, b"")
         for encoded in self._block_file.above(self.engine.finalized.height):
             block = decode_block(encoded)
             digest = block_digest(block)
@@ -193,6 +223,8 @@ class Application:
             if self._follower.is_ready(block.header.parent):
                 cost_us += self._execution_cost(run_block(self.engine, block))
                 self._count_execution(digest, "recover")
+                highest = max(highest, _Target(block.header.view, digest))
+        self.engine.certify(highest.digest)
         return cost_us
 
     # -- executing -----------------------------------------------------------------------------
@@ -210,6 +242,7 @@ class Application:
 
     def _execute(self, block: Block, digest: bytes) -> None:
         outcome = run_block(self.engine, block)
+        self._note_undone()
         reason = outcome.reason if isinstance(outcome, InvalidBlockError) else ""
         if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
             # The root that this validator came to, beside the one that the header claims: the checks compare it.
@@ -279,7 +312,19 @@ class Application:
         is_sound = settled.is_ready and block is not None and self._is_of_view(block.header, goal.view)
         if is_sound and block is not None:
             self._store(goal.digest, block)
-        self._barrier.then(partial(self._answers.certified, proposal, is_sound))
+        self._barrier.then(partial(self._report_certification, proposal, is_sound=is_sound))
+
+    def _report_certification(self, proposal: Proposal, *, is_sound: bool) -> None:
+        if is_sound:
+            self.engine.certify(proposal.payload)
+            self._note_undone()
+        self._answers.certified(proposal, is_sound)
+
+    def _note_undone(self) -> None:
+        """Say which blocks, applied early, the engine has just taken back for another branch."""
+        for executed in self.engine.take_undone():
+            self._counts.undone += 1
+            self._port.trace("undone", executed.header.height, executed.digest)
 
     def _store(self, digest: bytes, block: Block) -> None:
         self._block_file.append(height=block.header.height, digest=digest, block=encode_block(block))
@@ -287,22 +332,56 @@ class Application:
     # -- finality ------------------------------------------------------------------------------
 
     def _want_finalized(self) -> None:
-        if not self._is_finalizing and self._wanted.view > self.engine.finalized.view:
-            self._follower.want(Goal(Purpose.FINALIZE, self._wanted.view, self._wanted.digest))
+        self._join_if_far_behind()
+        if self._is_finalizing or self._wanted is None:
+            return
+        proposal = self._wanted.proposal
+        if proposal.view > self.engine.finalized.view:
+            self._follower.want(Goal(Purpose.FINALIZE, proposal.view, proposal.payload))
+        elif proposal.payload == self.engine.finalized_digest:
+            self._held = self._wanted
+
+    def _finality(self) -> Finalization | None:
+        """Return the certificate of the finalized block; None where only a later block's makes it final."""
+        held = self._held
+        return held if held is not None and held.proposal.payload == self.engine.finalized_digest else None
+
+    def _join_if_far_behind(self) -> None:
+        """Seek a snapshot when the finalized block is far above and not executed here."""
+        if self._wanted is None or self._is_by_blocks or self._is_finalizing or self.join.is_active:
+            return
+        digest = self._wanted.proposal.payload
+        block = self._follower.block(digest)
+        if block is None or self._follower.is_ready(digest):
+            return
+        if block.header.height - self.engine.finalized.height >= self._settings.snapshot_gap_blocks:
+            self._follower.pause()
+            self.join.begin(self.exchange.peers())
+
+    def _go_by_blocks(self) -> None:
+        """Nobody has a snapshot for us: fetch and execute every block up to the one that is final now."""
+        self._is_by_blocks = True
+        self._follower.resume()
 
     def _finalize(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""
         if not settled.is_ready:
-            self._answers.halt(f"finalized block of view {goal.view} cannot be executed: {settled.reason}")
+            self._answers.halt(f"{REFUSED_FINAL} of view {goal.view} cannot be executed: {settled.reason}")
             return
+        certificate = self._wanted
+        assert certificate is not None and certificate.proposal.payload == goal.digest, "the last goal is the only one"  # noqa: PT018 - one claim
         self._is_finalizing = True
         for executed in self.engine.path_to(goal.digest):
             self._store(executed.digest, executed.block)
-            self._log.append(FinalizedEntry(executed.header.height, executed.digest, tuple(executed.operations)))
-        self._barrier.then(partial(self._apply, goal.digest))
+            header = executed.header
+            operations = tuple(executed.operations)
+            self._log.append(FinalizedEntry(header.height, executed.digest, encode_header(header), operations))
+        self._barrier.then(partial(self._apply, certificate))
 
-    def _apply(self, digest: bytes) -> None:
-        finalization = self.engine.finalize(digest)
+    def _apply(self, certificate: Finalization) -> None:
+        finalization = self.engine.finalize(certificate.proposal.payload)
+        self._held = certificate
+        self._note_undone()
         for executed in finalization.applied:
             header = executed.header
             self._counts.finalized += 1
@@ -313,5 +392,6 @@ class Application:
             self._counts.rolled_back += 1
             self._port.trace("rolled-back", dropped.header.height, dropped.digest)
         self._is_finalizing = False
+        self._is_by_blocks = False
         self._follower.prune()
         self._want_finalized()

@@ -37,31 +37,39 @@ class BlockExchange:
         settings: ValidatorSettings,
         *,
         refuse: Callable[[str, str], None],
+        repaired: Callable[[str, int, str], None],
     ) -> None:
         self._port = port
         self._refuse = refuse
+        self._repaired = repaired
         self._codec = codec
         self._follower = follower
         self._block_file = block_file
         self._settings = settings
         self._first_peer: dict[bytes, int] = {}
         self._attempts: dict[bytes, int] = {}
+        self._lost: dict[bytes, None] = {}
 
     def request(self, digest: bytes, first_peer: int | None) -> None:
         """Ask for a block after a moment of grace, in which the proposer's relay may still arrive."""
         if digest not in self._attempts:
             self._attempts[digest] = 0
-            others = self._others()
+            others = self.peers()
             is_peer = first_peer is not None and first_peer != self._settings.node
             self._first_peer[digest] = others.index(first_peer) if is_peer and first_peer is not None else 0
             self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_grace_us)
 
+    def restore(self, digest: bytes) -> None:
+        """Get a finalized block from a peer that this validator's own disk has lost."""
+        self._lost[digest] = None
+        self.request(digest, None)
+
     def retry(self, digest: bytes) -> None:
         """Ask the next peer, or stop asking when nobody here waits for the block any more."""
-        if digest not in self._follower.missing():
+        if digest not in self._lost and digest not in self._follower.missing():
             self._forget(digest)
             return
-        others = self._others()
+        others = self.peers()
         if not others:
             return
         peer = others[(self._first_peer[digest] + self._attempts[digest]) % len(others)]
@@ -71,7 +79,7 @@ class BlockExchange:
         self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_timeout_us)
 
     def take(self, encoded_blocks: Sequence[bytes]) -> None:
-        """Keep blocks that arrived, and go on with what waited for them."""
+        """Keep blocks that arrived."""
         for encoded in encoded_blocks[:BLOCKS_PER_RESPONSE]:
             try:
                 block = decode_block(encoded)
@@ -85,7 +93,10 @@ class BlockExchange:
             digest = block_digest(block)
             self._follower.add_block(digest, block)
             self._forget(digest)
-        self._follower.advance()
+            if digest in self._lost:
+                del self._lost[digest]
+                self._block_file.append(height=block.header.height, digest=digest, block=encoded)
+                self._repaired("blocks", block.header.height, "from a peer")
 
     def serve(self, peer: int, request: BlockRequest) -> None:
         """Answer with what is here of the chain below the digest; silence when it is not here."""
@@ -98,7 +109,7 @@ class BlockExchange:
         digest, room_bytes = request.digest, RESPONSE_BYTES_MAX
         for _ in range(BLOCKS_PER_RESPONSE):
             block = self._follower.block(digest)
-            encoded = self._block_file.get(digest) if block is None else encode_block(block)
+            encoded = self._read(digest) if block is None else encode_block(block)
             # The block that was asked for goes out whatever its size; its ancestors must fit beside it.
             if encoded is None or (digest != request.digest and len(encoded) > room_bytes):
                 return
@@ -109,7 +120,15 @@ class BlockExchange:
                 return
             digest = header.parent
 
-    def _others(self) -> list[int]:
+    def _read(self, digest: bytes) -> bytes | None:
+        """Read a block of our own; one that turns out to be damaged is not served, and fetched again."""
+        was_here = digest in self._block_file
+        encoded = self._block_file.get(digest)
+        if encoded is None and was_here:
+            self.restore(digest)
+        return encoded
+
+    def peers(self) -> list[int]:
         """Return the peers in the order in which they are asked."""
         count = self._settings.validators
         return [(self._settings.node + step) % count for step in range(1, count)]

@@ -95,6 +95,7 @@ class Follower:
         self._goals: dict[tuple[Purpose, int], Goal] = {}
         self._running: dict[bytes, None] = {}
         self._is_advancing = False
+        self._is_paused = False
 
     def block(self, digest: bytes) -> Block | None:
         """Return an unfinalized block that is here."""
@@ -129,8 +130,11 @@ class Follower:
         self._running[digest] = None
 
     def end(self, digest: bytes) -> None:
-        """The execution's time is over: the block is ready, or known to be invalid."""
-        del self._running[digest]
+        """The execution's time is over: the block is ready, or known to be invalid.
+
+        The block may be one of another follower's, whose state has given way to a snapshot's meanwhile.
+        """
+        self._running.pop(digest, None)
 
     def mark_invalid(self, digest: bytes, reason: str) -> None:
         """The block can never be executed."""
@@ -143,15 +147,24 @@ class Follower:
         self._invalid = {digest: reason for digest, reason in self._invalid.items() if digest in self._blocks}
 
     def missing(self) -> Iterator[bytes]:
-        """Yield each block that a goal waits for and that is not here."""
-        for goal in sorted(self._goals.values()):
+        """Yield each block that a goal waits for and that is not here; none while paused."""
+        for goal in () if self._is_paused else sorted(self._goals.values()):
             step = self._next_step(goal.digest)
             if isinstance(step, Fetch):
                 yield step.digest
 
+    def pause(self) -> None:
+        """Settle, execute and request nothing until ``resume``: the state is about to be replaced."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Go on."""
+        self._is_paused = False
+        self.advance()
+
     def advance(self) -> None:
         """Settle what can be settled, start an execution if none is under way, request what is missing."""
-        if self._is_advancing:
+        if self._is_advancing or self._is_paused:
             return
         self._is_advancing = True
         try:

@@ -7,7 +7,9 @@ from typing import Final
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
+from validators.execution import Genesis
 from validators.execution.blocks import Transaction, transaction_digest, transaction_signing_bytes
+from validators.storage import JournalHead
 
 VERIFIED_MAX: Final = 65_536
 """How many verified transactions a validator remembers."""
@@ -21,6 +23,11 @@ def secret_seed(chain_id: str, role: str, index: int) -> bytes:
 def public_key_of(seed: bytes) -> bytes:
     """Return the 32-byte Ed25519 public key of ``seed``."""
     return bytes(SigningKey(seed).verify_key)
+
+
+def journal_head(genesis: Genesis, validator: int, public_key: bytes) -> JournalHead:
+    """Return the head of the journal of a validator's votes under this key in the chain's first consensus epoch."""
+    return JournalHead(chain_id=genesis.chain_id, validator=validator, public_key=public_key, epoch=0)
 
 
 class TransactionVerifier:

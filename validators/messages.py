@@ -1,4 +1,4 @@
-"""What validators say to each other besides consensus: blocks, requests for blocks, transactions.
+"""What validators say to each other besides consensus: blocks, transactions, snapshots, and requests for them.
 
 Consensus carries digests only; the bytes of a block travel over the same bus as the votes, under the
 same faults (specification of Simplex, section 1.1: the application's relay disseminates bytes).
@@ -22,6 +22,7 @@ from validators.consensus.messages import (
     Nullify,
 )
 from validators.execution.blocks import Header
+from validators.state import Snapshot
 
 BLOCK_BYTES_MAX: Final = 16 * 1024 * 1024
 """A message that carries blocks may not be larger."""
@@ -64,6 +65,39 @@ class TransactionGossip(msgspec.Struct, tag=19, array_like=True, frozen=True, fo
     transactions: tuple[bytes, ...]
 
 
+class SnapshotRequest(msgspec.Struct, tag=20, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Asks for the outline of a snapshot at a finalized height above ``above_height``."""
+
+    above_height: int
+
+
+class SnapshotOffer(msgspec.Struct, tag=21, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A snapshot without its operations, which come in ``chunks`` pieces.
+
+    ``header`` is the encoded header of the block that the snapshot stands at, ``certificate`` makes that block final.
+    """
+
+    header: bytes
+    certificate: Finalization
+    outline: Snapshot
+    chunks: int
+
+
+class SnapshotChunkRequest(msgspec.Struct, tag=22, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Asks for one piece of the snapshot at the block ``digest``."""
+
+    digest: bytes
+    index: int
+
+
+class SnapshotChunk(msgspec.Struct, tag=23, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Operations of a snapshot, encoded; the pieces in their order are all of them."""
+
+    digest: bytes
+    index: int
+    operations: tuple[bytes, ...]
+
+
 ConsensusMessage = (
     Notarize
     | Nullify
@@ -74,7 +108,8 @@ ConsensusMessage = (
     | CertificateRequest
     | CertificateResponse
 )
-Message = ConsensusMessage | BlockRelay | BlockRequest | BlockResponse | TransactionGossip
+SnapshotMessage = SnapshotRequest | SnapshotOffer | SnapshotChunkRequest | SnapshotChunk
+Message = ConsensusMessage | BlockRelay | BlockRequest | BlockResponse | TransactionGossip | SnapshotMessage
 
 _SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
     Notarize: VOTE_BYTES_MAX,
@@ -89,18 +124,27 @@ _SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
     BlockRequest: VOTE_BYTES_MAX,
     BlockResponse: BLOCK_BYTES_MAX,
     TransactionGossip: TRANSACTION_BYTES_MAX,
+    SnapshotRequest: VOTE_BYTES_MAX,
+    SnapshotOffer: 2 * VOTE_BYTES_MAX,
+    SnapshotChunkRequest: VOTE_BYTES_MAX,
+    SnapshotChunk: BLOCK_BYTES_MAX,
 }
 
 
 MESSAGE_KINDS: Final = tuple(kind.__name__ for kind in _SIZE_LIMITS)
 """What a label calls the messages, by the names of their records."""
 
-KINDS_WITHOUT_VIEW: Final = (BlockRequest.__name__, TransactionGossip.__name__)
+KINDS_WITHOUT_VIEW: Final = (
+    BlockRequest.__name__,
+    TransactionGossip.__name__,
+    SnapshotRequest.__name__,
+    SnapshotChunkRequest.__name__,
+)
 """Messages that are about no view and no height."""
 
 
-def block_label(message: BlockRelay | BlockResponse, header: Header) -> Label:
-    """Return the label of a message with blocks, of which `header` is the newest."""
+def block_label(message: BlockRelay | BlockResponse | SnapshotOffer | SnapshotChunk, header: Header) -> Label:
+    """Return the label of a message with blocks, of which `header` is the newest, or with the state after one."""
     return Label(type(message).__name__, header.view, header.height)
 
 

@@ -8,39 +8,34 @@ Two things are to be seen here:
 - virtual cost. Verifying a signature, executing a block and syncing the disk complete as later
   events of the kernel's queue; messages arrive meanwhile.
 
-A restart (``_recover``) reads the disk and nothing else: the operation log becomes the state, whose
-root must be that of the last finalized header; the journal becomes consensus; certified blocks that
-were not final are executed again.
+A restart (``_recover``, ``validators.recovery``) reads the disk and nothing else: the operation log becomes
+the state, whose root must be that of the last finalized header; the journal becomes consensus; certified
+blocks that were not final are executed again. A validator whose journal is lost goes on as an observer. A
+peer's snapshot comes by the same road (``_adopt``): it is written as the base of the log, and the state is
+reopened from the disk.
 """
 
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
+
+import msgspec
 
 from network.codec import Refused
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
-from network.types import Label
-from validators.application import BROKEN, Answers, Application, ExecutionOver, Surroundings, ValidatorCounts
+from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus import (
     Append,
-    Artifact,
     Broadcast,
     CancelTimer,
-    CertificateResponse,
     Certify,
-    CorruptArtifactError,
     Effect,
     Entered,
-    Finalization,
-    Finalize,
     Finalized,
-    Notarization,
-    Notarize,
-    Nullification,
-    Nullify,
     Propose,
     RelayPayload,
     Report,
@@ -48,45 +43,38 @@ from validators.consensus import (
     SetTimer,
     Simplex,
     Verify,
-    certificate_signers,
-    decode_artifact,
     encode_artifact,
-    view_of,
 )
-from validators.execution import Engine, Executed, Genesis, InvalidEncodingError, RootMismatchError
-from validators.execution.blocks import decode_block
+from validators.counts import BROKEN, DISK, ValidatorCounts
+from validators.execution import Engine, Executed, Genesis
+from validators.execution.blocks import Header, encode_header, header_digest
 from validators.gossip import Gossip, Verified
-from validators.identity import TransactionVerifier
+from validators.identity import TransactionVerifier, journal_head
 from validators.messages import (
     BlockRelay,
     BlockRequest,
     BlockResponse,
     ConsensusMessage,
+    SnapshotChunk,
+    SnapshotChunkRequest,
+    SnapshotOffer,
+    SnapshotRequest,
     TransactionGossip,
     message_codec,
 )
+from validators.outbox import Outbox, trace_certificate
+from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
 from validators.settings import ValidatorFactory, ValidatorSettings
-from validators.state import CorruptLog
+from validators.snapshot_sync import Checked, Serve
+from validators.state import Snapshot
 from validators.storage import (
     BlockFile,
-    CorruptLogError,
-    CorruptRecordError,
     Disk,
-    FinalizedEntry,
+    DiskError,
     FinalizedLog,
     Journal,
     SyncPoint,
 )
-
-_DOUBTFUL: Final = (
-    CorruptArtifactError,
-    CorruptLog,
-    CorruptLogError,
-    CorruptRecordError,
-    InvalidEncodingError,
-    RootMismatchError,
-)
-"""What a disk may hold that a validator must not go on with."""
 
 
 class _Checked(NamedTuple):
@@ -98,6 +86,12 @@ class _Checked(NamedTuple):
 
 class _Recovered(NamedTuple):
     pass
+
+
+class _Adopted(NamedTuple):
+    """The state has been reopened after a peer's snapshot at ``digest`` was written."""
+
+    digest: bytes
 
 
 class Validator:
@@ -127,7 +121,9 @@ class Validator:
         self._on_applied = on_applied
         self._codec = message_codec()
         self._journal = Journal(disk)
-        self._block_file = BlockFile(disk)
+        self._journal_head = journal_head(genesis, settings.node, public_keys[settings.node])
+        self._repairs = RepairLog(port, counts)
+        self._block_file = BlockFile(disk, self._repairs.found)
         self._log = FinalizedLog(disk)
         self._barrier = factory.barrier(disk, self._start_sync)
         self._verifier = TransactionVerifier()
@@ -136,7 +132,14 @@ class Validator:
         self._application: Application | None = None
         self._is_started = False
         self._steps: deque[list[Effect]] = deque()
+        self._outbox = Outbox(port, self._codec, height_of=self._height_of)
         self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._refuse)
+
+    @property
+    def application(self) -> Application:
+        """What consensus asks; made by the recovery, without which a validator has halted."""
+        assert self._application is not None, "a validator without an application has halted"
+        return self._application
 
     @property
     def engine(self) -> Engine | None:
@@ -150,21 +153,23 @@ class Validator:
 
     async def run(self) -> None:
         """Recover from the disk, then serve events until the power goes."""
-        try:
-            with self._factory.around():
-                self._recover()
-        except _DOUBTFUL as error:
-            self._halt(str(error))
+        self._counts.halted = ""
+        self._do_or_halt(self._recover)
         while True:
             event = await self._port.receive()
             if not self._counts.halted:
-                self._handle_or_halt(event)
+                self._do_or_halt(partial(self._handle, event))
 
-    def _handle_or_halt(self, event: Inbound) -> None:
-        """Serve one event; a broken invariant ends this validator and not the run, so that the checks can judge it."""
+    def _do_or_halt(self, step: Callable[[], None]) -> None:
+        """Do one step; a broken invariant ends this validator and not the run, so that the checks can judge it.
+
+        So does a disk that fails: nobody knows what it holds, and no vote and no answer may rest on that.
+        """
         try:
             with self._factory.around():
-                self._handle(event)
+                step()
+        except DiskError as error:
+            self._halt(f"{DISK}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -174,27 +179,31 @@ class Validator:
 
     def _recover(self) -> None:
         self._block_file.load()
-        entries = list(self._log.replay())
-        application = self._application = self._make_application(self._reopen_engine(entries))
-        self._simplex = Simplex(
+        self._reopen(_Recovered())
+        make = partial(self._make_simplex, self.application.engine.genesis_digest)
+        self._simplex, self._counts.observes = reopen_consensus(
+            self._disk, self._journal, self._journal_head, self._repairs, make
+        )
+
+    def _reopen(self, over: "_Recovered | _Adopted") -> None:
+        """Make the state anew from the disk; ``over`` follows when that has taken its time."""
+        state = reopen_state(self._log, partial(self._factory.engine, self._genesis, self._verifier), self._repairs)
+        application = self._application = self._make_application(state.engine)
+        cost_us = self._settings.costs.block_us * len(state.entries) + application.recover()
+        application.pause()
+        for entry in state.entries:
+            if entry.digest not in self._block_file:
+                application.exchange.restore(entry.digest)
+        self._port.work(cost_us, over)
+
+    def _make_simplex(self, genesis_digest: bytes, is_observer: bool) -> Simplex:  # noqa: FBT001 - the answer to a question
+        return Simplex(
             me=self._settings.node,
             validators=self._settings.validators,
             scheme=self._scheme,
-            config=self._settings.consensus,
-            genesis=application.engine.genesis_digest,
+            config=replace(self._settings.consensus, is_observer=is_observer),
+            genesis=genesis_digest,
         )
-        self._simplex.replay([decode_artifact(encoded) for encoded in self._journal.replay()])
-        cost_us = self._settings.costs.block_us * len(entries) + application.recover()
-        self._port.work(cost_us, _Recovered())
-
-    def _reopen_engine(self, entries: list[FinalizedEntry]) -> Engine:
-        if not entries:
-            return self._factory.engine(self._genesis, self._verifier, None, None)
-        encoded = self._block_file.get(entries[-1].digest)
-        if encoded is None:
-            raise CorruptLogError(f"block of finalized height {entries[-1].height} is not in the block file")
-        operations = [operation for entry in entries for operation in entry.operations]
-        return self._factory.engine(self._genesis, self._verifier, operations, decode_block(encoded).header)
 
     def _make_application(self, engine: Engine) -> Application:
         surroundings = Surroundings(
@@ -207,6 +216,8 @@ class Validator:
             block_file=self._block_file,
             log=self._log,
             barrier=self._barrier,
+            scheme=self._scheme,
+            repaired=self._repairs.repaired,
             leader=lambda view: self._simplex.leader(view),  # noqa: PLW0108 - consensus is made after the application
         )
         answers = Answers(
@@ -216,19 +227,48 @@ class Validator:
             halt=self._halt,
             refuse=self._refuse,
             applied=self._on_applied,
+            joined=self._adopt,
         )
         return Application(engine, surroundings, answers)
 
     def _start(self, application: Application) -> None:
         self._is_started = True
-        finalized = application.engine.finalized
-        self._port.trace(
-            "boot", self._incarnation, self._simplex.view, finalized.height, application.engine.database.canonical_root
-        )
+        self._trace_boot(application.engine)
+        if self._counts.observes:
+            self._port.trace("observer", self._counts.observes)
         self._gossip.start()
         self._perform(self._simplex.start())
+        self._resume(application)
+
+    def _trace_boot(self, engine: Engine) -> None:
+        # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
+        view, height, root = self._simplex.view, engine.finalized.height, engine.finalized.state_root
+        self._port.trace("boot", self._incarnation, view, height, root)
+
+    def _resume(self, application: Application) -> None:
+        application.resume()
         # The journal may know of a finalization that the log had no time for.
-        application.finalize(self._simplex.finalized_view, self._simplex.finalized_payload)
+        if self._simplex.finalization is not None:
+            application.finalize(self._simplex.finalization)
+
+    def _adopt(self, header: Header, snapshot: Snapshot) -> None:
+        """Put a peer's snapshot, which has been proved, in this state's place: by way of the disk."""
+        self._log.install(
+            height=header.height, encoded=msgspec.msgpack.encode(StateBase(encode_header(header), snapshot))
+        )
+        self._barrier.then(lambda: self._reopen(_Adopted(header_digest(header))))
+
+    def _go_on_from_snapshot(self, adopted: _Adopted, application: Application) -> None:
+        engine = application.engine
+        if engine.finalized_digest == adopted.digest:
+            self._counts.snapshots_joined += 1
+            height, root = engine.finalized.height, engine.finalized.state_root
+            self._port.trace("snapshot-joined", height, adopted.digest, root)
+        else:
+            # The disk did not give the snapshot back: this is a start from what it has.
+            self._trace_boot(engine)
+        self._perform(self._simplex.ask_again())
+        self._resume(application)
 
     def _halt(self, reason: str) -> None:
         """Stop for good with a named reason: a validator never goes on with doubtful state."""
@@ -238,8 +278,7 @@ class Validator:
     # -- events --------------------------------------------------------------------------------
 
     def _handle(self, event: Inbound) -> None:
-        application = self._application
-        assert application is not None, "a validator without an application has halted"
+        application = self.application
         if isinstance(event, WorkDone):
             self._handle_work(event.token, application)
         elif not self._is_started:
@@ -260,6 +299,12 @@ class Validator:
             application.end_execution(token)
         elif isinstance(token, Verified):
             self._gossip.pool(token)
+        elif isinstance(token, Serve):
+            application.source.send(token)
+        elif isinstance(token, Checked):
+            application.join.check(token)
+        elif isinstance(token, _Adopted):
+            self._go_on_from_snapshot(token, application)
         else:
             self._start(application)
 
@@ -269,16 +314,26 @@ class Validator:
         except Refused as error:
             self._refuse("message", error.reason.name)
             return
-        if isinstance(message, BlockRelay):
-            application.exchange.take((message.block,))
-        elif isinstance(message, BlockResponse):
-            application.exchange.take(message.blocks)
-        elif isinstance(message, BlockRequest):
-            application.exchange.serve(delivery.source, message)
-        elif isinstance(message, TransactionGossip):
-            self._gossip.take(message.transactions)
-        else:
-            self._check_consensus(delivery.source, message)
+        peer = delivery.source
+        match message:
+            case BlockRelay(block):
+                application.take_blocks((block,))
+            case BlockResponse(blocks):
+                application.take_blocks(blocks)
+            case BlockRequest():
+                application.exchange.serve(peer, message)
+            case TransactionGossip(transactions):
+                self._gossip.take(transactions)
+            case SnapshotRequest():
+                application.source.offer(peer, message)
+            case SnapshotOffer():
+                application.join.take_offer(peer, message)
+            case SnapshotChunkRequest():
+                application.source.serve(peer, message)
+            case SnapshotChunk():
+                application.join.take_chunk(peer, message)
+            case _:
+                self._check_consensus(peer, message)
 
     def _check_consensus(self, sender: int, message: ConsensusMessage) -> None:
         verdict = self._simplex.check(sender, message)
@@ -299,6 +354,8 @@ class Validator:
                 self._perform(self._simplex.timer(name, view))
             case ("pace", int(view)):
                 application.pace(view)
+            case ("snapshot",):
+                application.join.retry()
             case ("fetch", bytes(digest)):
                 application.exchange.retry(digest)
             case _:
@@ -315,13 +372,12 @@ class Validator:
         # After all appends, so that one sync covers them; and once durable, because a certificate that a crash takes
         # back was never held.
         for artifact in artifacts:
-            self._barrier.then(partial(self._trace_certificate, artifact))
+            self._barrier.then(partial(trace_certificate, self._port, artifact))
         self._steps.append(steps)
         if len(self._steps) > 1:
             # An effect of an earlier step was answered at once: that step's other effects come first.
             return
-        application = self._application
-        assert application is not None, "effects come after recovery"
+        application = self.application
         while self._steps:
             for effect in self._steps[0]:
                 self._perform_one(effect, application)
@@ -332,9 +388,9 @@ class Validator:
             case Append():
                 pass
             case Broadcast(message):
-                self._barrier.then(lambda: self._broadcast(message))
+                self._barrier.then(partial(self._outbox.broadcast, message))
             case Send(to, message):
-                self._barrier.then(lambda: self._send(to, message))
+                self._barrier.then(partial(self._outbox.send, to, message))
             case SetTimer(name, view, after_us):
                 self._port.set_timer(("consensus", name, view), self._port.now_us + after_us)
             case CancelTimer(name, view):
@@ -345,8 +401,8 @@ class Validator:
                 application.verify(proposal, parent)
             case Certify(proposal):
                 application.certify(proposal)
-            case Finalized(proposal):
-                application.finalize(proposal.view, proposal.payload)
+            case Finalized(_, certificate):
+                application.finalize(certificate)
             case Entered(view, leader):
                 self._port.trace("enter", view, leader)
                 application.enter(view)
@@ -358,35 +414,8 @@ class Validator:
             case _:
                 assert_never(effect)
 
-    def _broadcast(self, message: ConsensusMessage) -> None:
-        if isinstance(message, Notarize | Finalize):
-            self._port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
-        elif isinstance(message, Nullify):
-            self._port.trace("vote", "nullify", message.view, b"")
-        self._port.broadcast(self._codec.encode(message), self._label(message))
-
-    def _send(self, to: int, message: ConsensusMessage) -> None:
-        self._port.send(to, self._codec.encode(message), self._label(message))
-
-    def _label(self, message: ConsensusMessage) -> Label:
-        """Say what a message is about: its certificate's view rather than the one asked for, its block's height."""
-        kind = type(message).__name__
-        if isinstance(message, CertificateResponse):
-            message = message.certificate
-        height = None
-        if self._application is not None and isinstance(message, Notarize | Finalize | Notarization | Finalization):
-            height = self._application.height_of(message.proposal.payload)
-        return Label(kind, view_of(message), height)
-
-    def _trace_certificate(self, artifact: Artifact) -> None:
-        if isinstance(artifact, Notarization | Finalization):
-            view, payload = artifact.proposal.view, artifact.proposal.payload
-        elif isinstance(artifact, Nullification):
-            view, payload = artifact.view, b""
-        else:
-            return
-        signers = certificate_signers(artifact)
-        self._port.trace("certificate", type(artifact).__name__.lower(), view, payload, tuple(signers))
+    def _height_of(self, digest: bytes) -> int | None:
+        return self.application.height_of(digest)
 
     def _start_sync(self, point: SyncPoint) -> None:
         self._port.work_on("disk", self._settings.costs.sync_us, point)

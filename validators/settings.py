@@ -12,8 +12,9 @@ from typing import Final
 
 from validators.actors import PROGRAMS, Actor
 from validators.consensus import Ed25519Scheme, Scheme, SimplexConfig
-from validators.execution import Engine, Genesis
+from validators.execution import Engine, Genesis, StateRoad
 from validators.execution.blocks import Header, Transaction
+from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
 
 CYCLES_PER_COST: Final = 1_000
@@ -54,9 +55,15 @@ class ValidatorSettings:
     fetch_grace_us: int
     fetch_timeout_us: int
     regossip_us: int
+    snapshot_gap_blocks: int
+    """A validator that is so many finalized blocks behind asks for a snapshot instead of the blocks."""
+    snapshot_chunk_bytes: int
+    """A piece of a snapshot that is served takes on no further operation from here on."""
 
 
-EngineMaker = Callable[[Genesis, Callable[[Transaction], bool], Sequence[bytes] | None, Header | None], Engine]
+EngineMaker = Callable[
+    [Genesis, Callable[[Transaction], bool], Sequence[bytes] | None, Header | None, Snapshot | None], Engine
+]
 SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
 
@@ -66,11 +73,20 @@ def make_engine(
     verify_transaction: Callable[[Transaction], bool],
     operations: Sequence[bytes] | None,
     header: Header | None,
+    base: Snapshot | None = None,
+    *,
     programs: Mapping[str, type[Actor]] = PROGRAMS,
+    road: StateRoad | None = None,
 ) -> Engine:
-    """Return an engine of its own: from genesis, or from a log read back and its last finalized header."""
+    """Return an engine of its own: from genesis, or from a log read back, its base, and its last finalized header."""
     return Engine(
-        genesis, programs=programs, verify_transaction=verify_transaction, operations=operations, header=header
+        genesis,
+        programs=programs,
+        verify_transaction=verify_transaction,
+        operations=operations,
+        header=header,
+        base=base,
+        road=road,
     )
 
 

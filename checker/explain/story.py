@@ -27,7 +27,7 @@ _SHOWN_MAX: Final = 8
 """Receipts and events of one kind shown of those that lead to a difference."""
 
 _INDENT: Final = "  "
-_ROADS: Final = ("rolled-back", "undone", "snapshot-joined", "repaired", "disk")
+_ROADS: Final = ("rolled-back", "undone", "snapshot-joined", "repaired", "damage")
 """What a validator has behind it that others have not, besides crashes and restarts."""
 
 _MACHINES: Final = ("fault", "crash", "restart", "halted")

@@ -3,11 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from checker.planted.consensus import CONSENSUS
 from checker.planted.execution import EXECUTION
+from checker.planted.network import NETWORK
+from checker.planted.scheduler import SCHEDULER
+from checker.planted.state import STATE
+from checker.planted.storage import STORAGE
 from checker.planted.variant import Variant, plant
 from validators.settings import ValidatorFactory
 
-CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in EXECUTION}
+VARIANTS: Final = (*SCHEDULER, *EXECUTION, *STATE, *CONSENSUS, *STORAGE, *NETWORK)
+"""Every variant, by area."""
+
+CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in VARIANTS}
 """Every variant by its name."""
 
 
@@ -17,4 +25,4 @@ def factories_of(planted: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFac
     return {node: plant([CATALOGUE[name] for name, held_by in planted.items() if node in held_by]) for node in nodes}
 
 
-__all__ = ["CATALOGUE", "Variant", "factories_of"]
+__all__ = ["CATALOGUE", "VARIANTS", "Variant", "factories_of"]

@@ -37,6 +37,9 @@ class SimplexConfig:
     view_retention: int
     """How many views below the finalized one are kept."""
 
+    is_observer: bool = False
+    """Whether this validator only follows: it casts no vote and proposes nothing, because what it said is lost."""
+
     def __post_init__(self) -> None:
         for name in ("leader_timeout_us", "timeout_retry_us", "fetch_timeout_us", "view_retention"):
             if getattr(self, name) <= 0:

@@ -45,7 +45,7 @@ class Activity:
         """Whether the validator was heard within skip_timeout."""
         return self.tick - self._last_heard[validator] <= TICKS_PER_SKIP
 
-    def is_skippable(self, leader: NodeId, me: NodeId | None, quorum: int) -> bool:
+    def is_skippable(self, leader: NodeId, me: NodeId, quorum: int) -> bool:
         """Whether the leader is silent although enough others are not.
 
         A network that is quiet as a whole skips nobody: then the silence says nothing about the leader.

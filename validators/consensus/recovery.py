@@ -24,7 +24,7 @@ from validators.consensus.rounds import Certified, Round
 from validators.consensus.views import Views
 
 
-def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId | None) -> None:
+def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId) -> None:
     """Bring fresh `views` to what the journal says.
 
     Raises:
@@ -50,7 +50,7 @@ def artifact_view(artifact: Artifact) -> int:
     return artifact.view
 
 
-def _restore_one(kept: Round, artifact: Artifact, me: NodeId | None) -> None:
+def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
     if isinstance(artifact, Notarize | Nullify | Finalize):
         _restore_vote(kept, artifact, me)
     elif isinstance(artifact, Notarization):
@@ -64,7 +64,7 @@ def _restore_one(kept: Round, artifact: Artifact, me: NodeId | None) -> None:
         kept.certified = Certified.PASSED if artifact.ok else Certified.FAILED
 
 
-def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId | None) -> None:
+def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
     if vote.signer != me:
         raise CorruptArtifactError(f"{type(vote).__name__} of view {kept.view} is by {vote.signer}, not by {me}")
     kept.votes.add(vote)

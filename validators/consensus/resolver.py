@@ -17,7 +17,7 @@ from validators.consensus.views import Views
 class Resolver:
     """The request that is under way, if any."""
 
-    def __init__(self, *, me: NodeId | None, validators: int, fetch_timeout_us: Micros) -> None:
+    def __init__(self, *, me: NodeId, validators: int, fetch_timeout_us: Micros) -> None:
         self._me = me
         self._validators = validators
         self._fetch_timeout_us = fetch_timeout_us

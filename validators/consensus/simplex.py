@@ -56,6 +56,7 @@ from validators.consensus.messages import (
     CertificateRequest,
     CertificateResponse,
     ConsensusMessage,
+    Finalization,
     Finalize,
     Notarization,
     Notarize,
@@ -88,17 +89,15 @@ class Simplex:
     """One validator's consensus.
 
     Args:
-        me: this validator's index, or None for an observer, which follows and never votes.
+        me: this validator's index.
         validators: how many validators there are.
         scheme: signs our votes and verifies the others'.
         config: timeouts and retention.
         genesis: the payload of view 0, which is final from the start.
     """
 
-    def __init__(
-        self, *, me: NodeId | None, validators: int, scheme: Scheme, config: SimplexConfig, genesis: Digest
-    ) -> None:
-        assert me is None or 0 <= me < validators, f"validator {me} of {validators}"
+    def __init__(self, *, me: NodeId, validators: int, scheme: Scheme, config: SimplexConfig, genesis: Digest) -> None:
+        assert 0 <= me < validators, f"validator {me} of {validators}"
         self._me = me
         self._validators = validators
         self._quorum = quorum_of(validators)
@@ -107,7 +106,7 @@ class Simplex:
         self._activity = Activity(validators)
         self._helper = Helper()
         self._resolver = Resolver(me=me, validators=validators, fetch_timeout_us=config.fetch_timeout_us)
-        self._caster = Caster(me, scheme)
+        self._caster = Caster(None if config.is_observer else me, scheme)
         self._screen = Screen(
             validators=validators, scheme=scheme, views=self._views, activity=self._activity, helper=self._helper
         )
@@ -127,9 +126,9 @@ class Simplex:
         return self._views.finalized_view
 
     @property
-    def finalized_payload(self) -> Digest:
-        """The payload of the highest finalized view."""
-        return self._views.finalized_payload
+    def finalization(self) -> Finalization | None:
+        """The certificate of the highest finalized view; None while that is genesis."""
+        return self._views.finalization
 
     def leader(self, view: int) -> NodeId:
         """Return who leads `view`, which is 1 or more."""
@@ -239,6 +238,14 @@ class Simplex:
                 self._time_out(TimeoutReason.FAILED_CERTIFICATION)
         return self._finish()
 
+    def ask_again(self) -> list[Effect]:
+        """Ask anew for what the application has not answered: there is a new one, of another state."""
+        for kept in self._views.unfinalized():
+            if kept.certified is Certified.PENDING:
+                kept.certified = Certified.UNASKED
+                self._request_certification(kept)
+        return self._finish()
+
     def timer(self, name: str, view: int) -> list[Effect]:
         """Take a timer that has fired; one that has been cancelled or overtaken is ignored."""
         if name == FETCH_TIMER:
@@ -317,7 +324,8 @@ class Simplex:
             self._emit(*self._resolver.aim(gap, current.leader))
 
     def _request_proposal(self, current: Round, selected: Ready) -> None:
-        if current.leader == self._me and current.may_propose() and current.requested_parent is None:
+        is_ours = current.leader == self._me and not self._config.is_observer
+        if is_ours and current.may_propose() and current.requested_parent is None:
             current.requested_parent = selected.parent.view
             self._emit(Propose(current.view, selected.parent))
 

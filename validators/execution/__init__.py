@@ -1,5 +1,6 @@
 """Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
 
+from validators.execution.block_tree import Executed, StateRoad
 from validators.execution.blocks import (
     Block,
     ExecuteActor,
@@ -11,7 +12,7 @@ from validators.execution.blocks import (
     Transfer,
     address_of,
 )
-from validators.execution.engine import Engine, Executed, Finalization, ProposalContext
+from validators.execution.engine import Engine, Finalization, ProposalContext
 from validators.execution.errors import (
     CorruptStateError,
     InvalidBlockError,
@@ -47,6 +48,7 @@ __all__ = [
     "InvalidTransactionError",
     "ProposalContext",
     "RootMismatchError",
+    "StateRoad",
     "SystemCancelTimer",
     "SystemExtendTimer",
     "SystemUpdateTimerConfig",

@@ -2,7 +2,8 @@
 
 Invariants: an executed block's roots are those of its header; every branch starts at the finalized block; branches
 share nothing that changes. Each validator has an engine of its own with a database, caches and indexes of its own.
-Rejected: applying a block on execution and undoing it when it loses; dropping a batch is free, undoing is not.
+Rejected: applying a block on execution and undoing it when it loses; dropping a batch is free, undoing is not. A
+validator can be told to apply as early as on certification, as another road to the same roots (`block_tree.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +15,8 @@ import msgspec
 
 from scheduler import POLICIES, Moment
 from validators.actors import Programs
+from validators.execution.audit import audit_indexes
+from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
 from validators.execution.blocks import (
     VERSION,
     Block,
@@ -31,10 +34,10 @@ from validators.execution.errors import (
 from validators.execution.genesis import Genesis
 from validators.execution.genesis_state import build_genesis_state
 from validators.execution.heights import BranchHeights, HeightIndex, scan_heights
-from validators.execution.run import BlockRun, BlockSummary, Rules
-from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys, Waiting
+from validators.execution.run import BlockRun, Rules
+from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, mmr_root
+from validators.state import Database, Snapshot, StateAudit, mmr_root
 
 
 @final
@@ -49,48 +52,12 @@ class ProposalContext:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Executed:
-    """A block with all that executing it gave.
-
-    `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
-    value, None where it was deleted.
-    """
-
-    block: Block
-    digest: bytes
-    header: Header
-    receipts: tuple[bytes, ...]
-    events: tuple[msgspec.Struct, ...]
-    summary: BlockSummary
-    batch: Batch
-    operations: tuple[bytes, ...]
-    changes: dict[bytes, bytes | None]
-
-
-@final
 @dataclass(frozen=True, slots=True)
 class Finalization:
     """What finalizing did: blocks applied, oldest first, and executed blocks that lost."""
 
     applied: tuple[Executed, ...]
     dropped: tuple[Executed, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Branch:
-    """A block that others can build on, with the derived data of its state; the finalized one has no batch."""
-
-    digest: bytes
-    header: Header
-    executed: Executed | None
-    waiting: Waiting
-    heights: BranchHeights
-
-    @property
-    def batch(self) -> Batch | None:
-        return None if self.executed is None else self.executed.batch
 
 
 @final
@@ -109,6 +76,8 @@ class Engine:
         verify_transaction: Callable[[Transaction], bool],
         operations: Sequence[bytes] | None = None,
         header: Header | None = None,
+        base: Snapshot | None = None,
+        road: StateRoad | None = None,
     ) -> None:
         """Start from genesis, or from a log read back.
 
@@ -116,43 +85,57 @@ class Engine:
             genesis: What the chain starts from.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
-            operations: All operations since genesis' own: those of the finalized blocks, oldest first.
+            operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
+            base: The state that the operations follow, where that is not genesis.
+            road: When blocks are applied, how many can be taken back, and what is pruned and rebuilt.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
             CorruptLog: The operations are no log.
+            ForgedSnapshot: The base is none.
             RootMismatchError: The log does not lead to the header's state root.
         """
         if genesis.policy not in POLICIES:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
         self._rules = Rules(genesis, programs, POLICIES[genesis.policy](), verify_transaction)
         self.on_executed: Callable[[Executed], None] = _look_away
+        self._road = road or StateRoad()
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
-        self._branches: dict[bytes, _Branch] = {}
-        self.database, genesis_header = build_genesis_state(genesis, programs)
+        first, genesis_header = build_genesis_state(genesis, programs)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
-        if operations:
-            self.database = Database.from_operations(chain(self.database.operations(), operations))
-        root = self.database.canonical_root
+        retain = self._road.retain_blocks
+        if base is not None:
+            database = Database.from_operations(operations or (), retain=retain, base=base)
+        else:
+            database = Database.from_operations(chain(first.operations(), operations or ()), retain=retain)
+        root = database.canonical_root
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
-        self._index = HeightIndex(scan_heights(key for key, _ in self.database.items()))
+        self._index = HeightIndex(scan_heights(key for key, _ in database.items()))
         heights = BranchHeights(self._index, None)
         heights.fold()
-        self._finalized = _Branch(header_digest(tip), tip, None, NOTHING_READ, heights)
+        finalized = Branch(
+            digest=header_digest(tip), header=tip, executed=None, batch=None, waiting=NOTHING_READ, heights=heights
+        )
+        self._tree = BlockTree(database, finalized, self._road)
+
+    @property
+    def database(self) -> Database:
+        """The state, as of the finalized block or of one above it that was applied early."""
+        return self._tree.database
 
     @property
     def finalized(self) -> Header:
         """The last finalized header; genesis' at the start."""
-        return self._finalized.header
+        return self._tree.finalized.header
 
     @property
     def finalized_digest(self) -> bytes:
         """The digest of the last finalized block."""
-        return self._finalized.digest
+        return self._tree.finalized.digest
 
     def propose(self, context: ProposalContext, candidates: Iterable[Transaction]) -> Executed:
         """Build a block from the candidates that are valid in their order, and keep it as executed.
@@ -185,11 +168,11 @@ class Engine:
             UnknownParentError: The parent is neither executed nor finalized here.
             InvalidBlockError: The block breaks a rule, or its roots are not those that executing it gives.
         """
-        known = self._branches.get(header_digest(block.header))
-        if known is not None and known.executed is not None:
-            if known.executed.block != block:
+        known = self.executed(header_digest(block.header))
+        if known is not None:
+            if known.block != block:
                 raise InvalidBlockError("transactions are not those of the header's tx_root")
-            return known.executed
+            return known
         parent = self._parent(block.header.parent)
         self._check_header(block.header, parent.header)
         if mmr_root(block.transactions) != block.header.tx_root:
@@ -198,7 +181,7 @@ class Engine:
 
     def executed(self, digest: bytes) -> Executed | None:
         """Return an executed block that is not finalized yet."""
-        branch = self._branches.get(digest)
+        branch = self._tree.get(digest)
         return None if branch is None else branch.executed
 
     def path_to(self, digest: bytes) -> list[Executed]:
@@ -207,15 +190,25 @@ class Engine:
         Raises:
             UnknownBlockError: The block is not executed here, or finalized already.
         """
-        path: list[Executed] = []
-        while digest != self._finalized.digest or not path:
-            executed = self.executed(digest)
-            if executed is None:
-                raise UnknownBlockError(digest)
-            path.append(executed)
-            digest = executed.header.parent
-        path.reverse()
+        path = [branch.executed for branch in self._tree.path_to(digest) if branch.executed is not None]
+        if not path:
+            raise UnknownBlockError(digest)
         return path
+
+    def certify(self, digest: bytes) -> None:
+        """Apply a certified block with its ancestors if this validator's road is to apply early.
+
+        What was applied on another branch is undone. A block that is not executed here any more is left alone.
+        """
+        self._tree.apply_certified(digest)
+
+    def take_undone(self) -> tuple[Executed, ...]:
+        """Return the blocks that were applied and then undone since the last time this was asked, latest first."""
+        return self._tree.take_undone()
+
+    def rewind_to_finalized(self) -> None:
+        """Have the database stand at the finalized block, for whoever reads the finalized state."""
+        self._tree.rewind_to_finalized()
 
     def finalize(self, digest: bytes) -> Finalization:
         """Apply a block and its ancestors to the database and drop every branch that does not lead through it.
@@ -224,17 +217,17 @@ class Engine:
             UnknownBlockError: The block is not executed here, or finalized already.
         """
         applied = self.path_to(digest)
-        winner = self._branches[digest]
-        self.database.apply(applied[-1].batch)
-        assert self.database.canonical_root == winner.header.state_root, "what was applied is what was executed"
-        for executed in applied:
-            self._branches.pop(executed.digest).heights.fold()
+        before = self.finalized.height
+        self._tree.finalize(digest)
+        dropped = self._tree.drop_losers()
+        for executed in (*applied, *dropped):
             self._forget_gone(executed.changes)
-        self._finalized = _Branch(winner.digest, winner.header, None, winner.waiting, winner.heights)
-        return Finalization(tuple(applied), tuple(self._drop_losers()))
+        if is_due(self._road.rebuild_indexes_every, before, self.finalized.height):
+            self._rebuild_indexes()
+        return Finalization(tuple(applied), tuple(dropped))
 
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every key of the finalized state, ascending, with its value as this validator holds it.
+        """Yield every key of the database, ascending, with its value as this validator holds it.
 
         Where a decoded record stands in memory it is encoded anew, so that a record that was changed in place shows.
         """
@@ -243,13 +236,15 @@ class Engine:
 
     def due_heights(self, upto: int, digest: bytes | None = None) -> list[int]:
         """Return the heights up to `upto` that have timers, ascending, as of a block or of the finalized one."""
-        branch = self._finalized if digest is None else self._parent(digest)
+        branch = self._tree.finalized if digest is None else self._parent(digest)
         return branch.heights.due_heights(upto)
 
-    def _parent(self, digest: bytes) -> _Branch:
-        if digest == self._finalized.digest:
-            return self._finalized
-        branch = self._branches.get(digest)
+    def audit(self) -> StateAudit:
+        """Compare database and indexes, both at the finalized block, with what the operation log leads to."""
+        return audit_indexes(self.database.audit(), self._index, self._tree.finalized.waiting)
+
+    def _parent(self, digest: bytes) -> Branch:
+        branch = self._tree.get(digest)
         if branch is None:
             raise UnknownParentError(digest)
         return branch
@@ -276,10 +271,10 @@ class Engine:
                 raise InvalidBlockError(reason)
 
     def _run(
-        self, parent: _Branch, header: Header, block: Block | None, take_transactions: Callable[[BlockRun], None]
+        self, parent: Branch, header: Header, block: Block | None, take_transactions: Callable[[BlockRun], None]
     ) -> Executed:
         """Run a block; a given one must turn out as its header says, a draft gets its roots filled in."""
-        batch = self.database.batch(parent.batch)
+        batch = self._tree.open_batch(parent)
         view = View(batch, self._cache)
         heights = BranchHeights(self._index, parent.heights)
         timers = StateTimers(view, heights, parent.waiting, self._timer_keys)
@@ -315,21 +310,29 @@ class Engine:
             # A leader that proposes the same again: what is built on the first one must stay alive.
             batch.drop()
             return known
-        self._branches[executed.digest] = _Branch(executed.digest, sealed, executed, timers.waiting(), heights)
+        self._tree.add(
+            Branch(
+                digest=executed.digest,
+                header=sealed,
+                executed=executed,
+                batch=batch,
+                waiting=timers.waiting(),
+                heights=heights,
+            )
+        )
         return executed
 
-    def _drop_losers(self) -> Iterator[Executed]:
-        """Forget every branch that no longer starts at the finalized block; parents stand before their children."""
-        kept = {self._finalized.digest: self._finalized}
-        for digest, branch in list(self._branches.items()):
-            if branch.header.parent in kept:
-                kept[digest] = branch
-                continue
-            del self._branches[digest]
-            assert branch.executed is not None, "only the finalized block has no batch"
-            branch.executed.batch.drop()
-            self._forget_gone(branch.executed.changes)
-            yield branch.executed
+    def _rebuild_indexes(self) -> None:
+        """Make everything that is derived anew from the operation log alone.
+
+        What was applied early is taken back for it, and applied again with the next block that is certified.
+        """
+        self._tree.rewind_to_finalized()
+        self._tree.forget_waiting()
+        self.database.rebuild()
+        self._index.rebuild(scan_heights(key for key, _ in self.database.items()))
+        self._cache = DecodedCache()
+        self._timer_keys = TimerKeys()
 
     def _forget_gone(self, keys: Iterable[bytes]) -> None:
         """Let go of decoded records whose keys the finalized state does not have; a branch that has them reads anew."""

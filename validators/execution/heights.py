@@ -19,6 +19,10 @@ class HeightIndex:
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = sorted(heights)
 
+    def rebuild(self, heights: Iterable[int]) -> None:
+        """Hold these heights instead, for the finalized state read anew."""
+        self._heights = sorted(heights)
+
     def between(self, after: int, upto: int) -> list[int]:
         """Return the heights above `after` and not above `upto`, ascending."""
         return self._heights[bisect_right(self._heights, after) : bisect_right(self._heights, upto)]

@@ -1,5 +1,6 @@
 """The authenticated state database of a validator, and the root of a plain list."""
 
+from validators.state.audit import Deviation, StateAudit, Structure
 from validators.state.batch import Batch
 from validators.state.database import Database
 from validators.state.errors import (
@@ -8,6 +9,7 @@ from validators.state.errors import (
     BadValue,
     CorruptLog,
     DeadBranch,
+    ForgedSnapshot,
     NotMerkleized,
     NotRetained,
     PrunedLocation,
@@ -15,9 +17,9 @@ from validators.state.errors import (
     StaleBatch,
     StateFault,
 )
-from validators.state.mmr import mmr_root
 from validators.state.operations import Encoding
-from validators.state.roots import qmdb_root
+from validators.state.roots import mmr_root, qmdb_root
+from validators.state.snapshot import Snapshot
 from validators.state.verify import verify_key, verify_operation, verify_root
 
 __all__ = [
@@ -28,13 +30,18 @@ __all__ = [
     "CorruptLog",
     "Database",
     "DeadBranch",
+    "Deviation",
     "Encoding",
+    "ForgedSnapshot",
     "NotMerkleized",
     "NotRetained",
     "PrunedLocation",
     "SealedBatch",
+    "Snapshot",
     "StaleBatch",
+    "StateAudit",
     "StateFault",
+    "Structure",
     "mmr_root",
     "qmdb_root",
     "verify_key",

@@ -11,14 +11,17 @@ The root commits to the log, hence to how writes were grouped into batches: equa
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import final
 
+from validators.state.audit import StateAudit, audit_store
 from validators.state.batch import Batch, Status
 from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
 from validators.state.operations import Encoding, choose_codec, require_key
 from validators.state.proofs import prove_key, prove_operation, prove_root
-from validators.state.store import Store, rebuild_store
+from validators.state.snapshot import Snapshot, check_shape, restore_snapshot, take_snapshot
+from validators.state.store import Store, rebuild_indexes, rebuild_store
 
 
 @final
@@ -39,7 +42,7 @@ class Database:
             retain: How many of the last applied batches can be taken back by `rewind`.
         """
         codec = choose_codec(encoding, bare_values=bare_values)
-        self._store: Store = rebuild_store(codec, (codec.encode_commit(None, 0),), retain)
+        self._store: Store = rebuild_store(codec, (codec.encode_commit(None, 0),), retain=retain)
 
     @classmethod
     def from_operations(
@@ -49,21 +52,60 @@ class Database:
         encoding: Encoding = "variable",
         bare_values: bool = False,
         retain: int = 0,
+        base: Snapshot | None = None,
     ) -> "Database":
-        """Rebuild a database from its operation log alone.
+        """Rebuild a database from its operation log alone, or from a snapshot and the log above it.
 
         Args:
-            operations: Encoded operations from the first on, ending with a commit.
+            operations: Encoded operations from the first on, ending with a commit; with a base, those that follow it.
+            encoding: As the log was written.
+            bare_values: As the log was written.
+            retain: How many of the batches applied from now on can be taken back by `rewind`.
+            base: A snapshot whose root the caller has compared, or compares through that of the whole.
+
+        Raises:
+            CorruptLog: These bytes are no operation log. A log that is well formed but not the expected one shows in
+                its root, which the caller compares.
+            ForgedSnapshot: The base is none.
+        """
+        database = cls(encoding=encoding, bare_values=bare_values)
+        codec = choose_codec(encoding, bare_values=bare_values)
+        if base is None:
+            database._store = rebuild_store(codec, operations, retain=retain)
+        else:
+            check_shape(base)
+            log = chain(base.operations, operations)
+            database._store = rebuild_store(codec, log, retain=retain, start=base.start, peaks=base.peaks)
+        return database
+
+    @classmethod
+    def from_snapshot(
+        cls,
+        snapshot: Snapshot,
+        canonical_root: bytes,
+        *,
+        encoding: Encoding = "variable",
+        bare_values: bool = False,
+        retain: int = 0,
+    ) -> "Database":
+        """Restore a database from a stranger's snapshot, trusting nothing but the canonical root.
+
+        From then on it is what the database was: it has the same roots, proves what it keeps by the same bytes, and
+        gives the same roots to every batch. No batch from before can be taken back.
+
+        Args:
+            snapshot: What `snapshot` returned there, or what somebody says it did.
+            canonical_root: The root that the state has to have, 32 bytes.
             encoding: As the log was written.
             bare_values: As the log was written.
             retain: How many of the batches applied from now on can be taken back by `rewind`.
 
         Raises:
-            CorruptLog: These bytes are no operation log. A log that is well formed but not the expected one shows in
-                its root, which the caller compares.
+            ForgedSnapshot: The snapshot is not that of this root; the message begins with the part that is wrong.
         """
         database = cls(encoding=encoding, bare_values=bare_values)
-        database._store = rebuild_store(choose_codec(encoding, bare_values=bare_values), operations, retain)
+        codec = choose_codec(encoding, bare_values=bare_values)
+        database._store = restore_snapshot(snapshot, canonical_root, codec, retain)
         return database
 
     @property
@@ -193,6 +235,28 @@ class Database:
             location: Keep everything from here on; None to forget all that may be forgotten.
         """
         return prune_store(self._store, self.size if location is None else location)
+
+    def snapshot(self) -> Snapshot:
+        """Return all that `from_snapshot` needs to restore the committed tip elsewhere.
+
+        It holds the operations from the floor's chunk on, shared with the log and never changed; nothing is pruned.
+        """
+        return take_snapshot(self._store)
+
+    def rebuild(self) -> None:
+        """Make every index, flag, tree node and the bitmap anew from the kept operations alone.
+
+        Below the pruned location there is nothing but the tree's peaks, which are taken as they are. Pending batches
+        and what `rewind` needs stay; neither is an index.
+
+        Raises:
+            CorruptLog: The operations do not lead to the root that the database has. Nothing has changed then.
+        """
+        rebuild_indexes(self._store)
+
+    def audit(self) -> StateAudit:
+        """Compare everything held in memory with what the kept operations alone lead to; changes nothing."""
+        return audit_store(self._store)
 
     def prove_operation(self, location: int) -> bytes:
         """Return the proof that `root` covers the operation at a location, for `verify_operation`.

@@ -43,3 +43,7 @@ class NotRetained(StateFault):
 
 class AbsentKey(StateFault):
     """A proof was asked of a key that the database has not."""
+
+
+class ForgedSnapshot(StateFault):
+    """A snapshot does not lead to the root that it was asked for."""

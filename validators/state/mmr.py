@@ -107,15 +107,3 @@ def fold_forward(peaks: Sequence[bytes]) -> bytes:
     for peak in peaks[1:]:
         digest = sha256(digest + peak).digest()
     return digest
-
-
-def mmr_root(elements: Iterable[bytes]) -> bytes:
-    """Return the root of a plain list, such as a block's transactions or receipts.
-
-    A plain list has no inactive peaks and folds forward, as the published roots of generation 3 do.
-    """
-    peaks: list[bytes] = []
-    contents = tuple(elements)
-    append_leaves(peaks, 0, contents)
-    preimage = len(contents).to_bytes(POSITION_BYTES, "big")
-    return sha256(preimage + fold_forward(peaks) if peaks else preimage).digest()

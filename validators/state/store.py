@@ -80,44 +80,78 @@ def extend_tree(base: Tip, operations: Sequence[bytes], floor: int, active: int)
     return Tip(size, floor, active, root, peaks), rows
 
 
-def rebuild_store(codec: Codec, operations: Iterable[bytes], retain: int = 0) -> Store:
-    """Rebuild everything from an operation log.
+def rebuild_store(
+    codec: Codec, operations: Iterable[bytes], *, retain: int = 0, start: int = 0, peaks: Sequence[bytes] = ()
+) -> Store:
+    """Rebuild everything from an operation log, or from its tail and the peaks over what was pruned.
+
+    Args:
+        codec: How the operations are written.
+        operations: Encoded operations from `start` on, ending with a commit.
+        retain: How many of the batches applied from now on can be taken back.
+        start: Location of the first of them, a multiple of a chunk's bits; nothing below is active.
+        peaks: Peaks of the tree over the operations below `start`, tallest first.
 
     Raises:
-        CorruptLog: An operation cannot be decoded; or the log does not start with the first commit or not end with one;
-            or a delete finds no key; or a floor falls, passes its commit, or leaves an active operation below it.
-            A log that is well formed but wrong is found by comparing roots, not here.
+        CorruptLog: An operation cannot be decoded; or a whole log does not start with the first commit; or the log does
+            not end with a commit; or a delete finds no key in a whole log; or a floor falls, passes its commit, or
+            leaves an active operation below it. A log that is well formed but wrong is found by comparing roots.
     """
     store = Store(codec, retain)
+    store.start = start
+    store.levels = Levels.pinned(start, peaks)
     floor = 0
-    commit_location = 0
+    commit_index: int | None = None
     operation = Operation(UPDATE)
-    for location, encoded in enumerate(operations):
+    for index, encoded in enumerate(operations):
         operation = codec.decode(encoded)
-        replay_operation(store, location, operation)
+        replay_operation(store, index, operation)
         if operation.kind == COMMIT:
-            store.flags[commit_location] = 0
-            check_commit(store, location, operation, floor)
-            store.flags[location] = 1
-            floor, commit_location = operation.floor, location
+            if commit_index is not None:
+                store.flags[commit_index] = 0
+            check_commit(store, start + index, operation, floor)
+            store.flags[index] = 1
+            floor, commit_index = operation.floor, index
         store.log.append(encoded)
-    if operation.kind != COMMIT:
-        msg = f"a log of {len(store.log)} operations does not end with a commit"
+    if operation.kind != COMMIT or floor < start:
+        msg = f"a log of {len(store.log)} operations from {start} on does not end with a commit whose floor is in it"
         raise CorruptLog(msg)
-    store.tip, rows = extend_tree(store.tip, store.log, floor, len(store.locations))
+    base = Tip(start, 0, 0, b"", tuple(peaks))
+    store.tip, rows = extend_tree(base, store.log, floor, len(store.locations))
     store.levels.extend(rows)
     return store
 
 
-def replay_operation(store: Store, location: int, operation: Operation) -> None:
+def rebuild_indexes(store: Store) -> None:
+    """Make everything anew from the kept log and the peaks over what was pruned, but the tip and the undos.
+
+    The tip stays the same object, on which the pending batches stand.
+
+    Raises:
+        CorruptLog: The log does not lead to the tip. Nothing has changed then.
+    """
+    peaks = store.levels.pinned_peaks(store.start)
+    fresh = rebuild_store(store.codec, store.log, start=store.start, peaks=peaks)
+    tips = (store.tip, fresh.tip)
+    if tips[0].root != tips[1].root or tips[0].floor != tips[1].floor or tips[0].active != tips[1].active:
+        msg = f"the log leads to the root {fresh.tip.root.hex()} and not to {store.tip.root.hex()}"
+        raise CorruptLog(msg)
+    store.levels, store.flags, store.locations = fresh.levels, fresh.flags, fresh.locations
+    if store.activity is not None:
+        store.activity = Activity(store.tip, store.levels)
+
+
+def replay_operation(store: Store, index: int, operation: Operation) -> None:
     """Take over one operation of a log: where its key lives now, and which operation is active no longer."""
+    location = store.start + index
     if location == 0 and operation != Operation(COMMIT):
         msg = f"a log starts with {operation} instead of a commit with floor 0 and no metadata"
         raise CorruptLog(msg)
     previous = store.locations.pop(operation.key, None)
     if previous is not None:
-        store.flags[previous] = 0
-    elif operation.kind == DELETE:
+        store.flags[previous - store.start] = 0
+    elif operation.kind == DELETE and store.start == 0:
+        # In a tail, the key's last update may have been pruned.
         msg = f"operation {location} deletes the absent key {operation.key.hex()}"
         raise CorruptLog(msg)
     if operation.kind == UPDATE:
@@ -130,7 +164,8 @@ def check_commit(store: Store, location: int, commit: Operation, floor: int) -> 
     if not floor <= commit.floor <= location:
         msg = f"the commit at {location} moves the floor from {floor} to {commit.floor}"
         raise CorruptLog(msg)
-    active = store.flags.find(1, floor, commit.floor)
+    start = store.start
+    active = store.flags.find(1, max(floor - start, 0), max(commit.floor - start, 0))
     if active >= 0:
-        msg = f"the commit at {location} raises the floor to {commit.floor} above the active operation {active}"
+        msg = f"the commit at {location} raises the floor to {commit.floor} above the active operation {start + active}"
         raise CorruptLog(msg)

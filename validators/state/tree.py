@@ -13,6 +13,8 @@ from operator import add, sub
 from struct import Struct
 from typing import Final, final
 
+from validators.state.mmr import peak_heights
+
 DIGEST_BYTES: Final = 32
 """Length of every node."""
 pack_position: Final = Struct(">Q").pack
@@ -91,6 +93,20 @@ class Levels:
     def __init__(self) -> None:
         self.rows: list[bytearray] = []
         self.start = 0
+
+    @classmethod
+    def pinned(cls, start: int, peaks: Sequence[bytes]) -> "Levels":
+        """Return the nodes over `start` leaves of which all is pruned but the peaks, tallest first."""
+        levels = cls()
+        levels.start = start
+        levels.rows = [bytearray() for _ in range(start.bit_length())]
+        for height, peak in zip(peak_heights(start), peaks, strict=True):
+            levels.rows[height] += peak
+        return levels
+
+    def pinned_peaks(self, start: int) -> tuple[bytes, ...]:
+        """Return the peaks over the leaves below `start`, tallest first; `start` was not pruned."""
+        return tuple(self.node(height, (start >> height) - 1) for height in peak_heights(start))
 
     def first_kept(self, height: int) -> int:
         """Return the number of the oldest node kept at a height."""

@@ -17,7 +17,7 @@ class Undo:
         superseded: Locations that were active before the batch and not after it, the commit's last.
         created: Keys that the database had not.
         inactive: Flags from the floor before the batch on that it cleared by raising the floor.
-        rewritten: The other locations whose flags it cleared.
+        rewritten: The other locations whose flags it cleared, ascending.
     """
 
     tip: Tip

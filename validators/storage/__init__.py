@@ -1,22 +1,64 @@
 """The disk of a validator and what it keeps there."""
 
 from validators.storage.barrier import Barrier
-from validators.storage.disk import Disk, DiskHandle, DiskRevokedError, SimulatedDisk, SyncPoint
-from validators.storage.files import BlockFile, CorruptLogError, FinalizedEntry, FinalizedLog, Journal
-from validators.storage.records import CorruptRecordError, RecordFile
+from validators.storage.disk import Boundary, Disk, DiskHandle, SimulatedDisk, SyncPoint
+from validators.storage.errors import (
+    Damage,
+    DiskError,
+    DiskFullError,
+    DiskReadError,
+    DiskRevokedError,
+    DiskSyncError,
+    DiskWriteError,
+    JournalLostError,
+)
+from validators.storage.files import BlockFile, FinalizedEntry, FinalizedLog, LogContents, Snapshot
+from validators.storage.journal import Journal, JournalContents, JournalHead, provision
+from validators.storage.medium import (
+    JOURNAL_FILES,
+    BitRot,
+    Condition,
+    FullDisk,
+    IoErrors,
+    Medium,
+    MisdirectedWrite,
+    StaleRead,
+    TornWrites,
+)
+from validators.storage.records import RecordFile
 
 __all__ = [
+    "JOURNAL_FILES",
     "Barrier",
+    "BitRot",
     "BlockFile",
-    "CorruptLogError",
-    "CorruptRecordError",
+    "Boundary",
+    "Condition",
+    "Damage",
     "Disk",
+    "DiskError",
+    "DiskFullError",
     "DiskHandle",
+    "DiskReadError",
     "DiskRevokedError",
+    "DiskSyncError",
+    "DiskWriteError",
     "FinalizedEntry",
     "FinalizedLog",
+    "FullDisk",
+    "IoErrors",
     "Journal",
+    "JournalContents",
+    "JournalHead",
+    "JournalLostError",
+    "LogContents",
+    "Medium",
+    "MisdirectedWrite",
     "RecordFile",
     "SimulatedDisk",
+    "Snapshot",
+    "StaleRead",
     "SyncPoint",
+    "TornWrites",
+    "provision",
 ]

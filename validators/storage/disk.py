@@ -5,12 +5,19 @@ A sync covers what had been appended when it began, not when it ended, as on rea
 bytes appended meanwhile wait for the next one.
 
 The interface is append, read, truncate and a two-step sync, because virtual time passes between
-the two steps and a crash may fall in between. Random writes are left out on purpose: nothing here
-needs them, and an append-only file makes a torn tail the only damage that a power loss can do.
+the two steps and a crash may fall in between. ``overwrite`` and ``truncate`` belong to repair at a start: they are
+rare, and durable when they return.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, final
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol, TypeAlias, final
+
+from network.chance import Chance
+from validators.storage.errors import DiskFullError, DiskRevokedError
+from validators.storage.medium import JOURNAL_FILES, File, Medium
+
+Boundary: TypeAlias = Literal["before-append", "after-append", "after-sync", "after-send"]
+"""A place in the write-ahead order of a vote: append to the journal, sync, send."""
 
 
 class SyncPoint(NamedTuple):
@@ -20,12 +27,12 @@ class SyncPoint(NamedTuple):
     lengths: tuple[tuple[str, int], ...]
 
 
-class DiskRevokedError(Exception):
-    """A read through a handle whose validator has crashed."""
-
-
 class Disk(Protocol):
-    """One validator's files. Names are plain words such as ``journal``; sizes and offsets are bytes."""
+    """One validator's files. Names are plain words such as ``blocks``; sizes and offsets are bytes.
+
+    Every call but the two properties and the sizes may raise DiskError. After a DiskError of an append or a sync nobody
+    knows what the disk holds: the validator stops, and tries no second sync.
+    """
 
     def append(self, name: str, data: bytes) -> int:
         """Append ``data`` to file ``name`` (made if absent) and return the offset it starts at."""
@@ -33,8 +40,17 @@ class Disk(Protocol):
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return ``length`` bytes from ``offset``, or all from there; an absent file is empty."""
 
+    def overwrite(self, name: str, offset: int, data: bytes) -> None:
+        """Write ``data`` from ``offset`` on, which is not behind the end of the file; durable when it returns."""
+
     def truncate(self, name: str, length: int) -> None:
-        """Cut file ``name`` back to ``length`` bytes."""
+        """Cut file ``name`` back to ``length`` bytes; durable when it returns."""
+
+    def size(self, name: str) -> int:
+        """Return how long file ``name`` is; 0 where it does not exist."""
+
+    def synced_bytes(self, name: str) -> int:
+        """Return how much of file ``name``, from its start, survives a crash."""
 
     def begin_sync(self) -> SyncPoint:
         """Fix what the sync now starting will cover."""
@@ -51,18 +67,16 @@ class Disk(Protocol):
         """Whether a crash now would lose nothing."""
 
 
-@dataclass(slots=True)
-class _File:
-    data: bytearray = field(default_factory=bytearray)
-    synced_bytes: int = 0
-
-
 @final
 class SimulatedDisk:
-    """A disk in memory. It outlives the incarnations of its validator; only the cluster crashes it."""
+    """A disk in memory. It outlives the incarnations of its validator; only the cluster crashes it.
 
-    def __init__(self) -> None:
-        self._files: dict[str, _File] = {}
+    ``medium`` is what is wrong with it. Without faults there, every byte reads as it was written.
+    """
+
+    def __init__(self, node: int = 0, chance: Chance | None = None) -> None:
+        self.medium = Medium(node, chance or Chance(0))
+        self._files: dict[str, File] = {}
         self._appended_bytes = 0
 
     @property
@@ -71,32 +85,63 @@ class SimulatedDisk:
         return self._appended_bytes
 
     @property
+    def used_bytes(self) -> int:
+        """Bytes that the files hold."""
+        return sum(len(file.data) for file in self._files.values())
+
+    @property
     def is_synced(self) -> bool:
         """Whether a crash now would lose nothing."""
         return all(len(file.data) == file.synced_bytes for file in self._files.values())
 
     def append(self, name: str, data: bytes) -> int:
         """See ``Disk.append``."""
-        file = self._files.setdefault(name, _File())
+        self.medium.check("append", name)
+        file = self._files.setdefault(name, File())
         offset = len(file.data)
-        file.data += data
-        self._appended_bytes += len(data)
+        fitting = self.medium.room(self.used_bytes, len(data))
+        file.data += data[:fitting]
+        self._appended_bytes += fitting
+        if fitting < len(data):
+            raise DiskFullError(name, "append", f"no room for {len(data)} bytes")
+        self.medium.appended(self._files, name, offset, data)
         return offset
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """See ``Disk.read``."""
+        self.medium.check("read", name)
         file = self._files.get(name)
         if file is None:
             return b""
-        end = len(file.data) if length is None else offset + length
-        return bytes(memoryview(file.data)[offset:end])
+        end = len(file.data) if length is None else min(offset + length, len(file.data))
+        return self.medium.view(name, file, offset, end)
+
+    def overwrite(self, name: str, offset: int, data: bytes) -> None:
+        """See ``Disk.overwrite``."""
+        self.medium.check("overwrite", name)
+        file = self._files.setdefault(name, File())
+        file.data[offset : offset + len(data)] = data
+        file.synced_bytes = len(file.data)
+        self.medium.overwritten(name, file, offset, data)
 
     def truncate(self, name: str, length: int) -> None:
         """See ``Disk.truncate``."""
+        self.medium.check("truncate", name)
         file = self._files.get(name)
         if file is not None:
-            del file.data[length:]
-            file.synced_bytes = min(file.synced_bytes, length)
+            if length == 0:
+                file.previous = bytes(file.data[: file.synced_bytes])
+            self._cut(name, file, length)
+
+    def size(self, name: str) -> int:
+        """See ``Disk.size``."""
+        file = self._files.get(name)
+        return 0 if file is None else len(file.data)
+
+    def synced_bytes(self, name: str) -> int:
+        """See ``Disk.synced_bytes``."""
+        file = self._files.get(name)
+        return 0 if file is None else file.synced_bytes
 
     def begin_sync(self) -> SyncPoint:
         """See ``Disk.begin_sync``."""
@@ -105,17 +150,44 @@ class SimulatedDisk:
 
     def finish_sync(self, point: SyncPoint) -> None:
         """See ``Disk.finish_sync``."""
+        self.medium.check("sync", "")
         for name, length in point.lengths:
             file = self._files[name]
-            file.synced_bytes = max(file.synced_bytes, min(length, len(file.data)))
+            covered = min(length, len(file.data))
+            if covered > file.synced_bytes:
+                file.synced_bytes = covered
+                file.lengths.append(covered)
 
     def lose_unsynced(self) -> int:
         """Cut every file back to what was synced, as a power loss does; return the bytes lost."""
         lost_bytes = 0
-        for file in self._files.values():
-            lost_bytes += len(file.data) - file.synced_bytes
-            del file.data[file.synced_bytes :]
+        for name in sorted(self._files):
+            file = self._files[name]
+            tail = bytes(file.data[file.synced_bytes :])
+            kept = self.medium.tear(name, tail)
+            lost_bytes += len(tail) - len(kept)
+            self._cut(name, file, file.synced_bytes)
+            file.data += kept
+            file.synced_bytes = len(file.data)
         return lost_bytes
+
+    def wipe(self) -> None:
+        """Lose everything, as a disk does that is replaced by an empty one."""
+        self._files.clear()
+        self.medium.forget()
+
+    def pristine(self) -> "SimulatedDisk":
+        """Return a sound disk with the bytes that were written to this one."""
+        sound = SimulatedDisk()
+        for name, file in self._files.items():
+            sound.append(name, bytes(file.data))
+        return sound
+
+    def _cut(self, name: str, file: File, length: int) -> None:
+        del file.data[length:]
+        file.synced_bytes = len(file.data)
+        file.lengths = [each for each in file.lengths if each <= length]
+        self.medium.cut(name, length)
 
 
 @final
@@ -124,10 +196,13 @@ class DiskHandle:
 
     A crash revokes first and cancels afterwards, so that whatever the dying task still does in its
     clean-up code cannot reach the disk (DESIGN section 3, rule 3).
+
+    ``reach`` is told of each boundary of the write-ahead order that the disk sees; it may cut the power there.
     """
 
-    def __init__(self, disk: SimulatedDisk) -> None:
+    def __init__(self, disk: Disk, reach: Callable[[Boundary], None] = lambda _boundary: None) -> None:
         self._disk = disk
+        self._reach = reach
         self._is_revoked = False
 
     def revoke(self) -> None:
@@ -146,13 +221,33 @@ class DiskHandle:
 
     def append(self, name: str, data: bytes) -> int:
         """See ``Disk.append``."""
-        return -1 if self._is_revoked else self._disk.append(name, data)
+        if self._is_revoked:
+            return -1
+        if name == JOURNAL_FILES[0]:
+            self._reach("before-append")
+        offset = self._disk.append(name, data)
+        if name == JOURNAL_FILES[-1]:
+            self._reach("after-append")
+        return offset
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """See ``Disk.read``."""
         if self._is_revoked:
             raise DiskRevokedError(f"file {name!r}: the validator that held this handle has crashed")
         return self._disk.read(name, offset, length)
+
+    def overwrite(self, name: str, offset: int, data: bytes) -> None:
+        """See ``Disk.overwrite``."""
+        if not self._is_revoked:
+            self._disk.overwrite(name, offset, data)
+
+    def size(self, name: str) -> int:
+        """See ``Disk.size``."""
+        return self._disk.size(name)
+
+    def synced_bytes(self, name: str) -> int:
+        """See ``Disk.synced_bytes``."""
+        return self._disk.synced_bytes(name)
 
     def truncate(self, name: str, length: int) -> None:
         """See ``Disk.truncate``."""
@@ -167,3 +262,4 @@ class DiskHandle:
         """See ``Disk.finish_sync``."""
         if not self._is_revoked:
             self._disk.finish_sync(point)
+            self._reach("after-sync")

@@ -1,46 +1,19 @@
-"""The three files of a validator: vote journal, blocks, and the finalized operation log.
+"""What a validator keeps beside its vote journal: blocks, and the finalized state as a base and a log above it.
 
-Invariant: together they are all that a restart needs. The journal restores consensus, the log
-restores the state and the block file restores headers and unfinalized blocks; nothing is copied
-from the cluster's memory.
+Invariant: nothing that does not pass its checksum is returned; what is damaged is named and left out. Blocks and state
+can be had again from peers, so damage here costs time and never a promise.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeVar, final
 
 import msgspec
 
 from validators.storage.disk import Disk
+from validators.storage.errors import Damage, DiskReadError
 from validators.storage.records import RecordFile
 
-
-class FinalizedEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One finalized block in the operation log: the operations that its batch appended to the state."""
-
-    height: int
-    digest: bytes
-    operations: tuple[bytes, ...]
-
-
-class CorruptLogError(Exception):
-    """A record that is whole but does not say what this file holds."""
-
-
-@final
-class Journal:
-    """The write-ahead journal of consensus artifacts (specification of Simplex, section 1.4)."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._file = RecordFile(disk, "journal")
-
-    def append(self, artifact: bytes) -> None:
-        """Append one encoded artifact; it counts only once the disk is synced."""
-        self._file.append(artifact)
-
-    def replay(self) -> Iterator[bytes]:
-        """Yield the encoded artifacts of earlier lives, oldest first."""
-        for record in self._file.scan():
-            yield record.payload
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 class StoredBlock(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -58,64 +31,209 @@ class _Place(NamedTuple):
 
 @final
 class BlockFile:
-    """Certified and finalized blocks by digest. Only the index is in memory."""
+    """Certified and finalized blocks by digest. Only the index is in memory.
 
-    def __init__(self, disk: Disk) -> None:
+    ``on_damage`` is told of every block that turns out to be damaged, at ``load`` or when it is read.
+    """
+
+    def __init__(self, disk: Disk, on_damage: Callable[[Damage], None] = lambda _damage: None) -> None:
         self._file = RecordFile(disk, "blocks")
-        self._decoder = msgspec.msgpack.Decoder(StoredBlock)
+        self._on_damage = on_damage
         self._places: dict[bytes, _Place] = {}
 
     def load(self) -> None:
-        """Rebuild the index from the disk; raises CorruptLogError."""
-        for record in self._file.scan():
-            stored = self._decode(record.payload, record.offset)
-            self._places[stored.digest] = _Place(stored.height, record.offset)
+        """Rebuild the index from the disk, without the damaged blocks; a damaged tail is cut off. Raises DiskError."""
+        records, damages = self._file.read()
+        for record in records:
+            stored = _decode(record.payload, StoredBlock)
+            if stored is None:
+                damages.append(Damage(self._file.name, record.offset, record.end - record.offset, "not a block"))
+            else:
+                self._places[stored.digest] = _Place(stored.height, record.offset)
+        for damage in damages:
+            self._on_damage(damage)
+        self._file.cut(records[-1].end if records else 0)
+
+    def __contains__(self, digest: bytes) -> bool:
+        """Whether the file holds the block, as far as anybody has tried to read it."""
+        return digest in self._places
 
     def append(self, *, height: int, digest: bytes, block: bytes) -> None:
-        """Store a block once."""
+        """Store a block once; raises DiskError."""
         if digest not in self._places:
             offset = self._file.append(msgspec.msgpack.encode(StoredBlock(height, digest, block)))
             self._places[digest] = _Place(height, offset)
 
     def get(self, digest: bytes) -> bytes | None:
-        """Return the block's bytes, or None where this file does not hold it."""
+        """Return the block's bytes, None where this file does not hold it or cannot read it any more.
+
+        A block that cannot be read leaves the index, so that it can be fetched and stored again.
+        """
         place = self._places.get(digest)
         if place is None:
             return None
-        return self._decode(self._file.read_at(place.offset), place.offset).block
+        try:
+            payload = self._file.read_at(place.offset)
+            what = "damaged record"
+        except DiskReadError as error:
+            payload, what = None, error.reason
+        stored = None if payload is None else _decode(payload, StoredBlock)
+        if stored is None or stored.digest != digest:
+            del self._places[digest]
+            self._on_damage(Damage(self._file.name, place.offset, 0, what))
+            return None
+        return stored.block
 
     def above(self, height: int) -> Iterator[bytes]:
         """Yield the blocks above ``height``, lowest first, ties by digest."""
         found = sorted((place.height, digest) for digest, place in self._places.items() if place.height > height)
         for _, digest in found:
-            yield self.get(digest) or b""
+            block = self.get(digest)
+            if block is not None:
+                yield block
 
-    def _decode(self, payload: bytes, offset: int) -> StoredBlock:
-        try:
-            return self._decoder.decode(payload)
-        except msgspec.MsgspecError as error:
-            raise CorruptLogError(f"blocks at byte {offset}: {error}") from error
+
+class FinalizedEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One finalized block in the operation log: its encoded header, and the operations that its batch appended."""
+
+    height: int
+    digest: bytes
+    header: bytes
+    operations: tuple[bytes, ...]
+
+
+class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The state at a finalized height, as the base of a log; ``encoded`` is the caller's."""
+
+    generation: int
+    height: int
+    encoded: bytes
+
+
+class LogContents(NamedTuple):
+    """What a disk holds of the finalized state: a base (None: genesis), the blocks above it without a gap, damages."""
+
+    base: Snapshot | None
+    entries: list[FinalizedEntry]
+    damages: list[Damage]
+
+
+class _Slot(NamedTuple):
+    snapshot: RecordFile
+    operations: RecordFile
+
+
+class _Found(NamedTuple):
+    """What a slot holds; the log is intact up to the byte ``end``."""
+
+    base: Snapshot | None
+    entries: list[FinalizedEntry]
+    end: int
+    damages: list[Damage]
+
+
+_NAMES: Final = (("snapshot-a", "operations-a"), ("snapshot-b", "operations-b"))
 
 
 @final
 class FinalizedLog:
-    """The operation log by finalized block, in height order."""
+    """The finalized state: operations by block, in height order, above genesis or above a snapshot.
+
+    There are two slots, each a snapshot file with the log above it. A new base goes into the slot that is not in use;
+    the other slot is left as it is until the next one. So a crash while a base is written, or damage to it
+    afterwards, leaves the older base with its log. Slot a without a snapshot begins at genesis.
+    """
 
     def __init__(self, disk: Disk) -> None:
-        self._file = RecordFile(disk, "operations")
-        self._decoder = msgspec.msgpack.Decoder(FinalizedEntry)
+        self._slots = [_Slot(RecordFile(disk, snapshot), RecordFile(disk, log)) for snapshot, log in _NAMES]
+        self._current = 0
+        self._generation = 0
 
     def append(self, entry: FinalizedEntry) -> None:
-        """Append one finalized block's operations; it counts only once the disk is synced."""
-        self._file.append(msgspec.msgpack.encode(entry))
+        """Append one finalized block's operations; it counts only once the disk is synced. Raises DiskError."""
+        self._slots[self._current].operations.append(msgspec.msgpack.encode(entry))
 
-    def replay(self) -> Iterator[FinalizedEntry]:
-        """Yield the entries, lowest height first; raises CorruptLogError."""
-        for height, record in enumerate(self._file.scan(), start=1):
-            try:
-                entry = self._decoder.decode(record.payload)
-            except msgspec.MsgspecError as error:
-                raise CorruptLogError(f"operations at byte {record.offset}: {error}") from error
-            if entry.height != height:
-                raise CorruptLogError(f"operations at byte {record.offset}: height {entry.height}, expected {height}")
-            yield entry
+    def install(self, *, height: int, encoded: bytes) -> None:
+        """Make a snapshot the base; what is appended from now on stands above it. Raises DiskError.
+
+        It counts only once the disk is synced: act on it behind the barrier.
+        """
+        self._current = 1 - self._current
+        self._generation += 1
+        slot = self._slots[self._current]
+        slot.operations.cut(0)
+        slot.snapshot.cut(0)
+        slot.snapshot.append(msgspec.msgpack.encode(Snapshot(self._generation, height, encoded)))
+
+    def keep(self, entries: int) -> None:
+        """Cut the log back to its first entries, durably; raises DiskError."""
+        operations = self._slots[self._current].operations
+        operations.cut(operations.read().records[entries - 1].end if entries else 0)
+
+    def discard(self) -> None:
+        """Give up the base with the log above it; ``recover`` then finds the one before it. Raises DiskError."""
+        slot = self._slots[self._current]
+        slot.snapshot.cut(0)
+        slot.operations.cut(0)
+
+    def read(self) -> LogContents:
+        """Return what the disk holds and change nothing; raises DiskError."""
+        chosen, found = self._choose()
+        return self._contents(chosen, found)
+
+    def recover(self) -> LogContents:
+        """Return what the disk holds, cut off what cannot be used, and go on from there; raises DiskError."""
+        chosen, found = self._choose()
+        base, _, end, _ = found[chosen]
+        self._current = chosen
+        self._generation = 0 if base is None else base.generation
+        self._slots[chosen].operations.cut(end)
+        is_genesis = chosen == 1 and not self._slots[0].snapshot.size
+        if found[1 - chosen].base is None and not is_genesis:
+            # Not in use, and no log above genesis: a base that was not finished, or is damaged.
+            self._slots[1 - chosen].snapshot.cut(0)
+            self._slots[1 - chosen].operations.cut(0)
+        if base is None:
+            self._slots[chosen].snapshot.cut(0)
+        return self._contents(chosen, found)
+
+    def _choose(self) -> tuple[int, list[_Found]]:
+        found = [_read_slot(slot) for slot in self._slots]
+        generations = [-1 if slot.base is None else slot.base.generation for slot in found]
+        return (1 if generations[1] > generations[0] else 0), found
+
+    def _contents(self, chosen: int, found: list[_Found]) -> LogContents:
+        base, entries, _, _ = found[chosen]
+        # A slot that is merely older is left alone, its damages with it; one without a base may have lost it.
+        damages = [
+            damage for place, slot in enumerate(found) if place == chosen or not slot.base for damage in slot.damages
+        ]
+        return LogContents(base, entries, damages)
+
+
+def _read_slot(slot: _Slot) -> _Found:
+    records, damages = slot.snapshot.read()
+    base = _decode(records[0].payload, Snapshot) if records and records[0].offset == 0 else None
+    expected = 1 if base is None else base.height + 1
+    entries: list[FinalizedEntry] = []
+    end = 0
+    records, torn = slot.operations.read()
+    for record in records:
+        if record.offset != end:
+            # The gap before it is among the damages already.
+            break
+        entry = _decode(record.payload, FinalizedEntry)
+        if entry is None or entry.height != expected + len(entries):
+            what = "not an entry" if entry is None else f"height {entry.height}, expected {expected + len(entries)}"
+            torn.append(Damage(slot.operations.name, record.offset, record.end - record.offset, what))
+            break
+        entries.append(entry)
+        end = record.end
+    return _Found(base, entries, end, [*damages, *torn])
+
+
+def _decode(payload: bytes, kind: type[_Kind]) -> _Kind | None:
+    try:
+        return msgspec.msgpack.decode(payload, type=kind)
+    except msgspec.MsgspecError:
+        return None

@@ -1,31 +1,47 @@
-"""Framed records in an append-only file: be4(length) || be4(crc32 of payload) || be4(crc32 of these 8) || payload.
+"""Framed records in an append-only file.
 
-Invariant: what ``scan`` returns is a prefix of what was appended, byte for byte. A record that the
-file ends inside of is a torn tail: it was never covered by a finished sync, so nothing was promised
-on it, and it is cut off. A complete record whose checksum is wrong is damage, never a torn tail,
-and raises: a validator must not act on half of its memory. The head has a checksum of its own, or one
-flipped bit in a length would make everything after it look like a torn tail.
+A frame is MARK || be4(length of body) || be4(checksum of body) || be4(checksum of the 12 bytes before) || body.
+
+Invariant: a record that is returned was appended to this file at this offset, byte for byte. Both checksums
+(CRC-32) start from the file's name and the frame's offset, so that bytes that belong elsewhere, a misdirected
+write or the copy of another file, do not pass. The body is the payload with every start of a MARK in it broken up, so
+that after damage the next frame is found by looking for the MARK, and nobody who chooses a payload can plant a frame.
+
+``read`` goes on after damage and names it. It cannot always tell a torn tail, bytes that no finished sync covered,
+from damage: it calls a tail torn when the file ends inside of its frame. Who needs more keeps two copies (the journal).
 """
 
 import zlib
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from validators.storage.disk import Disk
+from validators.storage.errors import Damage
 
-HEAD_BYTES: Final = 12
-"""Length, checksum of the payload and checksum of these two before each payload."""
+_START: Final = b"\xa5\x5a\xc3"
+"""No proper prefix of it is a suffix of it, so that two occurrences cannot overlap."""
+_MARK: Final = _START + b"\x01"
+_BROKEN: Final = _START + b"\x00"
 
+HEAD_BYTES: Final = 16
+"""Mark, length, checksum of the body and checksum of these before each body."""
 
-class CorruptRecordError(Exception):
-    """A complete record whose checksum or length is wrong."""
+TORN: Final = "torn tail"
+DAMAGED: Final = "damaged record"
 
 
 class Record(NamedTuple):
-    """A payload and the offset of its frame in the file, in bytes."""
+    """A payload and the place of its frame in the file, in bytes."""
 
     offset: int
+    end: int
     payload: bytes
+
+
+class Contents(NamedTuple):
+    """What a file holds: its intact records in order, and the gaps between and behind them."""
+
+    records: list[Record]
+    damages: list[Damage]
 
 
 class RecordFile:
@@ -33,47 +49,93 @@ class RecordFile:
 
     def __init__(self, disk: Disk, name: str) -> None:
         self._disk = disk
-        self._name = name
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._disk.size(self.name)
 
     def append(self, payload: bytes) -> int:
-        """Append one record and return the offset of its frame."""
-        start = len(payload).to_bytes(4, "big") + zlib.crc32(payload).to_bytes(4, "big")
-        head = start + zlib.crc32(start).to_bytes(4, "big")
-        return self._disk.append(self._name, head + payload)
+        """Append one record and return the offset of its frame; raises DiskError."""
+        return self._disk.append(self.name, self.frame(self._disk.size(self.name), payload))
 
-    def read_at(self, offset: int) -> bytes:
-        """Return the payload framed at ``offset``; raises CorruptRecordError."""
-        head = self._disk.read(self._name, offset, HEAD_BYTES)
-        length = int.from_bytes(head[:4], "big")
-        payload = self._disk.read(self._name, offset + HEAD_BYTES, length)
-        self._check_head(offset, head)
-        self._check(offset, head, payload)
-        return payload
+    def frame(self, offset: int, payload: bytes) -> bytes:
+        """Return the bytes of a record that stands at ``offset`` of this file."""
+        body = payload.replace(_START, _BROKEN)
+        seed = self._seed(offset)
+        start = _MARK + len(body).to_bytes(4, "big") + zlib.crc32(body, seed).to_bytes(4, "big")
+        return start + zlib.crc32(start, seed).to_bytes(4, "big") + body
 
-    def scan(self) -> Iterator[Record]:
-        """Yield every whole record, oldest first, then cut a torn tail off the file."""
-        data = memoryview(self._disk.read(self._name))
+    def read_at(self, offset: int) -> bytes | None:
+        """Return the payload framed at ``offset``, None where it is damaged; raises DiskError."""
+        head = self._disk.read(self.name, offset, HEAD_BYTES)
+        if not self._is_head(offset, head):
+            return None
+        return self._payload(offset, head, self._disk.read(self.name, offset + HEAD_BYTES, _body_bytes(head)))
+
+    def read(self) -> Contents:
+        """Return every intact record, oldest first, and name what lies between; raises DiskError."""
+        data = self._disk.read(self.name)
+        records: list[Record] = []
+        damages: list[Damage] = []
         offset = 0
-        while offset + HEAD_BYTES <= len(data):
-            head = bytes(data[offset : offset + HEAD_BYTES])
-            self._check_head(offset, head)
-            end = offset + HEAD_BYTES + int.from_bytes(head[:4], "big")
-            if end > len(data):
-                break
-            payload = bytes(data[offset + HEAD_BYTES : end])
-            self._check(offset, head, payload)
-            yield Record(offset, payload)
-            offset = end
-        if offset < len(data):
-            self._disk.truncate(self._name, offset)
+        while offset < len(data):
+            record = self._parse(data, offset)
+            if record is not None:
+                records.append(record)
+                offset = record.end
+                continue
+            following = self._next_intact(data, offset + 1)
+            damages.append(Damage(self.name, offset, following - offset, self._name_gap(data, offset)))
+            offset = following
+        return Contents(records, damages)
 
-    def _check_head(self, offset: int, head: bytes) -> None:
-        if len(head) != HEAD_BYTES or zlib.crc32(head[:8]) != int.from_bytes(head[8:], "big"):
-            raise CorruptRecordError(f"{self._name} at byte {offset}: the record's head is damaged")
+    def cut(self, offset: int) -> None:
+        """Drop everything from ``offset`` on, durably; raises DiskError."""
+        if self._disk.size(self.name) > offset:
+            self._disk.truncate(self.name, offset)
 
-    def _check(self, offset: int, head: bytes, payload: bytes) -> None:
-        expected_bytes = int.from_bytes(head[:4], "big")
-        if len(payload) != expected_bytes:
-            raise CorruptRecordError(f"{self._name} at byte {offset}: the record says {expected_bytes} bytes")
-        if zlib.crc32(payload) != int.from_bytes(head[4:8], "big"):
-            raise CorruptRecordError(f"{self._name} at byte {offset}: checksum differs over {len(payload)} bytes")
+    def repair(self, record: Record) -> None:
+        """Write a record again where it stood, durably; raises DiskError."""
+        self._disk.overwrite(self.name, record.offset, self.frame(record.offset, record.payload))
+
+    def _next_intact(self, data: bytes, start: int) -> int:
+        offset = data.find(_MARK, start)
+        while offset >= 0 and self._parse(data, offset) is None:
+            offset = data.find(_MARK, offset + 1)
+        return offset if offset >= 0 else len(data)
+
+    def _name_gap(self, data: bytes, offset: int) -> str:
+        head = data[offset : offset + HEAD_BYTES]
+        ends_inside = len(head) < HEAD_BYTES or (
+            self._is_head(offset, head) and offset + HEAD_BYTES + _body_bytes(head) > len(data)
+        )
+        return TORN if ends_inside else DAMAGED
+
+    def _parse(self, data: bytes, offset: int) -> Record | None:
+        head = data[offset : offset + HEAD_BYTES]
+        if not self._is_head(offset, head):
+            return None
+        end = offset + HEAD_BYTES + _body_bytes(head)
+        payload = self._payload(offset, head, data[offset + HEAD_BYTES : end])
+        return None if payload is None else Record(offset, end, payload)
+
+    def _is_head(self, offset: int, head: bytes) -> bool:
+        return (
+            len(head) == HEAD_BYTES
+            and head.startswith(_MARK)
+            and zlib.crc32(head[:12], self._seed(offset)) == int.from_bytes(head[12:], "big")
+        )
+
+    def _payload(self, offset: int, head: bytes, body: bytes) -> bytes | None:
+        if len(body) != _body_bytes(head) or zlib.crc32(body, self._seed(offset)) != int.from_bytes(head[8:12], "big"):
+            return None
+        return body.replace(_BROKEN, _START)
+
+    def _seed(self, offset: int) -> int:
+        return zlib.crc32(self.name.encode() + offset.to_bytes(8, "big"))
+
+
+def _body_bytes(head: bytes) -> int:
+    return int.from_bytes(head[4:8], "big")

@@ -1,0 +1,178 @@
+"""Validators' disks as directories that outlive the process: ``run --data-dir``.
+
+A data directory holds ``validator-N`` for each disk, ``watch-N`` beside it, and a manifest that says which scenario and
+seed they belong to. It is made aside and renamed, so that it is whole or not there. The watch is written by the cluster
+and not by the validator, and synced entry by entry: the votes that were sent, the digests that were finalized, and
+when. A run that reopens the directory goes on one slot after the latest time in any watch.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+import msgspec
+
+from cluster.directory import DirectoryDisk, sync_directory
+from cluster.genesis import genesis_of, keys_of
+from cluster.scenario import Scenario, encode_scenario
+from faults import DiskFault, Wipe, kind_of
+from network.trace import Event
+from validators.identity import journal_head
+from validators.storage import FinalizedLog, RecordFile, provision
+
+FORMAT: Final = 1
+WATCHED: Final = ("vote", "finalized")
+_MANIFEST: Final = "stampede.json"
+
+
+class DataDirectoryError(Exception):
+    """A directory that this run cannot use: ``path`` and why."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose data a directory holds."""
+
+    format: int
+    scenario: str
+    scenario_digest: str
+    seed: int
+
+
+class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
+    """A vote that was sent or a block that was finalized, with the values of its trace event."""
+
+    at_us: int
+    kind: str
+    values: tuple[Any, ...]
+
+
+@final
+class WatchFile:
+    """What one validator has said aloud, over all processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._disk = DirectoryDisk(path)
+        self._file = RecordFile(self._disk, "watch")
+        records, _ = self._file.read()
+        self._file.cut(records[-1].end if records else 0)
+        self.entries = [msgspec.msgpack.decode(record.payload, type=WatchEntry) for record in records]
+
+    def add(self, event: Event) -> None:
+        """Append an event and sync it; raises DiskError."""
+        self._file.append(msgspec.msgpack.encode((event.at_us, event.kind, event.values)))
+        self._disk.finish_sync(self._disk.begin_sync())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._disk.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataDirectory:
+    """An open data directory. ``start_us`` is when the run goes on, ``height`` the greatest finalized one; 0: fresh."""
+
+    disks: list[DirectoryDisk]
+    watches: list[WatchFile]
+    start_us: int
+    height: int
+    lock: int
+
+    def history(self) -> list[Event]:
+        """Return what earlier processes watched, in the order of its times."""
+        return sorted(
+            Event(entry.at_us, node, entry.kind, entry.values)
+            for node, watch in enumerate(self.watches)
+            for entry in watch.entries
+        )
+
+    def observe(self, event: Event) -> None:
+        """Watch one event of the run."""
+        if event.kind in WATCHED:
+            self.watches[event.node].add(event)
+
+    def close(self) -> None:
+        """Close all files and let the directory go."""
+        for disk in self.disks:
+            disk.close()
+        for watch in self.watches:
+            watch.close()
+        os.close(self.lock)
+
+
+def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirectory:
+    """Open a data directory, or make it where there is none.
+
+    Raises:
+        DataDirectoryError: It is another scenario's or seed's, in use, or no data directory; or the plan has faults
+            that a real disk cannot be given.
+        OSError: The file system refuses.
+    """
+    for name, fault in scenario.faults.items():
+        if fault.enabled and isinstance(fault, DiskFault | Wipe):
+            raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
+    manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        _make(path, scenario, manifest)
+    try:
+        lock = os.open(path / _MANIFEST, os.O_RDONLY)
+    except OSError as error:
+        raise DataDirectoryError(path, "is no data directory of this program") from error
+    try:
+        _claim(path, lock, manifest)
+    except DataDirectoryError:
+        os.close(lock)
+        raise
+    nodes = range(scenario.cluster.validators)
+    disks = [DirectoryDisk(path / f"validator-{node}") for node in nodes]
+    watches = [WatchFile(path / f"watch-{node}") for node in nodes]
+    times_us = [entry.at_us for watch in watches for entry in watch.entries[-1:]]
+    start_us = max(times_us) + scenario.chain.slot_ms * 1_000 if times_us else 0
+    return DataDirectory(disks=disks, watches=watches, start_us=start_us, height=max(map(_height, disks)), lock=lock)
+
+
+def _height(disk: DirectoryDisk) -> int:
+    base, entries, _ = FinalizedLog(disk).read()
+    return entries[-1].height if entries else 0 if base is None else base.height
+
+
+def _claim(path: Path, lock: int, manifest: Manifest) -> None:
+    """Take the directory for this process, if it is this run's."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise DataDirectoryError(path, "is in use by another run") from error
+    try:
+        found = msgspec.json.decode((path / _MANIFEST).read_bytes(), type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
+    for name in Manifest.__struct_fields__:
+        ours, theirs = getattr(manifest, name), getattr(found, name)
+        if ours != theirs:
+            raise DataDirectoryError(path, f"belongs to another run: its {name} is {theirs}, this run's is {ours}")
+
+
+def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
+    """Provision every validator's disk, aside, and put it in its place at once."""
+    aside = path.with_name(path.name + ".unfinished")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    keys = keys_of(scenario)
+    genesis = genesis_of(scenario, keys)
+    for node, public_key in enumerate(keys.validator_keys):
+        disk = DirectoryDisk(aside / f"validator-{node}")
+        provision(disk, journal_head(genesis, node, public_key))
+        disk.close()
+    with (aside / _MANIFEST).open("wb") as file:
+        file.write(msgspec.json.encode(manifest) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    sync_directory(aside)
+    aside.rename(path)
+    sync_directory(path.parent)

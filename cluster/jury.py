@@ -1,0 +1,189 @@
+"""The jury of a run: all that watches it, and what it tells of each validator and of the run when that is over."""
+
+from dataclasses import asdict, dataclass, field
+
+from checker.cold_replay import ColdReplayer
+from checker.observations import AppliedBlock, DiskFaults, SnapshotJoined, read_event, rules_of
+from checker.promises import Promises
+from checker.reorg import ReorgPromise, ReorgWatch
+from checker.storm import StormWatch
+from checker.suite import Suite
+from cluster.power import Place
+from cluster.run import Cluster, ClusterRun
+from cluster.scenario import Scenario
+from faults import DiskFault, Wipe, is_destroying, named_validators
+from network.trace import Event
+from report.console import ValidatorRow
+from validators.execution import Executed
+from validators.execution.blocks import encode_block
+from validators.settings import make_engine
+
+
+@dataclass(slots=True)
+class Jury:
+    """Everything that watches one run: the checks, and the canonical chain for the record."""
+
+    suite: Suite
+    storm: StormWatch | None
+    promises: Promises | None
+    reorg: ReorgWatch | None = None
+    chain: list[Executed] = field(default_factory=list)
+    roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
+    last: dict[int, Executed] = field(default_factory=dict)
+    exits: dict[int, list[int]] = field(default_factory=dict)
+    joined_heights: list[int] = field(default_factory=list)
+    replay: ColdReplayer | None = None
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run."""
+        self.suite.observe(event)
+        if event.kind == "snapshot-joined":
+            self.joined_heights.append(read_event(event, SnapshotJoined).height)
+        if self.reorg is not None:
+            self.reorg.observe(event)
+
+    def applied(self, node: int, executed: Executed) -> None:
+        """See a block that a validator applied."""
+        header, summary = executed.header, executed.summary
+        block = AppliedBlock(
+            node=node,
+            height=header.height,
+            view=header.view,
+            digest=executed.digest,
+            root=executed.batch.canonical_root,
+            block=encode_block(executed.block),
+            changes=executed.changes,
+            receipts=executed.receipts,
+            summary=summary,
+        )
+        self.suite.applied(block)
+        if self.storm is not None:
+            self.storm.applied(block)
+        if self.promises is not None:
+            self.promises.applied(block)
+        if header.height == len(self.chain) + 1:
+            self.chain.append(executed)
+        self.roots.append((node, header.height, executed.digest, executed.batch.canonical_root))
+        if node in self.last and header.height <= self.last[node].header.height:
+            # Applied before, by an earlier life whose disk has lost it.
+            return
+        self.last[node] = executed
+        tally = self.exits.setdefault(node, [0, 0, 0])
+        for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
+            tally[index] += count
+
+
+def make_jury(cluster: Cluster) -> Jury:
+    """Return the checks for a cluster that has not run yet."""
+    scenario = cluster.scenario
+    blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    suite = Suite(
+        genesis_values=dict(blank.database.items()),
+        rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
+        validators=scenario.cluster.validators,
+        honest=range(scenario.cluster.validators),
+        requires=tuple(name for name in scenario.requires if name in scenario.faults),
+        finality_views_max=scenario.expect.finality_views_max,
+        disk_faults=_disk_faults(scenario),
+        retold_height=0 if cluster.data is None else cluster.data.height,
+    )
+    for event in () if cluster.data is None else cluster.data.history():
+        suite.observe(event)
+    storm = scenario.expect.storm
+    config = cluster.genesis.timer_config
+    watch = None
+    if storm is not None:
+        watch = StormWatch(
+            dead_timers_min=storm.dead_timers_min,
+            actors_min=storm.actors_min,
+            drain_blocks_min=storm.drain_blocks_min,
+            config=config,
+        )
+    expect = scenario.expect
+    promised = ReorgPromise(
+        rolled_back=expect.rolled_back_min,
+        rolled_back_depth=expect.rolled_back_depth_min,
+        undone=expect.undone_min,
+        undone_depth=expect.undone_depth_min,
+        returned=expect.returned_min,
+    )
+    reorg = ReorgWatch(promised) if any(promised) else None
+    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
+    return Jury(suite, watch, promises, reorg)
+
+
+def _disk_faults(scenario: Scenario) -> DiskFaults:
+    enabled = [fault for fault in scenario.faults.values() if fault.enabled]
+    touching = [fault for fault in enabled if isinstance(fault, DiskFault | Wipe)]
+    destroying = [fault for fault in enabled if is_destroying(fault)]
+    touched, destroyed = (
+        sorted({node for fault in faults for node in named_validators(fault)}) for faults in (touching, destroying)
+    )
+    return DiskFaults(touched, destroyed)
+
+
+def row_of(place: Place, jury: Jury) -> ValidatorRow:
+    """Return what the verdict says of one validator."""
+    fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
+    last = jury.last.get(place.node)
+    counts = place.counts
+    standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
+    notes = [
+        counts.halted,
+        "" if place.is_running else "down",
+        f"observer: {counts.observes}" if counts.observes else "",
+        f"snapshots joined: {counts.snapshots_joined}" if counts.snapshots_joined else "",
+        f"{counts.damaged} damaged, {counts.repaired} repaired" if counts.damaged else "",
+    ]
+    return ValidatorRow(
+        node=place.node,
+        height=place.counts.height,
+        finalized_height=last.header.height if last else 0,
+        state_root=last.header.state_root.hex() if last else "",
+        executed=place.counts.executed,
+        rolled_back=place.counts.rolled_back,
+        undone=place.counts.undone,
+        fired=fired,
+        expired=expired,
+        insolvent=insolvent,
+        waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
+        note="; ".join(note for note in notes if note),
+        standing=standing,
+    )
+
+
+def recoveries_of(run: ClusterRun, jury: Jury) -> dict[str, int]:
+    """Return what all validators made of their disks."""
+    counts = [place.counts for place in run.places]
+    return {
+        "damaged": sum(each.damaged for each in counts),
+        "repaired": sum(each.repaired for each in counts),
+        "observers": sum(bool(each.observes) for each in counts),
+        "snapshots_joined": len(jury.joined_heights),
+        "snapshots_joined_in_storm": sum(
+            jury.chain[height - 1].summary.waiting_dead > 0 for height in jury.joined_heights
+        ),
+    }
+
+
+def figures_of(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
+    """Return the run's figures by name."""
+    figures: dict[str, int | str] = {
+        "end": run.outcome.reason,
+        "end_detail": run.outcome.detail,
+        "virtual_us": run.outcome.now_us,
+        "turns": run.outcome.turns,
+        "events": run.trace.count,
+        "blocks": len(jury.chain),
+        "messages_sent": run.bus.sent,
+        "messages_delivered": run.bus.delivered,
+        "messages_refused": sum(place.counts.refused for place in run.places),
+        "rolled_back": sum(place.counts.rolled_back for place in run.places),
+        **recoveries_of(run, jury),
+        "undone": sum(place.counts.undone for place in run.places),
+        "transactions_submitted": run.clients.submitted,
+        "transactions_refused": run.clients.refused,
+    }
+    figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
+    figures.update({f"timers_{name}": count for name, count in asdict(jury.suite.figures).items()})
+    return figures

@@ -1,0 +1,76 @@
+"""Explains what is wrong with a scenario file, in the file's own terms: the key, and what is allowed there.
+
+msgspec says what it found; it does not say which entry of a table holds it, nor what would have been right.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+
+
+def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
+    """Turn msgspec's message on converting `raw` to `root` into ``key: what is wrong; what is allowed``."""
+    reason, _, path = _name_entry(message, raw, root).partition(" - at `")
+    key = path.rstrip("`").removeprefix("$").lstrip(".")
+    *parents, last = key.split(".") if key else [""]
+    if "unknown field" in reason:
+        allowed = _keys_of(_section_at([*parents, last] if key else [], raw, root))
+        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
+    elif "Invalid value" in reason and last == "kind":
+        kinds = [kind.__struct_config__.tag for kind in _kinds_of(_tables_of(root).get(parents[0]))]
+        reason += f"; the kinds are {', '.join(sorted(str(kind) for kind in kinds))}" if kinds else ""
+    elif "Invalid enum value" in reason:
+        values = _values_of(_section_at(parents, raw, root), last)
+        reason += f"; it can be {' or '.join(values)}" if values else ""
+    return f"{key}: {reason}" if key else reason
+
+
+def _name_entry(message: str, raw: object, root: type[msgspec.Struct]) -> str:
+    """Put the entry's name where msgspec says ``[...]``."""
+    for table, kind in _tables_of(root).items():
+        entries = raw.get(table) if isinstance(raw, dict) else None
+        if f"`$.{table}[...]" in message and isinstance(entries, dict):
+            for name, entry in entries.items():
+                try:
+                    msgspec.convert(entry, kind)
+                except msgspec.ValidationError:
+                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
+    return message
+
+
+def _tables_of(root: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return by name what each table of named entries holds: a kind of section, or a union of kinds."""
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(root)}
+    return {name: get_args(kind)[1] for name, kind in types.items() if get_origin(kind) is dict}
+
+
+def _section_at(path: Sequence[str], raw: object, root: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
+    """Return the section at a path; of an entry with a kind, that kind's; None where unknown."""
+    if len(path) == 2 and path[0] in _tables_of(root) and isinstance(raw, dict):
+        kinds = _kinds_of(_tables_of(root)[path[0]])
+        tag = raw[path[0]][path[1]].get("kind")
+        return next((kind for kind in kinds if kind.__struct_config__.tag == tag), None)
+    found: type[msgspec.Struct] | None = root
+    for part in path:
+        types = [field.type for field in msgspec.structs.fields(found) if field.encode_name == part] if found else []
+        found = next((kind for each in types for kind in _kinds_of(each)), None)
+    return found
+
+
+def _kinds_of(kind: Any) -> list[type[msgspec.Struct]]:  # noqa: ANN401 - an annotation is of no type that has a name
+    """Return the sections that a type can be: itself, or the members of a union."""
+    return [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, msgspec.Struct)]
+
+
+def _keys_of(section: type[msgspec.Struct] | None) -> list[str]:
+    if section is None:
+        return []
+    keys = [field.encode_name for field in msgspec.structs.fields(section)]
+    return keys if section.__struct_config__.tag is None else ["kind", *keys]
+
+
+def _values_of(section: type[msgspec.Struct] | None, key: str) -> list[str]:
+    """Return the words that a key of a section can have."""
+    kinds = [field.type for field in msgspec.structs.fields(section) if field.encode_name == key] if section else []
+    return [str(word) for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]

@@ -1,0 +1,59 @@
+"""What a fault plan may do to validators' machines; the cluster's power grid does it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from validators.storage import Boundary, SimulatedDisk
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Decides at which boundary of the write-ahead order a validator loses its power.
+
+    ``is_struck`` is asked at each boundary, in the midst of the validator's step: True cuts the power there and then,
+    and nothing of the step that follows happens. ``note`` is called once for each, as an event of the supervisor.
+    """
+
+    is_struck: Callable[[Boundary], bool]
+    note: Callable[[], None]
+
+
+class Power(Protocol):
+    """What a plan may do to validators' machines."""
+
+    def crash(self, node: int) -> bool:
+        """Stop ``node`` in this instant; False where it was not running."""
+
+    def restart(self, node: int) -> bool:
+        """Start ``node`` on its old disk; False where it is running already."""
+
+    def pause(self, node: int) -> None:
+        """Hold back every event of ``node``."""
+
+    def resume(self, node: int) -> int:
+        """Let the events of ``node`` go on, and return how many were held back."""
+
+    def slow_down(self, node: int, factor: int) -> None:
+        """Make all work of ``node`` take ``factor`` times as long."""
+
+    def speed_up(self, node: int) -> int:
+        """End ``slow_down``, and return how many pieces of work took longer."""
+
+    def slow_disk(self, node: int, factor: int, extra_us: int) -> None:
+        """Make each sync of ``node`` take ``factor`` times as long, and ``extra_us`` more."""
+
+    def speed_up_disk(self, node: int) -> int:
+        """End ``slow_disk``, and return how many syncs took longer."""
+
+    def wipe(self, node: int) -> None:
+        """Put an empty disk into ``node``, which is off."""
+
+    def disk(self, node: int) -> SimulatedDisk:
+        """Return the disk of ``node``, to make it worse."""
+
+    def revive(self, node: int) -> bool:
+        """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""
+
+    def watch(self, node: int, watch: Watch | None) -> None:
+        """Tell of each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""

@@ -1,0 +1,112 @@
+"""Blocks that a validator's own disk has lost: not served, fetched from a peer, and stored again."""
+
+from types import SimpleNamespace
+
+import pytest
+from checker_chain import HEIGHTS, run_chain
+
+from validators.block_exchange import BlockExchange
+from validators.execution.blocks import encode_block
+from validators.follower import Follower
+from validators.messages import BlockRequest, BlockResponse, message_codec
+from validators.storage import BlockFile, SimulatedDisk
+
+SETTINGS = SimpleNamespace(node=0, validators=4, fetch_grace_us=1, fetch_timeout_us=10)
+
+
+class Wire:
+    """A port that notes what is sent and which timers are armed."""
+
+    def __init__(self):
+        self.now_us = 0
+        self.sent = []
+        self.timers = {}
+
+    def send(self, destination, payload, label):
+        self.sent.append((destination, message_codec().decode(payload)))
+
+    def set_timer(self, key, at_us):
+        self.timers[key] = at_us
+
+    def cancel_timer(self, key):
+        self.timers.pop(key, None)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return run_chain()
+
+
+class Keeper:
+    """A validator that has finalized and stored a whole chain."""
+
+    def __init__(self, chain):
+        self.wire = Wire()
+        self.disk = SimulatedDisk()
+        self.repaired = []
+        self.blocks = BlockFile(self.disk)
+        for executed in chain.blocks:
+            header = executed.header
+            self.blocks.append(height=header.height, digest=executed.digest, block=encode_block(executed.block))
+        follower = Follower(chain.engines[0], execute=None, request=None, settle=None)
+        self.exchange = BlockExchange(
+            self.wire,
+            message_codec(),
+            follower,
+            self.blocks,
+            SETTINGS,
+            refuse=None,
+            repaired=lambda *repair: self.repaired.append(repair),
+        )
+
+    def damage(self, executed):
+        data = self.disk.read("blocks")
+        place = data.index(encode_block(executed.block))
+        self.disk.overwrite("blocks", place, bytes([data[place] ^ 1]))
+
+
+def test_a_block_that_turns_out_damaged_is_not_served_but_fetched(chain):
+    """The peer hears nothing of it, and another peer is asked for it after the moment of grace."""
+    keeper, lost = Keeper(chain), chain.blocks[4]
+    keeper.damage(lost)
+
+    keeper.exchange.serve(1, BlockRequest(lost.digest, 0))
+    assert keeper.wire.sent == []
+    keeper.exchange.retry(lost.digest)
+
+    assert keeper.wire.sent == [(1, BlockRequest(lost.digest, HEIGHTS))]
+
+
+def test_what_is_intact_above_a_damaged_block_is_served(chain):
+    """The answer ends where the chain of intact blocks does."""
+    keeper = Keeper(chain)
+    keeper.damage(chain.blocks[4])
+
+    keeper.exchange.serve(1, BlockRequest(chain.blocks[6].digest, 0))
+
+    ((peer, answer),) = keeper.wire.sent
+    assert peer == 1
+    assert answer == BlockResponse(tuple(encode_block(chain.blocks[index].block) for index in (6, 5)))
+
+
+def test_a_fetched_block_is_stored_again_and_served(chain):
+    """The repair is noted once; nobody is asked any more."""
+    keeper, lost = Keeper(chain), chain.blocks[4]
+    keeper.damage(lost)
+    keeper.exchange.serve(1, BlockRequest(lost.digest, 0))
+
+    keeper.exchange.take((encode_block(lost.block),))
+    keeper.exchange.take((encode_block(lost.block),))
+    assert keeper.repaired == [("blocks", lost.header.height, "from a peer")]
+    assert keeper.wire.timers == {}
+    keeper.exchange.serve(1, BlockRequest(lost.digest, lost.header.height - 1))
+    assert keeper.wire.sent == [(1, BlockResponse((encode_block(lost.block),)))]
+
+
+def test_a_block_that_nobody_lost_is_not_stored(chain):
+    """Old blocks that arrive unasked change nothing."""
+    keeper = Keeper(chain)
+    size = keeper.disk.size("blocks")
+    keeper.exchange.take((encode_block(chain.blocks[2].block),))
+
+    assert (keeper.disk.size("blocks"), keeper.repaired) == (size, [])

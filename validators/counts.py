@@ -1,0 +1,31 @@
+"""What one validator has done in its whole life, and how the reasons of its halts begin."""
+
+from dataclasses import dataclass
+from typing import Final
+
+BROKEN: Final = "broken invariant"
+"""Begins the reason of a halt that no fault explains."""
+
+REFUSED_FINAL: Final = "finalized block"
+"""Begins the reason of a halt over a block that is final and that this validator cannot execute: a split."""
+
+DISK: Final = "disk"
+"""Begins the reason of a halt over the disk: it failed, or what it holds cannot be repaired."""
+
+
+@dataclass(slots=True)
+class ValidatorCounts:
+    """What one validator has done in its whole life, over all its restarts."""
+
+    height: int = 0
+    executed: int = 0
+    rolled_back: int = 0
+    undone: int = 0
+    finalized: int = 0
+    refused: int = 0
+    damaged: int = 0
+    repaired: int = 0
+    snapshots_joined: int = 0
+    halted: str = ""
+    observes: str = ""
+    """Why the validator has no vote any more, or nothing."""

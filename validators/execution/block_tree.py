@@ -1,0 +1,226 @@
+"""The executed blocks above the finalized one, and where among them the database stands.
+
+The database stands at the finalized block or, on the road `certified`, at a block above it that was applied early. To
+read the state of a block on another branch it is first rewound to the last block that both have in common. A batch that
+was taken back, or stood on one, is dead; its block keeps what executing it gave, so that when the branch comes back the
+same writes go into a new batch, which must lead to the same root.
+
+Invariants: the blocks applied early are a path from the finalized block; there are never more of them than the database
+retains, so no rewind can fail; heights and waiting timers belong to each block and know nothing of where the database
+stands. Rejected: executing undone blocks again, because then a validator that applies early would be ready at other
+times than the others, and it must not be told apart from them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Literal, TypeAlias, final
+
+import msgspec
+
+from validators.execution.blocks import Block, Header
+from validators.execution.errors import UnknownBlockError
+from validators.execution.heights import BranchHeights
+from validators.execution.run import BlockSummary
+from validators.execution.timers import NOTHING_READ, Waiting
+from validators.state import Batch, Database
+
+ApplyAt: TypeAlias = Literal["finalized", "certified"]
+"""When a block's batch is applied to the database."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateRoad:
+    """The road on which a validator comes to its state: the roots are the same on each, the work is not.
+
+    Attributes:
+        apply: When a block's batch is applied: once it is final, or already when it is certified.
+        retain_blocks: Applied blocks that the database can take back, hence also how many are applied early at most.
+        prune_every: After how many finalized heights the log below all that is retained is forgotten; 0 for never.
+        rebuild_indexes_every: After how many finalized heights everything derived is rebuilt from the log; 0 for never.
+    """
+
+    apply: ApplyAt = "finalized"
+    retain_blocks: int = 8
+    prune_every: int = 4
+    rebuild_indexes_every: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Executed:
+    """A block with all that executing it gave.
+
+    `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
+    value, None where it was deleted. `batch` is the one it was executed in, which may be dead.
+    """
+
+    block: Block
+    digest: bytes
+    header: Header
+    receipts: tuple[bytes, ...]
+    events: tuple[msgspec.Struct, ...]
+    summary: BlockSummary
+    batch: Batch
+    operations: tuple[bytes, ...]
+    changes: dict[bytes, bytes | None]
+
+
+@final
+@dataclass(slots=True, kw_only=True, eq=False)
+class Branch:
+    """A block that others can build on, with the derived data of its state.
+
+    `batch` is the one that stands for the block now, None where it has to be made anew; the finalized block has neither
+    that nor `executed`.
+    """
+
+    digest: bytes
+    header: Header
+    executed: Executed | None
+    batch: Batch | None
+    waiting: Waiting
+    heights: BranchHeights
+
+
+@final
+class BlockTree:
+    """One validator's unfinalized blocks over its database."""
+
+    def __init__(self, database: Database, finalized: Branch, road: StateRoad) -> None:
+        self.database = database
+        self.finalized = finalized
+        self._road = road
+        self._branches: dict[bytes, Branch] = {}
+        self._early: list[Branch] = []
+        self._undone: list[Executed] = []
+
+    def get(self, digest: bytes) -> Branch | None:
+        """Return the finalized block, or one above it."""
+        return self.finalized if digest == self.finalized.digest else self._branches.get(digest)
+
+    def add(self, branch: Branch) -> None:
+        """Keep a block that was executed."""
+        self._branches[branch.digest] = branch
+
+    def path_to(self, digest: bytes) -> list[Branch]:
+        """Return the unfinalized blocks that lead to a block, oldest first, itself the last; none to the finalized one.
+
+        Raises:
+            UnknownBlockError: The block is not executed here, or history.
+        """
+        path: list[Branch] = []
+        while digest != self.finalized.digest:
+            branch = self._branches.get(digest)
+            if branch is None:
+                raise UnknownBlockError(digest)
+            path.append(branch)
+            digest = branch.header.parent
+        path.reverse()
+        return path
+
+    def open_batch(self, parent: Branch) -> Batch:
+        """Open a batch on a block's state."""
+        self._stand_below(self.path_to(parent.digest))
+        return self.database.batch(parent.batch)
+
+    def apply_certified(self, digest: bytes) -> None:
+        """Apply a certified block with its ancestors, as many as can be taken back, where this road says so."""
+        if self._road.apply == "certified" and digest in self._branches:
+            self._apply(self.path_to(digest)[: self._road.retain_blocks])
+
+    def take_undone(self) -> tuple[Executed, ...]:
+        """Return the blocks that were applied and taken back since the last time this was asked, in that order."""
+        undone, self._undone = tuple(self._undone), []
+        return undone
+
+    def rewind_to_finalized(self) -> None:
+        """Take back whatever was applied early, which does not count as undone: no other branch asked for it."""
+        self._take_back(len(self._early))
+
+    def finalize(self, digest: bytes) -> None:
+        """Apply an unfinalized block and its ancestors, unless they are applied, and make it the finalized one."""
+        path = self.path_to(digest)
+        before = self.finalized.header.height
+        self._apply(path)
+        del self._early[: len(path)]
+        for branch in path:
+            del self._branches[branch.digest]
+            branch.heights.fold()
+        winner = path[-1]
+        self.finalized = replace(winner, executed=None, batch=None)
+        if is_due(self._road.prune_every, before, winner.header.height):
+            self.database.prune()
+
+    def drop_losers(self) -> list[Executed]:
+        """Forget every branch that no longer starts at the finalized block; parents stand before their children."""
+        kept = {self.finalized.digest: self.finalized}
+        lost: list[Executed] = []
+        for digest, branch in list(self._branches.items()):
+            if branch.header.parent in kept:
+                kept[digest] = branch
+                continue
+            del self._branches[digest]
+            if branch.batch is not None:
+                branch.batch.drop()
+            assert branch.executed is not None, "only the finalized block was not executed"
+            lost.append(branch.executed)
+        return lost
+
+    def forget_waiting(self) -> None:
+        """Have the next block of every branch read from the state which timers wait."""
+        for branch in (self.finalized, *self._branches.values()):
+            branch.waiting = NOTHING_READ
+
+    def _apply(self, path: Sequence[Branch]) -> None:
+        """Have every block of a path applied; what was applied above it already stays."""
+        if self._count_shared(path) == len(path):
+            return
+        self._stand_below(path)
+        winner = path[-1]
+        assert winner.batch is not None, "every block of a path that is stood below has a batch"
+        self.database.apply(winner.batch)
+        assert self.database.canonical_root == winner.header.state_root, "what was applied is what was executed"
+        self._early = list(path)
+
+    def _stand_below(self, path: Sequence[Branch]) -> None:
+        """Rewind the database to the last applied block of a path, and give every later one a batch that is alive."""
+        shared = self._count_shared(path)
+        self._undone += self._take_back(len(self._early) - shared)
+        parent = path[shared - 1].batch if shared else None
+        for branch in path[shared:]:
+            if branch.batch is None or not branch.batch.is_alive():
+                branch.batch = self._write_again(branch, parent)
+            parent = branch.batch
+
+    def _count_shared(self, path: Sequence[Branch]) -> int:
+        """Return how many of a path's blocks, from its start on, are applied."""
+        pairs = zip(path, self._early, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+
+    def _take_back(self, count: int) -> list[Executed]:
+        """Rewind the blocks applied last and return them, latest first."""
+        self.database.rewind(count)
+        taken: list[Executed] = []
+        for _ in range(count):
+            branch = self._early.pop()
+            branch.batch = None
+            assert branch.executed is not None, "only the finalized block was not executed"
+            taken.append(branch.executed)
+        return taken
+
+    def _write_again(self, branch: Branch, parent: Batch | None) -> Batch:
+        """Put a block's writes into a new batch: its own was taken back, or stood on one that was."""
+        assert branch.executed is not None, "only the finalized block was not executed"
+        batch = self.database.batch(parent)
+        for key, value in branch.executed.changes.items():
+            batch.write(key, value)
+        batch.merkleize()
+        assert batch.canonical_root == branch.header.state_root, "the same writes lead to the same root"
+        return batch
+
+
+def is_due(every: int, before: int, after: int) -> bool:
+    """Whether a height that is a multiple of `every` lies above one height and not above another; never for 0."""
+    return every > 0 and after // every > before // every

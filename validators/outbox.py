@@ -1,0 +1,73 @@
+"""What consensus says aloud: its messages with their labels on the bus, its votes and certificates in the trace.
+
+The shell calls this behind the write-ahead barrier only.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from network.codec import Codec
+from network.port import Port
+from network.types import Label
+from validators.consensus import (
+    Artifact,
+    CertificateResponse,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    certificate_signers,
+    view_of,
+)
+from validators.messages import ConsensusMessage, Message
+
+
+def trace_vote(port: Port, message: ConsensusMessage | Artifact) -> None:
+    """Trace a vote; other messages are not traced."""
+    if isinstance(message, Notarize | Finalize):
+        port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
+    elif isinstance(message, Nullify):
+        port.trace("vote", "nullify", message.view, b"")
+
+
+def trace_certificate(port: Port, artifact: Artifact) -> None:
+    """Trace a certificate that is durable; other artifacts are not traced."""
+    if isinstance(artifact, Notarization | Finalization):
+        view, payload = artifact.proposal.view, artifact.proposal.payload
+    elif isinstance(artifact, Nullification):
+        view, payload = artifact.view, b""
+    else:
+        return
+    signers = certificate_signers(artifact)
+    port.trace("certificate", type(artifact).__name__.lower(), view, payload, tuple(signers))
+
+
+@final
+class Outbox:
+    """Sends one validator's consensus messages; ``height_of`` knows the height of a block that is here."""
+
+    def __init__(self, port: Port, codec: Codec[Message], *, height_of: Callable[[bytes], int | None]) -> None:
+        self._port = port
+        self._codec = codec
+        self._height_of = height_of
+
+    def broadcast(self, message: ConsensusMessage) -> None:
+        """Send to everybody; a vote is traced."""
+        trace_vote(self._port, message)
+        self._port.broadcast(self._codec.encode(message), self._label(message))
+
+    def send(self, to: int, message: ConsensusMessage) -> None:
+        """Send to one validator."""
+        self._port.send(to, self._codec.encode(message), self._label(message))
+
+    def _label(self, message: ConsensusMessage) -> Label:
+        """Say what a message is about: its certificate's view rather than the one asked for, its block's height."""
+        kind = type(message).__name__
+        if isinstance(message, CertificateResponse):
+            message = message.certificate
+        height = None
+        if isinstance(message, Notarize | Finalize | Notarization | Finalization):
+            height = self._height_of(message.proposal.payload)
+        return Label(kind, view_of(message), height)

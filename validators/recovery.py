@@ -1,0 +1,165 @@
+"""What a validator makes of its disk at a start: its vote, its finalized state, and a note of all that was damaged.
+
+Nothing read back is believed. Records have checksums bound to their place; above that, votes must be this validator's
+own and consistent, and a state counts only if its root is the one that its last header says. What cannot be had from
+the disk is had from peers, except votes: a validator whose journal is lost has no vote any more, for good.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, final
+
+import msgspec
+
+from network.port import Port
+from validators.consensus import Artifact, CorruptArtifactError, Simplex, decode_artifact
+from validators.consensus.recovery import artifact_view
+from validators.counts import ValidatorCounts
+from validators.execution import Engine, InvalidEncodingError, RootMismatchError
+from validators.execution.blocks import Header, decode_header
+from validators.outbox import trace_certificate, trace_vote
+from validators.state import CorruptLog, ForgedSnapshot, Snapshot
+from validators.storage import (
+    Damage,
+    Disk,
+    FinalizedEntry,
+    FinalizedLog,
+    Journal,
+    JournalHead,
+    JournalLostError,
+    LogContents,
+    provision,
+)
+from validators.storage.records import TORN
+
+_UNSOUND: Final = (CorruptLog, ForgedSnapshot, InvalidEncodingError, RootMismatchError, msgspec.MsgspecError)
+"""What whole records may turn out to be: no state, or not that of their headers."""
+
+EngineOf = Callable[[Sequence[bytes] | None, Header | None, Snapshot | None], Engine]
+"""Makes an engine of operations, the last header and a base; none of them stands for genesis."""
+
+
+class StateBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The state at a finalized block, as the base of a finalized log: its encoded header, and the snapshot there."""
+
+    header: bytes
+    snapshot: Snapshot
+
+
+class Reopened(NamedTuple):
+    """The finalized state as the disk has it: its engine, and the entries of the log that lead there."""
+
+    engine: Engine
+    entries: list[FinalizedEntry]
+
+
+@final
+class RepairLog:
+    """Notes in the trace, and counts, what was found damaged and what was repaired."""
+
+    def __init__(self, port: Port, counts: ValidatorCounts) -> None:
+        self._port = port
+        self._counts = counts
+
+    def found(self, damage: Damage) -> None:
+        """Note damage; a torn tail is none, because nothing was promised on it."""
+        if damage.what != TORN:
+            self._counts.damaged += 1
+            self._port.trace("damage", damage.file, damage.offset, damage.what)
+
+    def kept(self, artifact: Artifact) -> None:
+        """Note a vote or certificate that the journal brought back: its earlier life may have had no time to say it."""
+        trace_vote(self._port, artifact)
+        trace_certificate(self._port, artifact)
+
+    def repaired(self, file: str, place: int, how: str) -> None:
+        """Note a repair."""
+        self._counts.repaired += 1
+        self._port.trace("repaired", file, place, how)
+
+    def found_and_repaired(self, damages: Iterable[Damage], how: str) -> None:
+        """Note damages that were repaired as they were found."""
+        for damage in damages:
+            self.found(damage)
+            if damage.what != TORN:
+                self.repaired(damage.file, damage.offset, how)
+
+
+def reopen_consensus(
+    disk: Disk, journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], Simplex]
+) -> tuple[Simplex, str]:
+    """Return consensus as the journal has it, and why its validator may not vote, "" where it may.
+
+    ``make`` makes a fresh state machine, of an observer or not. A journal that is lost, or holds what this validator
+    cannot have written, is begun anew with a head that says so; that is durable before anything else is done.
+
+    Raises:
+        DiskError: The disk failed.
+    """
+    try:
+        return _replay(journal, expected, repairs, make)
+    except (JournalLostError, CorruptArtifactError) as error:
+        reason = error.reason if isinstance(error, JournalLostError) else str(error)
+        provision(disk, msgspec.structs.replace(expected, observes=reason))
+    return _replay(journal, expected, repairs, make)
+
+
+def _replay(
+    journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], Simplex]
+) -> tuple[Simplex, str]:
+    head, artifacts, damages = journal.recover(expected)
+    repairs.found_and_repaired(damages, "from the other copy")
+    simplex = make(bool(head.observes))
+    replayed = [decode_artifact(encoded) for encoded in artifacts]
+    simplex.replay(replayed)
+    for artifact in replayed:
+        if artifact_view(artifact) > simplex.finalized_view:
+            repairs.kept(artifact)
+    return simplex, head.observes
+
+
+def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> Reopened:
+    """Return the newest state on the disk that has the root of its header.
+
+    Entries that lead elsewhere are cut off, a base that is no state is given up for the one before it. What is lost so
+    is executed again, from the validator's own blocks or its peers', or joined from a peer's snapshot.
+
+    Raises:
+        DiskError: The disk failed.
+    """
+    while True:
+        contents = log.recover()
+        repairs.found_and_repaired(contents.damages, "cut off, to be had again")
+        try:
+            return Reopened(_engine_at(contents, len(contents.entries), engine_of), contents.entries)
+        except _UNSOUND as error:
+            repairs.found(Damage("operations", len(contents.entries), 0, str(error)))
+        # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
+        counts = range(len(contents.entries) + 1)
+        first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, engine_of))
+        assert first_wrong or contents.base is not None, "genesis alone is sound"
+        if first_wrong:
+            log.keep(first_wrong - 1)
+            repairs.repaired("operations", first_wrong - 1, "cut back to the last entry with its header's root")
+        else:
+            log.discard()
+            repairs.repaired("snapshot", 0, "gave way to the base before it")
+
+
+def _is_sound(contents: LogContents, count: int, engine_of: EngineOf) -> bool:
+    try:
+        _engine_at(contents, count, engine_of)
+    except _UNSOUND:
+        return False
+    return True
+
+
+def _engine_at(contents: LogContents, count: int, engine_of: EngineOf) -> Engine:
+    """Return the engine of the base and the first ``count`` entries; raises one of ``_UNSOUND``."""
+    base = None if contents.base is None else msgspec.msgpack.decode(contents.base.encoded, type=StateBase)
+    header = None if base is None else decode_header(base.header)
+    entries = contents.entries[:count]
+    if entries:
+        header = decode_header(entries[-1].header)
+    operations = [operation for entry in entries for operation in entry.operations]
+    return engine_of(operations or None, header, None if base is None else base.snapshot)

@@ -1,0 +1,145 @@
+"""Whether what a database holds in memory is what its operation log leads to.
+
+All that can be derived is derived anew from the kept operations and the peaks over the pruned ones, and compared part
+by part. Nothing changes here: a database that fails goes on as it is, and whoever asked decides.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Final, Literal, NamedTuple, TypeAlias, final
+
+from validators.state.activity import GRAFT_HEIGHT, GRAFTS
+from validators.state.errors import CorruptLog
+from validators.state.store import Store, rebuild_store
+from validators.state.tree import DIGEST_BYTES, hash_leaves
+
+Structure: TypeAlias = Literal["operation-log", "bitmap", "indexes"]
+"""What can be wrong: the operations, the activity bitmap with its grafted tree, or another derived structure."""
+
+ROW_NAMES: Final = ("chunk", "node over chunk")
+"""What the rows below the grafted tree hold."""
+
+
+@final
+class Deviation(NamedTuple):
+    """One place where a structure is not what it should be; `key` is the state key that it concerns, or empty."""
+
+    structure: Structure
+    place: str
+    kept: str
+    expected: str
+    key: bytes = b""
+
+
+@final
+class StateAudit(NamedTuple):
+    """What came of an audit.
+
+    Attributes:
+        canonical_root: Root of what the log alone leads to; empty when these bytes are no log.
+        values: Keys and values that it leads to.
+        operations: The kept operations as they are in memory, of which the first stands at `start`.
+        start: Location of the oldest operation kept.
+        compared: Entries compared, by structure.
+        deviations: All places that are wrong. A wrong log says nothing of what is derived from it, so that it is then
+            the only structure that deviates.
+    """
+
+    canonical_root: bytes
+    values: Mapping[bytes, bytes]
+    operations: tuple[bytes, ...]
+    start: int
+    compared: Mapping[Structure, int]
+    deviations: tuple[Deviation, ...]
+
+
+def audit_store(store: Store) -> StateAudit:
+    """Derive everything from the log anew and compare; O(kept operations)."""
+    operations = tuple(store.log)
+    compared: dict[Structure, int] = {"operation-log": len(operations)}
+    try:
+        peaks = store.levels.pinned_peaks(store.start)
+        fresh = rebuild_store(store.codec, operations, start=store.start, peaks=peaks)
+        reason = f"the root {fresh.tip.root.hex()}"
+    except CorruptLog as error:
+        fresh, reason = Store(store.codec), str(error)
+    if (fresh.tip.size, fresh.tip.root) != (store.tip.size, store.tip.root):
+        wrong = Deviation("operation-log", locate_operation(store), reason, f"the root {store.tip.root.hex()}")
+        return StateAudit(b"", {}, operations, store.start, compared, (wrong,))
+    canonical_root = fresh.require_activity().root
+    values = {key: fresh.find_value(key) or b"" for key in fresh.locations}
+    compared["bitmap"] = 0 if store.activity is None else sum(map(len, store.activity.rows))
+    compared["indexes"] = len(store.flags) + len(store.locations) + sum(map(len, fresh.levels.rows)) // DIGEST_BYTES
+    deviations = (*compare_bitmaps(store, fresh), *compare_indexes(store, fresh))
+    return StateAudit(canonical_root, values, operations, store.start, compared, deviations)
+
+
+def locate_operation(store: Store) -> str:
+    """Return where the log is wrong: at the first operation that is not the tree's leaf."""
+    leaves = b"".join(hash_leaves(store.start, store.log))
+    place = first_difference(leaves, bytes(store.levels.rows[0]), DIGEST_BYTES, store.levels.first_kept(0))
+    if place is None:
+        return f"operations {store.start} to {store.tip.size}, or the peaks below them"
+    return f"operation {place}"
+
+
+def compare_bitmaps(store: Store, fresh: Store) -> Iterator[Deviation]:
+    """Yield where bitmap and grafted tree, if they are kept, are not what the log leads to."""
+    if store.activity is None:
+        return
+    mine, other = store.require_activity(), fresh.require_activity()
+    for row in range(max(len(mine.rows), len(other.rows))):
+        name = ROW_NAMES[row] if row < GRAFTS else f"grafted node of height {row - GRAFTS + GRAFT_HEIGHT},"
+        kept, expected = (activity.rows[row] if row < len(activity.rows) else {} for activity in (mine, other))
+        for index in sorted(kept.keys() | expected.keys()) if kept != expected else ():
+            if kept.get(index) != expected.get(index):
+                yield Deviation("bitmap", f"{name} {index}", show(kept.get(index)), show(expected.get(index)))
+    roots = (("root of the grafted tree", mine.grafted_root, other.grafted_root), ("root", mine.root, other.root))
+    for name, kept_root, expected_root in roots:
+        if kept_root != expected_root:
+            yield Deviation("bitmap", name, show(kept_root), show(expected_root))
+
+
+def compare_indexes(store: Store, fresh: Store) -> Iterator[Deviation]:
+    """Yield where flags, locations, tree nodes and tip are not what the log leads to."""
+    yield from compare_entries("activity flag of operation", (store.flags, fresh.flags), 1, store.start)
+    if store.locations != fresh.locations:
+        for key in sorted(store.locations.keys() | fresh.locations.keys()):
+            kept, expected = store.locations.get(key), fresh.locations.get(key)
+            if kept != expected:
+                yield Deviation("indexes", "location of a key", str(kept), str(expected), key)
+    rows = zip_longest(store.levels.rows, fresh.levels.rows, fillvalue=bytearray())
+    for height, (mine, other) in enumerate(rows):
+        first = store.levels.first_kept(height)
+        yield from compare_entries(f"tree node of height {height},", (mine, other), DIGEST_BYTES, first)
+    for name, tip, fresh_tip in (
+        ("peaks", b"".join(store.tip.peaks).hex(), b"".join(fresh.tip.peaks).hex()),
+        ("floor", str(store.tip.floor), str(fresh.tip.floor)),
+        ("live keys", str(store.tip.active), str(fresh.tip.active)),
+    ):
+        if tip != fresh_tip:
+            yield Deviation("indexes", f"{name} of the tip", tip, fresh_tip)
+
+
+def compare_entries(name: str, rows: tuple[bytearray, bytearray], width: int, first: int) -> Iterator[Deviation]:
+    """Yield the first entry of a width that differs in two rows whose entries are counted from `first`."""
+    place = first_difference(bytes(rows[0]), bytes(rows[1]), width, first)
+    if place is not None:
+        start = width * (place - first)
+        kept, expected = (show(bytes(row[start : start + width])) for row in rows)
+        yield Deviation("indexes", f"{name} {place}", kept, expected)
+
+
+def first_difference(kept: bytes, expected: bytes, width: int, first: int) -> int | None:
+    """Return the number of the first entry of a width that differs, counted from `first`; None where all are equal."""
+    if kept == expected:
+        return None
+    for start in range(0, max(len(kept), len(expected)), width):
+        if kept[start : start + width] != expected[start : start + width]:
+            return first + start // width
+    return None
+
+
+def show(entry: bytes | None) -> str:
+    """Return bytes in hexadecimal, or that there are none."""
+    return entry.hex() if entry else "absent"

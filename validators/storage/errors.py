@@ -1,0 +1,50 @@
+"""What can go wrong with a disk, and what was found wrong on it."""
+
+from typing import NamedTuple
+
+
+class DiskError(Exception):
+    """An operation of the disk failed. ``file`` is its name, ``operation`` one of append, read, truncate, sync."""
+
+    def __init__(self, file: str, operation: str, reason: str) -> None:
+        super().__init__(f"{operation} of {file or 'all files'}: {reason}")
+        self.file = file
+        self.operation = operation
+        self.reason = reason
+
+
+class DiskReadError(DiskError):
+    """A read failed; a later one may not."""
+
+
+class DiskWriteError(DiskError):
+    """An append, overwrite or truncate failed; part of the bytes may stand."""
+
+
+class DiskFullError(DiskWriteError):
+    """There is no room; part of the bytes may stand."""
+
+
+class DiskSyncError(DiskError):
+    """A sync failed. What it should have covered may be lost already: it must never be tried again."""
+
+
+class DiskRevokedError(Exception):
+    """A read through a handle whose validator has crashed."""
+
+
+class JournalLostError(Exception):
+    """Votes that this validator may have sent cannot be read back; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"vote journal lost: {reason}")
+        self.reason = reason
+
+
+class Damage(NamedTuple):
+    """Bytes of a file that do not say what was written there; ``offset`` and ``length`` are bytes."""
+
+    file: str
+    offset: int
+    length: int
+    what: str

@@ -1,0 +1,304 @@
+"""What a bad disk makes of the bytes that were written to it: faults laid over the pristine bytes.
+
+The simulated disk keeps what its validator wrote. A *scar* says what a sector reads as instead: one bit flipped, zeros,
+somebody else's bytes, or what stood there at an earlier sync. A scar stays until its place is overwritten or cut off.
+
+Chance is keyed by fault, validator, file, sector and how often that sector was read, so that taking one fault out of a
+plan leaves the draws of all others as they were.
+
+The last good copy is never destroyed: where one copy of the vote journal has a scar, the other gets none within
+``GUARD_BYTES``, more than any record is long. Only bytes that a finished sync covered are scarred.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, final
+
+from network.chance import Chance, below
+from validators.storage.errors import DiskReadError, DiskSyncError, DiskWriteError
+
+SECTOR_BYTES: Final = 512
+GUARD_BYTES: Final = 16_384
+
+JOURNAL_FILES: Final = ("journal-a", "journal-b")
+"""The two copies of the vote journal, in the order in which they are appended to."""
+
+_MILLION: Final = 1_000_000
+_OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=True))
+
+
+class BitRot(NamedTuple):
+    """Each read of a sector may find one bit flipped, from then on. No ``files``: any."""
+
+    ppm: int
+    files: tuple[str, ...] = ()
+
+
+class StaleRead(NamedTuple):
+    """Each read of a sector may find what an earlier sync left there, from then on."""
+
+    ppm: int
+    files: tuple[str, ...] = ()
+
+
+class MisdirectedWrite(NamedTuple):
+    """Each append may land on synced bytes elsewhere; its own place holds zeros."""
+
+    ppm: int
+    files: tuple[str, ...] = ()
+
+
+class IoErrors(NamedTuple):
+    """Each read, write or sync may fail."""
+
+    read_ppm: int
+    write_ppm: int
+    sync_ppm: int
+
+
+class TornWrites(NamedTuple):
+    """A crash keeps part of what was not synced: a prefix, or a random subset of sectors."""
+
+
+class FullDisk(NamedTuple):
+    """Nothing fits in beyond ``limit_bytes`` in all."""
+
+    limit_bytes: int
+
+
+Condition = BitRot | StaleRead | MisdirectedWrite | IoErrors | TornWrites | FullDisk
+
+
+@dataclass(slots=True)
+class File:
+    """One file as it was written: its bytes, how many a crash spares, and the lengths that finished syncs covered.
+
+    ``previous`` is what stood there, synced, before the file was last cut back to nothing.
+    """
+
+    data: bytearray = field(default_factory=bytearray)
+    synced_bytes: int = 0
+    lengths: list[int] = field(default_factory=list)
+    previous: bytes = b""
+
+
+@dataclass(slots=True)
+class _Active:
+    name: str
+    condition: Condition
+    count: int = 0
+    ordinals: dict[str, int] = field(default_factory=dict)
+
+    def next_ordinal(self, subject: str) -> int:
+        ordinal = self.ordinals.get(subject, 0)
+        self.ordinals[subject] = ordinal + 1
+        return ordinal
+
+
+@final
+class Medium:
+    """The faults of one validator's disk."""
+
+    def __init__(self, node: int, chance: Chance) -> None:
+        self._node = node
+        self._chance = chance
+        self._active: dict[str, _Active] = {}
+        self._ended: dict[str, int] = {}
+        self._scars: dict[str, dict[int, bytes]] = {}
+
+    def impose(self, name: str, condition: Condition) -> None:
+        """Let a fault begin."""
+        self._active[name] = _Active(name, condition)
+
+    def lift(self, name: str) -> None:
+        """Let a fault end; its scars stay."""
+        self._ended[name] = self._ended.get(name, 0) + self._active.pop(name).count
+
+    def touched(self, name: str) -> int:
+        """Return how often a fault did anything, also after its end; 0 where it never began."""
+        active = self._active.get(name)
+        return self._ended.get(name, 0) + (0 if active is None else active.count)
+
+    def forget(self) -> None:
+        """Lose every scar: the disk was replaced or emptied."""
+        self._scars.clear()
+
+    # -- what fails ----------------------------------------------------------------------------
+
+    def check(self, operation: str, name: str) -> None:
+        """Raise DiskError where this read, write or sync fails."""
+        for active in self._active.values():
+            condition = active.condition
+            if not isinstance(condition, IoErrors):
+                continue
+            kinds = {"read": condition.read_ppm, "sync": condition.sync_ppm}
+            kind = operation if operation in kinds else "write"
+            if self._hits(active, f"io-error {kind}", kinds.get(kind, condition.write_ppm), name):
+                active.count += 1
+                error = {"read": DiskReadError, "sync": DiskSyncError}.get(kind, DiskWriteError)
+                raise error(name, operation, "input/output error")
+
+    def room(self, used_bytes: int, wanted_bytes: int) -> int:
+        """Return how many of the wanted bytes fit in."""
+        for active in self._active.values():
+            if isinstance(active.condition, FullDisk) and used_bytes + wanted_bytes > active.condition.limit_bytes:
+                active.count += 1
+                wanted_bytes = max(active.condition.limit_bytes - used_bytes, 0)
+        return wanted_bytes
+
+    # -- what reads back wrong -----------------------------------------------------------------
+
+    def view(self, name: str, file: File, offset: int, end: int) -> bytes:
+        """Return what a read of these bytes gives."""
+        ageing = [each for each in self._active.values() if isinstance(each.condition, BitRot | StaleRead)]
+        for active in ageing:
+            if _is_about(active.condition, name):
+                for sector in range(offset // SECTOR_BYTES, -(-min(end, file.synced_bytes) // SECTOR_BYTES)):
+                    self._age(active, name, file, sector)
+        data = bytearray(memoryview(file.data)[offset:end])
+        scars = self._scars.get(name)
+        if scars:
+            for sector in range(offset // SECTOR_BYTES, -(-(offset + len(data)) // SECTOR_BYTES)):
+                _lay_over(data, offset, sector * SECTOR_BYTES, scars.get(sector, b""))
+        return bytes(data)
+
+    def appended(self, files: dict[str, File], name: str, offset: int, data: bytes) -> None:
+        """Perhaps send a write astray that the disk has just taken."""
+        for active in self._active.values():
+            condition = active.condition
+            if not isinstance(condition, MisdirectedWrite) or not _is_about(condition, name):
+                continue
+            if self._hits(active, "misdirected", condition.ppm, name):
+                self._misdirect(active, files, name, offset, data)
+
+    def overwritten(self, name: str, file: File, offset: int, data: bytes) -> None:
+        """Heal what has been written anew; what else is wrong with the same sectors stays."""
+        scars = self._scars.get(name, {})
+        for sector in range(offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES + 1):
+            start = sector * SECTOR_BYTES
+            content = bytearray(scars.get(sector, b""))
+            _lay_over(content, start, offset, data)
+            if content == file.data[start : start + len(content)]:
+                scars.pop(sector, None)
+            else:
+                scars[sector] = bytes(content)
+
+    def cut(self, name: str, length: int) -> None:
+        """Forget what is wrong with bytes that are not there any more."""
+        scars = self._scars.get(name, {})
+        for sector in sorted(scars):
+            scars[sector] = scars[sector][: max(length - sector * SECTOR_BYTES, 0)]
+            if not scars[sector]:
+                del scars[sector]
+
+    def tear(self, name: str, tail: bytes) -> bytes:
+        """Return what a crash keeps of bytes that no finished sync covered."""
+        for active in self._active.values():
+            if isinstance(active.condition, TornWrites) and tail:
+                subject = f"{active.name}/{self._node}/{name}"
+                kept = _torn(tail, self._chance, subject, active.next_ordinal(subject))
+                active.count += bool(kept)
+                return kept
+        return b""
+
+    # -- scars ---------------------------------------------------------------------------------
+
+    def _age(self, active: _Active, name: str, file: File, sector: int) -> None:
+        """Perhaps let one sector go bad; a sector that is bad stays as it is."""
+        subject = f"{name}/{sector}"
+        condition = active.condition
+        assert isinstance(condition, BitRot | StaleRead), "only these two come with reading"
+        if sector in self._scars.get(name, {}):
+            return
+        start = sector * SECTOR_BYTES
+        stop = min(start + SECTOR_BYTES, file.synced_bytes)
+        purpose = "bit rot" if isinstance(condition, BitRot) else "stale read"
+        if not self._hits(active, purpose, condition.ppm, subject):
+            return
+        draw = self._chance.draw(f"{purpose} content", f"{active.name}/{self._node}/{subject}", 0)
+        content = bytes(file.data[start:stop])
+        worse = _flip(content, draw) if isinstance(condition, BitRot) else _older(file, start, content, draw)
+        if worse != content and self._scar(name, sector, worse):
+            active.count += 1
+
+    def _misdirect(self, active: _Active, files: dict[str, File], name: str, offset: int, data: bytes) -> None:
+        sectors = [
+            (other, sector)
+            for other in sorted(files)
+            for sector in range(files[other].synced_bytes // SECTOR_BYTES)
+            if _is_about(active.condition, other)
+        ]
+        if not sectors:
+            return
+        draw = self._chance.draw("misdirected to", f"{active.name}/{self._node}/{name}", offset)
+        victim, place = sectors[below(draw, len(sectors))]
+        first, last = offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES
+        own = [(name, sector) for sector in range(first, last + 1)]
+        if not all(self._may_scar(*each) for each in (*own, (victim, place))):
+            return
+        for _, sector in own:
+            start = sector * SECTOR_BYTES
+            content = self.view(name, files[name], start, start + SECTOR_BYTES)
+            kept = max(offset - start, 0)
+            self._scar(name, sector, content[:kept] + bytes(len(content) - kept))
+        landed = self.view(victim, files[victim], place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES)
+        self._scar(victim, place, data[:SECTOR_BYTES] + landed[len(data) :])
+        active.count += 1
+
+    def _scar(self, name: str, sector: int, content: bytes) -> bool:
+        if not self._may_scar(name, sector):
+            return False
+        self._scars.setdefault(name, {})[sector] = content
+        return True
+
+    def _may_scar(self, name: str, sector: int) -> bool:
+        """Whether the other copy of the journal, if this is one, is sound around that place."""
+        guard = GUARD_BYTES // SECTOR_BYTES
+        return all(abs(other - sector) > guard for other in self._scars.get(_OTHER_COPY.get(name, ""), {}))
+
+    def _hits(self, active: _Active, purpose: str, ppm: int, subject: str) -> bool:
+        if not ppm:
+            return False
+        named = f"{active.name}/{self._node}/{subject}"
+        return below(self._chance.draw(purpose, named, active.next_ordinal(f"{purpose}/{subject}")), _MILLION) < ppm
+
+
+def _is_about(condition: Condition, name: str) -> bool:
+    files: Sequence[str] = getattr(condition, "files", ())
+    return not files or name.partition("-")[0] in files
+
+
+def _flip(content: bytes, draw: int) -> bytes:
+    place = below(draw, 8 * len(content))
+    flipped = bytearray(content)
+    flipped[place // 8] ^= 1 << place % 8
+    return bytes(flipped)
+
+
+def _older(file: File, start: int, content: bytes, draw: int) -> bytes:
+    """Return the sector as an earlier sync left it, or as it is where none did."""
+    first = bisect_left(file.lengths, start)
+    last = bisect_right(file.lengths, start + len(content) - 1)
+    choices = [content[: length - start] + bytes(start + len(content) - length) for length in file.lengths[first:last]]
+    previous = file.previous[start : start + len(content)]
+    if previous:
+        choices.append(previous + bytes(len(content) - len(previous)))
+    return choices[below(draw, len(choices))] if choices else content
+
+
+def _torn(tail: bytes, chance: Chance, subject: str, ordinal: int) -> bytes:
+    if chance.draw("torn how", subject, ordinal) & 1:
+        return tail[: below(chance.draw("torn prefix", subject, ordinal), len(tail) + 1)]
+    kept = b""
+    for place, start in enumerate(range(0, len(tail), SECTOR_BYTES)):
+        if chance.draw("torn sector", f"{subject}/{ordinal}", place) & 1:
+            kept = kept.ljust(start, b"\x00") + tail[start : start + SECTOR_BYTES]
+    return kept
+
+
+def _lay_over(data: bytearray, offset: int, start: int, content: bytes) -> None:
+    """Put ``content``, which stands at ``start``, over what it covers of ``data``, which stands at ``offset``."""
+    first, last = max(start, offset), min(start + len(content), offset + len(data))
+    if first < last:
+        data[first - offset : last - offset] = content[first - start : last - start]
