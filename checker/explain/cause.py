@@ -1,20 +1,25 @@
 """The cause of a difference between two outcomes of one block, in one word.
 
-*order*: the same receipts or operations in another order, or another timer taken first. *hashing*: the same writes and
-operations, and yet another root. *clean-up*: a timer that one side holds to be dead, or a state that only a validator
-with a past holds (it dropped, undid or restarted, and a fresh process with the same code comes to the right outcome).
-*input*: other bytes were executed. Everything else is *execution*.
+*order*: the same receipts in another order, another timer taken first, or the same values by other operations: the root
+remembers the log. *hashing*: the same values and operations, and yet another root. *clean-up*: a timer that one side
+holds to be dead, what is kept of timers that left, or a state that only a validator holds that has taken blocks back,
+while a fresh engine with the same code comes to the right outcome. *input*: other bytes were executed. Everything else
+is *execution*.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from checker.explain.sides import Outcome
-from checker.explain.words import event_of, timer_of, timers_in, timers_of_keys
+from checker.explain.words import differing_keys, event_of, timer_of, timers_in, timers_of_keys
 from checker.planted.variant import Cause
+from checker.tables import BUCKET, BUCKET_ENTRY
 from scheduler import Timer, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+
+_BOOKKEEPING: Final = (BUCKET, BUCKET_ENTRY, 0x08)
+"""Tables of buckets, of their entries, and of how many timers each actor has."""
 
 _Collected = TimerExpired | TimerCancelledInsufficientFunds
 
@@ -25,8 +30,8 @@ class Circumstances(NamedTuple):
     Attributes:
         before: The state before the block.
         now: The present of the block, in the chain's timebase.
-        is_from_the_past: Whether the wrong validators had dropped, undone or restarted something before, and the same
-            code without that past comes to the right outcome.
+        is_from_the_past: Whether a wrong validator had taken blocks back, and its code without that past comes to
+            another outcome.
     """
 
     before: Mapping[bytes, bytes]
@@ -36,20 +41,20 @@ class Circumstances(NamedTuple):
 
 def cause_of(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> Cause:
     """Return why two outcomes of one block differ."""
-    if right.receipts != wrong.receipts or right.changes != wrong.changes:
-        return _cause_of_values(right, wrong, circumstances)
-    if Counter(right.operations) == Counter(wrong.operations) and right.operations != wrong.operations:
-        return "order"
-    return "clean-up" if circumstances.is_from_the_past else "hashing"
+    keys = differing_keys(right, wrong, circumstances.before)
+    if right.receipts != wrong.receipts or keys:
+        return _cause_of_values(right, wrong, keys, circumstances)
+    if circumstances.is_from_the_past:
+        return "clean-up"
+    return "hashing" if right.operations == wrong.operations else "order"
 
 
-def _cause_of_values(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> Cause:
-    is_permuted = right.changes == wrong.changes and Counter(right.receipts) == Counter(wrong.receipts)
+def _cause_of_values(right: Outcome, wrong: Outcome, keys: Sequence[bytes], circumstances: Circumstances) -> Cause:
+    is_permuted = not keys and Counter(right.receipts) == Counter(wrong.receipts)
     if is_permuted or _is_reordered(right, wrong, circumstances):
         return "order"
-    if circumstances.is_from_the_past or _is_about_the_dead(right, wrong, circumstances):
-        return "clean-up"
-    return "execution"
+    is_clean_up = _is_about_the_dead(right, wrong, circumstances) or _is_about_removal(right, wrong, keys)
+    return "clean-up" if circumstances.is_from_the_past or is_clean_up else "execution"
 
 
 def _is_reordered(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> bool:
@@ -70,7 +75,14 @@ def _is_reordered(right: Outcome, wrong: Outcome, circumstances: Circumstances) 
 
 
 def _is_ready(timer: Timer | None, circumstances: Circumstances) -> bool:
-    return timer is not None and timer.due <= circumstances.now <= timer.expires_at
+    """Whether a timer may be taken; in the last slot of its life a side may hold it to be dead."""
+    return timer is not None and timer.due <= circumstances.now < timer.expires_at
+
+
+def _is_about_removal(right: Outcome, wrong: Outcome, keys: Sequence[bytes]) -> bool:
+    """Whether timers left alike on both sides, and what was kept of them by height and by actor did not."""
+    has_exits = any(isinstance(event_of(receipt), _Collected | TimerFired) for receipt in right.receipts)
+    return right.receipts == wrong.receipts and has_exits and all(key[0] in _BOOKKEEPING for key in keys)
 
 
 def _is_about_the_dead(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> bool:

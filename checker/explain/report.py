@@ -8,13 +8,12 @@ import msgspec
 
 from checker.explain.cause import Circumstances, cause_of
 from checker.explain.sides import Executions, Outcome, Parting, Side, find_parting, wrong_validators
-from checker.explain.story import follow, mentions_of, surroundings, tell
+from checker.explain.story import TAKEN_BACK, follow, mentions_of, surroundings, tell
 from checker.explain.words import (
     differing_keys,
     name_key,
     show_entry,
     show_fields,
-    show_receipt_at,
     show_written,
     timer_of_key,
 )
@@ -169,7 +168,7 @@ def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Exp
 
 def _with_parting(explanation: Explanation, findings: Findings, parting: Parting) -> Explanation:
     origin = origin_of(parting)
-    keys = differing_keys(parting.right, parting.wrong)
+    keys = differing_keys(parting.right, parting.wrong, parting.before)
     timer_id = origin.timer or _first_timer(parting, keys)
     # What the receipt names comes first: its timer's own entries, then its actor's.
     keys.sort(key=lambda key: (_timer_of(parting, key) != timer_id, not origin.actor or origin.actor not in key))
@@ -180,7 +179,8 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
         [origin.transaction, *(mention.transaction for mention in mentions)],
         [mention.past.digest for mention in mentions if mention.past is not None],
     )
-    has_past = any(thread.pasts.get(node) for node in wrong_validators(parting.sides))
+    wrong = wrong_validators(parting.sides)
+    has_past = any(event.kind in TAKEN_BACK for node in wrong for event in thread.pasts.get(node, ()))
     is_from_the_past = has_past and not _repeats_cold(findings, parting)
     header = parting.header
     now = header.slot if findings.timebase == "slot" else header.height
@@ -249,7 +249,7 @@ def _describe_write(parting: Parting, origin: Origin) -> str:
     if origin.receipt < 0:
         return origin.what
     more = f" (the first of {origin.others + 1} receipts that touch the key)" if origin.others else ""
-    told = [show_receipt_at(side.outcome, origin.receipt) for side in parting.sides[:2]]
+    told = origin.told[:2]
     said = told[0] if len(dict.fromkeys(told)) == 1 else f"{told[0]}; {parting.sides[1].name}: {told[1]}"
     call = f"{origin.what}: " if origin.transaction else ""
     return f"receipt {origin.receipt}: {call}{said}{more}"
@@ -261,8 +261,9 @@ def _notes(parting: Parting, *, is_from_the_past: bool) -> list[str]:
         notes.append(f"the oracle refuses block {short(parting.digest)}: {parting.refusal}")
     if is_from_the_past:
         notes.append("the same code with nothing behind it but the blocks comes to another outcome")
-    wrong = parting.wrong
-    if len(parting.sides) > 1 and (parting.right.receipts, parting.right.changes) == (wrong.receipts, wrong.changes):
-        is_same = "the same" if parting.right.operations == wrong.operations else "other"
-        notes.append(f"receipts and written values are the same on all sides, the log has {is_same} operations")
+    right, wrong = parting.right, parting.wrong
+    is_same_content = right.receipts == wrong.receipts and not differing_keys(right, wrong, parting.before)
+    if len(parting.sides) > 1 and is_same_content:
+        is_same = "the same" if right.operations == wrong.operations else "other"
+        notes.append(f"receipts and values are the same on all sides, the log has {is_same} operations")
     return notes

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple, final
 
 from checker.explain.sides import Parting, Past, Side, wrong_validators
-from checker.explain.words import decode, events_of, name_key, show, show_receipt_at, show_written, timers_in
+from checker.explain.words import decode, events_of, name_key, show, show_written, timers_in
 from checker.explain.writes import Origin
 from checker.observations import ExecutedBlock, name_validators, read_event, short
 from checker.results import Evidence
@@ -27,7 +27,10 @@ _SHOWN_MAX: Final = 8
 """Receipts and events of one kind shown of those that lead to a difference."""
 
 _INDENT: Final = "  "
-_ROADS: Final = ("rolled-back", "undone", "snapshot-joined", "repaired", "damage")
+TAKEN_BACK: Final = ("rolled-back", "undone")
+"""What a validator says when it takes back a block that it had executed or applied."""
+
+_ROADS: Final = (*TAKEN_BACK, "snapshot-joined", "repaired", "damage")
 """What a validator has behind it that others have not, besides crashes and restarts."""
 
 _MACHINES: Final = ("fault", "crash", "restart", "halted")
@@ -130,8 +133,8 @@ def tell(
     told += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
     told += [*_submission(thread, origin.transaction), *_block_lines(parting.digest, parting.header, thread)]
     at_us = _executed_us(thread, parting.digest)
-    for side in parting.sides:
-        told += [(at_us, f"{_INDENT}{line}") for line in _describe_side(parting, side, origin, keys[:1])]
+    for side, said in zip(parting.sides, origin.told or [origin.what] * len(parting.sides), strict=True):
+        told += [(at_us, f"{_INDENT}{line}") for line in _describe_side(parting, side, said, keys[:1])]
     told += [(event.at_us, describe_event(event)) for event in thread.aftermath]
     told.sort(key=itemgetter(0))
     return list(dict.fromkeys(line for _, line in told))
@@ -184,8 +187,7 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
     return [(at_us, line) for line in lines]
 
 
-def _describe_side(parting: Parting, side: Side, origin: Origin, keys: Sequence[bytes]) -> list[str]:
-    told = origin.what if origin.receipt < 0 else show_receipt_at(side.outcome, origin.receipt)
+def _describe_side(parting: Parting, side: Side, told: str, keys: Sequence[bytes]) -> list[str]:
     writes = [f"writes {name_key(key, _values(parting, key))}: {show_written(side.outcome, key)}" for key in keys]
     return [f"{side.name}: {line}" for line in (told, *writes, f"root {side.outcome.root.hex()}")]
 

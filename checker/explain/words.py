@@ -36,6 +36,11 @@ def decode(receipt: bytes | None) -> TransactionReceipt | TimerReceipt | None:
         return None
 
 
+def receipt_at(outcome: Outcome, index: int) -> bytes | None:
+    """Return the receipt at a place of an outcome, None where it has fewer."""
+    return outcome.receipts[index] if index < len(outcome.receipts) else None
+
+
 def event_of(receipt: bytes | None) -> msgspec.Struct | None:
     """Return the event of a timer phase's receipt, None for any other one."""
     decoded = decode(receipt)
@@ -72,10 +77,10 @@ def record_of(key: bytes, value: bytes | None) -> msgspec.Struct | None:
         return None
 
 
-def differing_keys(right: Outcome, wrong: Outcome) -> list[bytes]:
-    """Return the keys whose values two outcomes have different, those closest to a cause first."""
+def differing_keys(right: Outcome, wrong: Outcome, before: Mapping[bytes, bytes]) -> list[bytes]:
+    """Return the keys that have other values after two outcomes, those closest to a cause first."""
     keys = dict.fromkeys([*right.changes, *wrong.changes])
-    found = [key for key in keys if _written(right, key) != _written(wrong, key)]
+    found = [key for key in keys if _after(right, key, before) != _after(wrong, key, before)]
     return sorted(found, key=order_of_key)
 
 
@@ -86,7 +91,7 @@ def order_of_key(key: bytes) -> tuple[int, bytes]:
 
 def timers_of_keys(right: Outcome, wrong: Outcome, before: Mapping[bytes, bytes]) -> list[bytes]:
     """Return the timers whose own entries differ."""
-    keys = differing_keys(right, wrong)
+    keys = differing_keys(right, wrong, before)
     found = (
         timer_of_key(key, (before.get(key), right.changes.get(key), wrong.changes.get(key)))
         for key in keys
@@ -141,11 +146,6 @@ def show_receipt(receipt: bytes | None) -> str:
     return f"{type(decoded.event).__name__} {show_fields(decoded.event)}"
 
 
-def show_receipt_at(outcome: Outcome, index: int) -> str:
-    """Return the receipt at a place of an outcome in words."""
-    return show_receipt(outcome.receipts[index] if index < len(outcome.receipts) else None)
-
-
 def show_call(transaction: Transaction) -> str:
     """Return what a transaction does."""
     call = transaction.call
@@ -174,5 +174,6 @@ def show_fields(record: msgspec.Struct) -> str:
     return " ".join(f"{name}={show(getattr(record, name))}" for name in record.__struct_fields__)
 
 
-def _written(outcome: Outcome, key: bytes) -> object:
-    return outcome.changes.get(key) if key in outcome.changes else NOT_WRITTEN
+def _after(outcome: Outcome, key: bytes, before: Mapping[bytes, bytes]) -> bytes | None:
+    """Return the value that a key has after an outcome: writing what was there already changes nothing."""
+    return outcome.changes[key] if key in outcome.changes else before.get(key)

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from checker.explain.sides import Parting
+from checker.explain.sides import Outcome, Parting
 from checker.explain.words import (
     decode,
     differing_keys,
+    event_of,
     events_of,
+    receipt_at,
     record_of,
     show_call,
     show_receipt,
@@ -16,8 +18,8 @@ from checker.explain.words import (
     timer_of_key,
     timers_in,
 )
-from checker.tables import ACCOUNT, STORAGE
-from scheduler import Timer
+from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE
+from scheduler import Timer, TimerCancelledInsufficientFunds, TimerDeferred, TimerExpired, TimerFired
 from validators.execution.blocks import (
     ExecuteActor,
     Transaction,
@@ -32,6 +34,7 @@ from validators.execution.schema import LongStoredValue
 END_OF_BLOCK = "the end of the block: basefees and burned total"
 """What writes the keys that belong to nobody."""
 
+_EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds
 _TIMER_COUNTS = 0x08
 _LONG_STORAGE = 0x04
 
@@ -41,7 +44,8 @@ class Origin(NamedTuple):
 
     Attributes:
         what: The transaction, timer or phase, in words.
-        receipt: Index of its receipt in the block, -1 where it has none.
+        told: What each side's receipts tell of it, in the order of the sides.
+        receipt: Index of the receipt in the block, -1 where there is none.
         transaction: Digest of the transaction, or nothing.
         timer: Identifier of the timer, or nothing.
         actor: Address of the actor that ran, or nothing.
@@ -50,6 +54,7 @@ class Origin(NamedTuple):
     """
 
     what: str
+    told: tuple[str, ...] = ()
     receipt: int = -1
     transaction: bytes = b""
     timer: bytes = b""
@@ -63,28 +68,14 @@ def origin_of(parting: Parting) -> Origin:
     right, wrong = parting.right, parting.wrong
     for index, pair in enumerate(zip_longest(right.receipts, wrong.receipts)):
         if pair[0] != pair[1]:
-            return _origin_at(parting, index, pair)
-    keys = differing_keys(right, wrong)
+            return _origin_at(parting, index)
+    keys = differing_keys(right, wrong, parting.before)
     if not keys:
         return Origin("the state database: the block's writes are the same on all sides")
-    key = keys[0]
-    values = (parting.before.get(key), right.changes.get(key), wrong.changes.get(key))
-    timer_id = timer_of_key(key, values)
-    owner = _owner_of(key, values)
-    if not timer_id and not owner:
-        return Origin(END_OF_BLOCK)
-    transactions = _transactions_of(parting)
-    touching = [
-        index
-        for index, receipt in enumerate(right.receipts)
-        if (timer_id and timer_id in timers_in(events_of(receipt)))
-        or (owner and owner in _addresses(parting, receipt, transactions[index : index + 1]))
-    ]
+    touching = _receipts_that_touch(parting, keys[0])
     if not touching:
-        return Origin("no receipt of the block tells of it", timer=timer_id, actor=owner)
-    index = touching[-1] if timer_id else touching[0]
-    receipt = right.receipts[index]
-    return _origin_at(parting, index, (receipt, receipt))._replace(others=len(touching) - 1)
+        return Origin(END_OF_BLOCK)
+    return _origin_at(parting, touching[0])._replace(others=len(touching) - 1)
 
 
 def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
@@ -96,29 +87,88 @@ def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
     return None
 
 
-def _origin_at(parting: Parting, index: int, pair: tuple[bytes | None, bytes | None]) -> Origin:
+def _origin_at(parting: Parting, index: int) -> Origin:
+    """Return what made a receipt."""
+    pair = [receipt_at(side, index) for side in (parting.right, parting.wrong)]
     decoded = decode(pair[0]) or decode(pair[1])
+    told = tuple(show_receipt(receipt_at(side.outcome, index)) for side in parting.sides)
     if isinstance(decoded, TransactionReceipt):
         transaction = next(iter(_transactions_of(parting)[index : index + 1]), None)
         call = None if transaction is None else transaction.call
         timers = timers_in([*_parted(events_of(pair[0]), events_of(pair[1])), *events_of(pair[0])])
         return Origin(
             "a transaction" if transaction is None else show_call(transaction),
+            told,
             index,
             transaction=decoded.transaction,
             timer=timers[0] if timers else b"",
             actor=call.actor if isinstance(call, ExecuteActor) else b"",
             handler=call.handler if isinstance(call, ExecuteActor) else "",
         )
-    timers = timers_in([*events_of(pair[0]), *events_of(pair[1])])
-    timer = find_timer(parting, timers[0]) if timers else None
-    return Origin(
-        show_receipt(pair[0] if decode(pair[0]) is not None else pair[1]),
-        index,
-        timer=timers[0] if timers else b"",
-        actor=timer.actor if timer is not None else b"",
-        handler=timer.handler if timer is not None else "",
-    )
+    timer_id = _timer_of_phase(parting, index)
+    exits = [_exit_of(side.outcome, timer_id) for side in parting.sides]
+    if any(exits):
+        told = tuple(
+            "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
+        )
+    timer = find_timer(parting, timer_id) if timer_id else None
+    what = f"timer {timer_id.hex()}" if timer_id else "the timer phase"
+    if timer is None:
+        return Origin(what, told, index, timer=timer_id)
+    return Origin(what, told, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
+
+
+def _timer_of_phase(parting: Parting, index: int) -> bytes:
+    """Return the first timer whose exit is not the same on both sides, else the one that a receipt belongs to."""
+    right, wrong = (_exits(side.receipts) for side in (parting.right, parting.wrong))
+    for exits, others in ((wrong, right), (right, wrong)):
+        for timer_id, receipt in exits.items():
+            if others.get(timer_id) != receipt:
+                return timer_id
+    for side in (parting.right, parting.wrong):
+        for receipt in side.receipts[index:]:
+            event = event_of(receipt)
+            # What a handler did stands before the fire in which it ran.
+            if isinstance(event, _EXITS | TimerDeferred):
+                return event.timer_id
+    return b""
+
+
+def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the receipt of each timer's exit in the timer phase."""
+    found = ((event_of(receipt), receipt) for receipt in receipts)
+    return {event.timer_id: receipt for event, receipt in found if isinstance(event, _EXITS)}
+
+
+def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
+    return _exits(outcome.receipts).get(timer_id) if timer_id else None
+
+
+def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
+    """Return the indexes of the receipts whose transaction or timer touches a key, as far as receipts tell."""
+    right, wrong = parting.right, parting.wrong
+    values = (parting.before.get(key), right.changes.get(key), wrong.changes.get(key))
+    timer_id, owner = timer_of_key(key, values), _owner_of(key, values)
+    transactions = _transactions_of(parting)
+    due = int.from_bytes(key[1:9], "big") if key[0] == BUCKET else -1
+
+    def touches(index: int, receipt: bytes) -> bool:
+        events = events_of(receipt)
+        if timer_id:
+            return timer_id in timers_in(events)
+        if due >= 0:
+            timers = (find_timer(parting, each) for each in timers_in(events))
+            return any(timer is not None and timer.due == due for timer in timers)
+        if owner:
+            return owner in _addresses(parting, receipt, transactions[index : index + 1])
+        return key == BURNED_KEY and any(getattr(each, "burned", 0) for each in (decode(receipt), *events))
+
+    touching = [index for index, receipt in enumerate(right.receipts) if touches(index, receipt)]
+    if not touching and key[0] == ACCOUNT:
+        # The proposer: it stands in no receipt, and all tips go to it.
+        paid = ((index, (decode(receipt), *events_of(receipt))) for index, receipt in enumerate(right.receipts))
+        touching = [index for index, told in paid if any(getattr(each, "tip", 0) for each in told)]
+    return touching[-1:] if timer_id else touching
 
 
 def _parted(right: list[object], wrong: list[object]) -> list[object]:
