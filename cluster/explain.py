@@ -36,8 +36,12 @@ def explain_record(reader: RecordReader) -> tuple[Explanation, Difference | None
         network.kernel.RunFailedError: The test bed itself broke.
     """
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
-    explained = explain_run(scenario, reader.manifest.seed, reader.checks())
-    return explained.explanation, first_difference(reader.events(), iterate_events(explained.log))
+    explanation, log = explain_run(scenario, reader.manifest.seed, reader.checks())
+    difference = first_difference(reader.events(), iterate_events(log))
+    if difference is not None and explanation.height is None:
+        # Something got into one of the two runs that neither scenario nor seed tell of.
+        explanation = msgspec.structs.replace(explanation, cause="input")
+    return explanation, difference
 
 
 def explain_run(
@@ -95,7 +99,8 @@ def _note_final(executions: Executions, node: int, executed: Executed) -> None:
 
 
 def _outcome_of(executed: Executed) -> Outcome:
-    return Outcome(executed.header.state_root, executed.receipts, executed.changes, executed.operations)
+    transactions = executed.block.transactions
+    return Outcome(transactions, executed.header.state_root, executed.receipts, executed.changes, executed.operations)
 
 
 def _replay(cluster: Cluster, factory: ValidatorFactory, parting: Parting) -> Outcome | None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from checker.explain import Executions
+from checker.explain import Executions, Outcome
+from checker.explain.cause import Circumstances, cause_of
 from checker.planted.variant import Swaps
 from checker.results import CheckResult
 from cluster.commands import main
@@ -169,6 +170,25 @@ def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
     assert any("validator 2 rolled-back" in line for line in found.chain)
 
 
+NOTHING = Outcome((), bytes(32), (), {}, ())
+CALM = Circumstances({b"key": b"value"}, 1, is_from_the_past=False)
+
+
+@pytest.mark.parametrize(
+    ("other", "cause"),
+    [
+        (NOTHING._replace(transactions=(b"another",), changes={b"key": b"other"}), "input"),
+        (NOTHING._replace(operations=(b"operation",), root=bytes([1] * 32)), "order"),
+        (NOTHING._replace(changes={b"key": b"value"}, operations=(b"operation",)), "order"),
+        (NOTHING._replace(changes={b"key": b"other"}, operations=(b"operation",)), "execution"),
+        (NOTHING._replace(root=bytes([1] * 32)), "hashing"),
+    ],
+)
+def test_the_cause_is_what_differs_first_in_the_making_of_a_root(other, cause):
+    """Bytes, then values, then the log, then the hashes; writing what was there already is no other value."""
+    assert cause_of(NOTHING, other, CALM) == cause
+
+
 def test_two_final_blocks_at_one_height_are_a_matter_of_input(slow_hearted, monkeypatch):
     """Whatever states they lead to, it was not the same input."""
     add_final = Executions.add_final
@@ -235,6 +255,17 @@ def test_a_run_that_cannot_be_repeated_is_said_to_be_so_with_its_own_exit_code(r
     told = json.loads(capsys.readouterr().out)
     assert code == 5
     assert told["difference"]["first"] != told["difference"]["second"]
+
+
+def test_a_run_that_does_not_pass_says_how_to_explain_it(tmp_path, capsys):
+    code = main(
+        ["run", "calm", "--set", "run.until_height=2", "--set", "run.time_limit_ms=1_500", "--runs", str(tmp_path)]
+    )
+
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert code == 3
+    assert last.startswith("explain with: ")
+    assert f"run_cluster.py explain {next(tmp_path.iterdir())}" in last
 
 
 def test_diff_knows_a_run_again(runs, capsys):

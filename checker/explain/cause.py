@@ -41,6 +41,8 @@ class Circumstances(NamedTuple):
 
 def cause_of(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> Cause:
     """Return why two outcomes of one block differ."""
+    if right.transactions != wrong.transactions:
+        return "input"
     keys = differing_keys(right, wrong, circumstances.before)
     if right.receipts != wrong.receipts or keys:
         return _cause_of_values(right, wrong, keys, circumstances)

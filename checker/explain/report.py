@@ -33,6 +33,7 @@ _CAUSES_OF_CHECKS: Final[Mapping[str, Cause]] = {
     "operation-log": "clean-up",
     "bitmap": "hashing",
     "cold-replay": "input",
+    "determinism": "input",
 }
 """What a check finds where all executions came to the same: memory that no block changed, or a process that had more
 to go by than the blocks."""
@@ -153,7 +154,7 @@ def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Exp
     sides, executions = [], findings.executions
     for digest, validators in executions.final[height].items():
         block = executions.blocks.get(digest)
-        who = Side(Outcome(b"", (), {}, ()), validators).name
+        who = Side(Outcome((), b"", (), {}, ()), validators).name
         root = "" if block is None else block.block.header.state_root.hex()
         sides.append(SideReport(who=who, validators=validators, has_oracle=False, root=root, block=digest.hex()))
     evidence: dict[str, Evidence] = {"height": height}

@@ -23,8 +23,13 @@ Changes = Mapping[bytes, bytes | None]
 
 
 class Outcome(NamedTuple):
-    """What executing a block came to: root, encoded receipts, changed keys, encoded operations in the log's order."""
+    """What executing a block came to.
 
+    Encoded transactions as they were executed, root, encoded receipts, changed keys, encoded operations in the order of
+    the log.
+    """
+
+    transactions: tuple[bytes, ...]
     root: bytes
     receipts: tuple[bytes, ...]
     changes: Changes
@@ -168,13 +173,14 @@ class Voice:
         log = self._chain.contents.log
         start = log.size
         try:
-            result = self._chain.execute(*read_block(encoded))
+            header, transactions = read_block(encoded)
+            result = self._chain.execute(header, transactions)
         except MalformedError as error:
             return f"the block is malformed: {error}"
         except InvalidBlockError as error:
             return f"{error.what}: {error}"
         receipts = tuple(write(receipt) for receipt in result.receipts)
-        return Outcome(result.state_root, receipts, result.changes, log.operations(start))
+        return Outcome(tuple(transactions), result.state_root, receipts, result.changes, log.operations(start))
 
 
 def find_parting(executions: Executions, genesis: bytes, genesis_values: Mapping[bytes, bytes]) -> Parting | None:

@@ -18,8 +18,17 @@ from checker.explain.words import (
     timer_of_key,
     timers_in,
 )
-from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE
-from scheduler import Timer, TimerCancelledInsufficientFunds, TimerDeferred, TimerExpired, TimerFired
+from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE, read_amount
+from scheduler import (
+    Timer,
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledInsufficientFunds,
+    TimerDeferred,
+    TimerExpired,
+    TimerFired,
+    TimerScheduled,
+)
 from validators.execution.blocks import (
     ExecuteActor,
     Transaction,
@@ -35,6 +44,7 @@ END_OF_BLOCK = "the end of the block: basefees and burned total"
 """What writes the keys that belong to nobody."""
 
 _EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds
+_MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
 _TIMER_COUNTS = 0x08
 _LONG_STORAGE = 0x04
 
@@ -157,18 +167,31 @@ def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
         if timer_id:
             return timer_id in timers_in(events)
         if due >= 0:
-            timers = (find_timer(parting, each) for each in timers_in(events))
-            return any(timer is not None and timer.due == due for timer in timers)
-        if owner:
-            return owner in _addresses(parting, receipt, transactions[index : index + 1])
-        return key == BURNED_KEY and any(getattr(each, "burned", 0) for each in (decode(receipt), *events))
+            moved = timers_in(event for event in events if isinstance(event, _MOVES))
+            return any((timer := find_timer(parting, each)) is not None and timer.due == due for each in moved)
+        return bool(owner) and owner in _addresses(parting, receipt, transactions[index : index + 1])
 
     touching = [index for index, receipt in enumerate(right.receipts) if touches(index, receipt)]
+    if key == BURNED_KEY:
+        return _receipts_that_burn(right.receipts, abs((read_amount(values[1]) or 0) - (read_amount(values[2]) or 0)))
     if not touching and key[0] == ACCOUNT:
         # The proposer: it stands in no receipt, and all tips go to it.
-        paid = ((index, (decode(receipt), *events_of(receipt))) for index, receipt in enumerate(right.receipts))
-        touching = [index for index, told in paid if any(getattr(each, "tip", 0) for each in told)]
+        return [index for index, receipt in enumerate(right.receipts) if _sum_of(receipt, "tip")]
     return touching[-1:] if timer_id else touching
+
+
+def _receipts_that_burn(receipts: Sequence[bytes], units: int) -> list[int]:
+    """Return the receipts that explain a difference of burned units: one of them, all fires, or whatever burns."""
+    burned = {index: _sum_of(receipt, "burned") for index, receipt in enumerate(receipts)}
+    fires = [index for index in burned if event_of(receipts[index]) is not None and burned[index]]
+    exact = [index for index, amount in burned.items() if amount == units]
+    if exact or sum(burned[index] for index in fires) == units:
+        return exact[:1] or fires
+    return [index for index, amount in burned.items() if amount]
+
+
+def _sum_of(receipt: bytes, name: str) -> int:
+    return sum(getattr(told, name, 0) for told in (decode(receipt), *events_of(receipt)))
 
 
 def _parted(right: list[object], wrong: list[object]) -> list[object]:
