@@ -8,7 +8,7 @@ from typing import Any, Final, final
 import msgspec
 
 from checker.cold_replay import replay_heights
-from checker.explain.words import name_key, order_of_key, show_entry
+from checker.explain.words import name_key, on_one_line, order_of_key, show_entry
 from checker.record import RecordReader
 from checker.streams import BlockRecord, Difference, first_difference
 from cluster.scenario import decode_scenario, encode_scenario
@@ -103,13 +103,10 @@ def _figures(reader: RecordReader) -> Mapping[str, object]:
 
 def _pairs(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, Pair]:
     names = dict.fromkeys([*first, *second])
-    pairs = {name: (_text(first.get(name, ABSENT)), _text(second.get(name, ABSENT))) for name in names}
+    pairs = {
+        name: (on_one_line(str(first.get(name, ABSENT))), on_one_line(str(second.get(name, ABSENT)))) for name in names
+    }
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-
-
-def _text(value: object) -> str:
-    """Return a value on one line: it may come from a file that somebody else wrote."""
-    return " ".join(str(value).split())
 
 
 def _first_block(first: RecordReader, second: RecordReader) -> tuple[int | None, dict[str, Pair]]:
@@ -159,7 +156,9 @@ def _values_at(first: RecordReader, second: RecordReader, height: int | None) ->
         try:
             sides.append(_replay_to(reader, height))
         except Exception as error:  # noqa: BLE001 - a chain that cannot be replayed is a finding, whatever breaks
-            notes.append(f"values are not compared: the chain of {name} cannot be replayed to there: {_text(error)}")
+            notes.append(
+                f"values are not compared: the chain of {name} cannot be replayed to there: {on_one_line(str(error))}"
+            )
     if notes:
         return [], notes
     one, other = sides

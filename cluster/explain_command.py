@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from checker.explain import Explanation
+from checker.explain.words import on_one_line
 from checker.record import RecordReader
 from checker.results import EXIT_CODES
 from checker.streams import Difference
@@ -66,7 +67,7 @@ def run_explain(options: argparse.Namespace) -> int:
         sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     else:
         lines = [
-            f"{manifest.verdict}: {explanation.check}: {explanation.summary}",
+            f"{on_one_line(manifest.verdict)}: {explanation.check}: {explanation.summary}",
             f"seed {manifest.seed}, repeat with: {repeat}",
             *(_unrepeated(difference) if difference is not None else ()),
             *_lines_of(explanation),
@@ -81,7 +82,7 @@ def _print_passed(reader: RecordReader, repeat: str, *, as_json: bool) -> int:
         told = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": manifest.verdict, "repeat": repeat}
         sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     else:
-        sys.stdout.write(f"passed: nothing went wrong in {manifest.scenario} with seed {manifest.seed}\n")
+        sys.stdout.write(f"passed: nothing went wrong in {on_one_line(manifest.scenario)} with seed {manifest.seed}\n")
     return 0
 
 

@@ -265,7 +265,7 @@ def test_a_run_that_does_not_pass_says_how_to_explain_it(tmp_path, capsys):
     last = capsys.readouterr().out.splitlines()[-1]
     assert code == 3
     assert last.startswith("explain with: ")
-    assert f"run_cluster.py explain {next(tmp_path.iterdir())}" in last
+    assert last.endswith(f" explain {next(tmp_path.iterdir())}")
 
 
 def test_diff_knows_a_run_again(runs, capsys):
@@ -282,6 +282,24 @@ def test_diff_names_the_first_event_and_the_first_height_that_differ_with_their_
     assert told["event"]["index"] > 0
     assert told["height"] >= 1
     assert told["figures"]
+
+
+def test_a_liveness_failure_comes_with_what_each_validator_did_last():
+    check = CheckResult("finality-regained", "failed", "liveness", "validator 0 finalized nothing new", (), 1)
+
+    found = explained("calm", *SHORT, checks=[check])
+
+    assert found.cause is None
+    assert all(any(f"validator {node} finalized 4 " in line for line in found.chain) for node in range(4))
+
+
+def test_what_a_record_says_of_its_checks_reaches_the_terminal_on_one_line_and_without_controls():
+    """The text may come from somebody else's file, and so may a key that is none."""
+    check = CheckResult("live-values", "failed", "safety", "a\nb\x1b[2Jc", (("key", "03"),), 1)
+
+    found = explained("calm", *SHORT, checks=[check])
+
+    assert (found.summary, found.cause) == ("a b [2Jc", "clean-up")
 
 
 @pytest.mark.parametrize("command", ["explain", "diff"])

@@ -12,6 +12,7 @@ from checker.explain.story import TAKEN_BACK, follow, mentions_of, surroundings,
 from checker.explain.words import (
     differing_keys,
     name_key,
+    on_one_line,
     show_entry,
     show_fields,
     show_written,
@@ -23,6 +24,7 @@ from checker.planted.variant import Cause
 from checker.results import CheckResult, Evidence
 from network.trace import Event
 from scheduler import Timebase
+from validators.execution.schema import KEY_BYTES
 
 KEYS_MAX: Final = 8
 """Keys shown of those that differ."""
@@ -93,8 +95,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-def _is_hexadecimal(text: str) -> bool:
-    return len(text) % 2 == 0 and set(text) <= set(hexdigits)
+def _is_state_key(text: str) -> bool:
+    return len(text) == 2 * KEY_BYTES and set(text) <= set(hexdigits)
 
 
 class Findings(NamedTuple):
@@ -137,16 +139,18 @@ def explain(findings: Findings) -> Explanation:
 
 
 def _of_checks(checks: Sequence[CheckResult]) -> Explanation:
-    wrong = [check for check in checks if check.status == "failed"]
-    wrong += [check for check in checks if check.status == "inconclusive"]
+    failed = [check for check in checks if check.status == "failed"]
+    wrong = failed or [check for check in checks if check.status == "inconclusive"]
     if not wrong:
         return Explanation(check="", summary="every check passed", evidence={}, also=[])
     first, *others = wrong
     evidence = dict(first.evidence)
     key = evidence.get("key")
-    notes = [f"{key} is {name_key(bytes.fromhex(key))}"] if isinstance(key, str) and _is_hexadecimal(key) else []
-    also = [f"{check.name}: {check.summary}" for check in others]
-    return Explanation(check=first.name, summary=first.summary, evidence=evidence, also=also, notes=notes)
+    notes = [f"{key} is {name_key(bytes.fromhex(key))}"] if isinstance(key, str) and _is_state_key(key) else []
+    also = [on_one_line(f"{check.name}: {check.summary}") for check in others]
+    return Explanation(
+        check=on_one_line(first.name), summary=on_one_line(first.summary), evidence=evidence, also=also, notes=notes
+    )
 
 
 def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Explanation:

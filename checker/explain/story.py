@@ -4,6 +4,7 @@ From the log: who submitted what, who proposed and executed which block, what ha
 receipts: when a timer was scheduled, held back, and taken out. Both are put together in the order in which it happened.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -25,6 +26,22 @@ AROUND_MAX: Final = 40
 
 _SHOWN_MAX: Final = 8
 """Receipts and events of one kind shown of those that lead to a difference."""
+
+_LAST_MAX: Final = 5
+"""Events shown of what each validator did last."""
+
+_DECISIONS: Final = (
+    "boot",
+    "enter",
+    "vote",
+    "certificate",
+    "executed",
+    "finalized",
+    "refused",
+    "undone",
+    "rolled-back",
+)
+"""What a validator says of its own decisions; the others are about messages and work."""
 
 _INDENT: Final = "  "
 TAKEN_BACK: Final = ("rolled-back", "undone")
@@ -141,20 +158,25 @@ def tell(
 
 
 def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
-    """Return the events around a failed check: those of its view, height and validators, and of machines."""
+    """Return the events around a failed check: those of its view or height, else what each validator did last."""
     view, height = evidence.get("view"), evidence.get("height")
     nodes = [evidence[name] for name in ("validator", "other_validator") if name in evidence]
-    kept: list[Event] = []
-    for event in events:
+    kept: list[tuple[int, Event]] = []
+    last: dict[int, deque[tuple[int, Event]]] = {}
+    for place, event in enumerate(events):
         is_of_view = view is not None and view == _value(event, _VIEW_PLACES)
         is_of_height = height is not None and height == _value(event, _HEIGHT_PLACES)
-        is_of_node = not nodes or event.node in nodes
-        if event.kind in _MACHINES or is_of_view or (is_of_height and is_of_node):
-            kept.append(event)
-    first, last = kept[: AROUND_MAX // 2], kept[AROUND_MAX // 2 :][-AROUND_MAX // 2 :]
-    left_out = len(kept) - len(first) - len(last)
-    gap = [f"... {left_out} more events"] if left_out else []
-    return [*map(describe_event, first), *gap, *map(describe_event, last)]
+        if event.kind in _MACHINES or is_of_view or (is_of_height and (not nodes or event.node in nodes)):
+            kept.append((place, event))
+        elif event.kind in _DECISIONS:
+            last.setdefault(event.node, deque(maxlen=_LAST_MAX)).append((place, event))
+    if view is None and height is None:
+        kept = sorted([*kept, *chain.from_iterable(last.values())], key=itemgetter(0))
+    lines = [describe_event(event) for _, event in kept]
+    left_out = len(lines) - AROUND_MAX
+    if left_out <= 0:
+        return lines
+    return [*lines[: AROUND_MAX // 2], f"... {left_out} more events", *lines[-AROUND_MAX // 2 :]]
 
 
 def _value(event: Event, places: Mapping[str, int]) -> object:

@@ -156,6 +156,11 @@ def show_call(transaction: Transaction) -> str:
     return f"{type(call).__name__} {show_fields(call)}"
 
 
+def on_one_line(text: str) -> str:
+    """Return a text that came from a file as one line without controls."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
 def show(value: object) -> str:
     """Return a field: bytes as text where they are text, else in hexadecimal; long ones cut."""
     if isinstance(value, bytes):
