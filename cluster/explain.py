@@ -59,7 +59,7 @@ def explain_run(
         factories: What gives chosen validators other parts, besides what the scenario says.
     """
     cluster = Cluster(scenario, seed, factories=factories or {})
-    own = {node: cluster.factory_of(node) for node in range(scenario.cluster.validators)}
+    own = dict(cluster.factories)
     executions = Executions()
     cluster.factories = {node: _watched(factory, partial(_note, executions, node)) for node, factory in own.items()}
     cluster.hooks = RunHooks(on_applied=partial(_note_final, executions))

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import ColdReplayer, run_cold_replay
+from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
 from checker.readback import read_back
@@ -236,16 +237,21 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
 
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
-    readbacks = [
-        read_back(place.node, engine, place.disk.pristine())
-        for place in run.places
+    readbacks: list[ReadBack] = []
+    unreadable: dict[int, str] = {}
+    for place in run.places:
         # A halted validator is read back like any other: what it holds may be why it halted.
-        if place.validator is not None and (engine := place.validator.engine) is not None
-    ]
+        if place.validator is not None and (engine := place.validator.engine) is not None:
+            try:
+                readbacks.append(read_back(place.node, engine, place.disk.pristine()))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
+                unreadable[place.node] = f"{type(error).__name__}: {error}"
     cold = (jury.replay or run_cold_replay)(
         writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks}
     )
-    results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
+    results = jury.suite.finish(
+        run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
+    )
     results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())

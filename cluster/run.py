@@ -8,7 +8,7 @@ it: step limit, time limit, deadlock. Nobody waits for a validator that has halt
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -119,7 +119,10 @@ class Cluster:
         self._progress = Progress([0] * validators, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
-        self.factories = {**factories_of(self.scenario.planted), **self.factories}
+        own = {node: _factory(self.scenario, node) for node in range(validators)}
+        planted = factories_of(self.scenario.planted)
+        own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
+        self.factories = {**own, **self.factories}
 
     @property
     def genesis(self) -> Genesis:
@@ -130,10 +133,6 @@ class Cluster:
     def steps(self) -> int:
         """How often trio's loop has gone round so far; 0 before the run."""
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
-
-    def factory_of(self, node: int) -> ValidatorFactory:
-        """Return what a validator gets its parts from."""
-        return self.factories.get(node) or _factory(self.scenario, node)
 
     def run(self) -> ClusterRun:
         """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
@@ -194,7 +193,7 @@ class Cluster:
             seed=self._keys.validator_seeds[node],
             public_keys=self._keys.validator_keys,
             settings=_settings(self.scenario, node),
-            factory=self.factory_of(node),
+            factory=self.factories[node],
             counts=place.counts,
             incarnation=place.incarnation,
             on_applied=partial(_append, self._applied[node]),

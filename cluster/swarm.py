@@ -32,6 +32,8 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "chain": chain,
         "network": _draw_network(draw),
         "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
+        "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
+        "validators": _draw_roads(draw, validators),
         "workload": _draw_workloads(draw, chain),
         "faults": draw_faults(draw, validators),
         "run": {"until_height": draw.between("run.until_height", 12, 22), "time_limit_ms": 240_000},
@@ -80,6 +82,20 @@ def _draw_chain(draw: Draw) -> Plain:
             "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         },
     }
+
+
+def _draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:
+    """Every second validator comes to its state by another road than the plain one."""
+    roads: dict[str, Plain] = {}
+    for node in range(validators):
+        if draw.chance(f"roads.{node}.is_other", 50):
+            roads[str(node)] = {
+                "apply": draw.one_of(f"roads.{node}.apply", ("finalized", "certified", "certified")),
+                "retain_blocks": draw.one_of(f"roads.{node}.retain_blocks", (2, 8)),
+                "prune_every": draw.one_of(f"roads.{node}.prune_every", (0, 1, 4)),
+                "rebuild_indexes_every": draw.one_of(f"roads.{node}.rebuild_indexes_every", (0, 0, 3)),
+            }
+    return roads
 
 
 def _draw_network(draw: Draw) -> Plain:

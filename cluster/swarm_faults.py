@@ -116,7 +116,7 @@ def _draw_late_finality(draw: Draw, name: str, _validators: int) -> Plain:
 
 def _draw_late_votes(draw: Draw, name: str, _validators: int) -> Plain:
     """Votes for blocks come about when the views time out: nullified blocks are notarized, and certified after all."""
-    delay_ms = draw.between(f"{name}.delay_ms", 1_600, 3_400)
+    delay_ms = draw.between(f"{name}.delay_ms", 1_300, 2_100)
     return {"kind": "rule", "action": "delay", "kinds": ["Notarize"], "delay_ms": delay_ms, **_spanned(draw, name)}
 
 
@@ -152,6 +152,47 @@ def _draw_power_cut(draw: Draw, name: str, validators: int) -> Plain:
     return {"kind": "blackout", "validators": list(range(validators)), **_until(at_ms, down_ms)}
 
 
+def _draw_boundary(draw: Draw, name: str, validators: int) -> Plain:
+    """A crash in the midst of a step, between what is written, what is durable and what is sent."""
+    return {
+        "kind": "crash-at-boundary",
+        "validator": _validator(draw, name, validators),
+        "boundary": draw.one_of(f"{name}.boundary", ("before-append", "after-append", "after-sync", "after-send")),
+        "occurrence": draw.between(f"{name}.occurrence", 1, 12),
+        "every": draw.one_of(f"{name}.every", (0, 15)),
+        "restart_after_ms": draw.between(f"{name}.restart_after_ms", 100, 1_500),
+        **_spanned(draw, name),
+    }
+
+
+def _draw_slow_disk(draw: Draw, name: str, validators: int) -> Plain:
+    return {
+        "validator": _validator(draw, name, validators),
+        "factor": draw.one_of(f"{name}.factor", (2, 20)),
+        "extra_ms": draw.one_of(f"{name}.extra_ms", (0, 150)),
+        **_spanned(draw, name),
+    }
+
+
+def _draw_torn_writes(draw: Draw, name: str, validators: int) -> Plain:
+    return {"validators": list(range(validators)), **_spanned(draw, name)}
+
+
+def _draw_bit_rot(draw: Draw, name: str, validators: int) -> Plain:
+    """Damage of what can be had again from peers."""
+    return {
+        "validator": _validator(draw, name, validators),
+        "ppm": draw.one_of(f"{name}.ppm", (20_000, 200_000)),
+        "files": draw.one_of(f"{name}.files", (["blocks"], ["operations"])),
+        **_spanned(draw, name),
+    }
+
+
+def _draw_wipe(draw: Draw, name: str, validators: int) -> Plain:
+    at_ms, restart_ms = _span(draw, name)
+    return {"validator": _validator(draw, name, validators), "at_ms": at_ms, "restart_ms": restart_ms}
+
+
 def _until(at_ms: int, down_ms: int) -> Plain:
     return {"at_ms": at_ms, "restart_ms": at_ms + down_ms}
 
@@ -177,6 +218,11 @@ _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "brief-crash": _draw_brief_crash,
     "blackout": _draw_blackout,
     "power-cut": _draw_power_cut,
+    "boundary": _draw_boundary,
+    "slow-disk": _draw_slow_disk,
+    "torn-writes": _draw_torn_writes,
+    "bit-rot": _draw_bit_rot,
+    "wipe": _draw_wipe,
     "pause": _draw_pause,
     "slow": _draw_slow,
 }

@@ -127,7 +127,8 @@ def _row(hunt: Hunt) -> TeethRow:
 def _as_json(hunts: Mapping[str, Hunt], directory: Path) -> dict[str, object]:
     variants = [
         {
-            **msgspec.to_builtins(_row(hunt)),
+            **_row(hunt)._asdict(),
+            "size": None if hunt.size is None else hunt.size._asdict(),
             "seed": None if hunt.caught is None else hunt.caught.seed,
             "headline": "" if hunt.caught is None else hunt.caught.headline,
             "settings": [] if hunt.caught is None else campaign_settings(hunt.variant, hunt.caught.seed),

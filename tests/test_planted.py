@@ -6,6 +6,7 @@ import pytest
 from checker.planted import CATALOGUE, VARIANTS
 from checker.planted.variant import original, plant
 from checker.suite import CATALOGUE as CHECKS
+from cluster.run import Cluster
 from cluster.scenario import ScenarioError, load_scenario
 from cluster.swarm import draw_scenario
 from cluster.teeth import campaign_scenario
@@ -116,3 +117,11 @@ def test_a_variant_stands_in_the_recorded_scenario_alone():
 
     assert (planted.exit_code, clean.exit_code) == (1, 0)
     assert msgspec.to_builtins(clean.scenario)["planted"] == {}
+
+
+def test_a_planted_validator_keeps_its_road():
+    """What is wrong with it shows on the road that the scenario gives it."""
+    cluster = Cluster(load_scenario("calm", ["planted.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
+
+    assert cluster.factories[1].engine.keywords["road"].apply == "certified"
+    assert cluster.factories[1].around is not cluster.factories[0].around

@@ -4,10 +4,24 @@ import dataclasses
 from typing import Any, Final
 
 from checker.planted.variant import Swap, Variant, swap
-from validators.state import activity, database, draft, store
+from validators.state import activity, database, draft, history, store
 from validators.state.draft import Draft
 from validators.state.operations import DELETE
 from validators.state.view import Layer, View
+
+EARLY_ROADS: Final = (
+    'validators={0={apply="certified"}, 1={apply="certified"}, 2={apply="certified"}, 3={apply="certified"}}'
+)
+"""Four validators apply blocks when they are certified, and take back those that lose."""
+
+LATE_VOTES: Final = (
+    'faults={late={kind="rule", action="delay", kinds=["Notarize"], delay_ms=1_700, start_ms=4_000, stop_ms=14_000}}'
+)
+"""Views are nullified and their blocks certified after all, while the next ones are built beside them."""
+
+
+TRAFFIC: Final = ('workload.payments={kind="transfers", accounts=6, count=150, every_ms=80}', "chain.slot_ms=500")
+"""Blocks beside each other differ in their transactions and their slots: what one leaves behind shows in the other."""
 
 
 def _created_as_written() -> list[Swap]:
@@ -89,6 +103,24 @@ def _stale_flags() -> list[Swap]:
         return append_without_clearing
 
     return [swap(database, "append_outcome", make)]
+
+
+def _restore_no_chunks() -> list[Swap]:
+    return [(history, "list_cleared_chunks", lambda _undos: set())]
+
+
+def _restore_no_flags() -> list[Swap]:
+    return [(history, "restore_flags", lambda _store, _undo, _size: None)]
+
+
+def _restore_created_only() -> list[Swap]:
+    def make(restore_locations: Any) -> Any:
+        def restore_what_was_created(locations: Any, undos: Any) -> None:
+            restore_locations(locations, [dataclasses.replace(undo, displaced=[]) for undo in undos])
+
+        return restore_what_was_created
+
+    return [swap(history, "restore_locations", make)]
 
 
 def _rebuild_without_clearing() -> list[Swap]:
@@ -178,10 +210,37 @@ STATE: Final = (
         cause="hashing",
     ),
     Variant(
+        name="bitmap-chunk-not-restored",
+        what="taking a block back leaves the chunks of the bitmap as the block made them",
+        area="state",
+        caught_by=("agreement", "equal-roots", "bitmap"),
+        swaps=_restore_no_chunks,
+        cause="clean-up",
+        needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+    ),
+    Variant(
+        name="flags-not-restored",
+        what="taking a block back does not make active again what it had replaced",
+        area="state",
+        caught_by=("agreement", "equal-roots", "bitmap"),
+        swaps=_restore_no_flags,
+        cause="clean-up",
+        needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+    ),
+    Variant(
+        name="index-not-rolled-back",
+        what="taking a block back leaves keys where the block had put them",
+        area="state",
+        caught_by=("agreement", "equal-roots", "live-values"),
+        swaps=_restore_created_only,
+        cause="clean-up",
+        needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+    ),
+    Variant(
         name="rebuilt-bitmap-not-cleared",
         what="a state rebuilt from its log has every operation active",
         area="state",
-        caught_by=("finality-regained",),
+        caught_by=("agreement", "finality-regained"),
         swaps=_rebuild_without_clearing,
         cause="hashing",
     ),

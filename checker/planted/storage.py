@@ -106,7 +106,7 @@ STORAGE: Final = (
         name="log-entry-cut",
         what="the first operation of each block is missing in the log on the disk",
         area="storage",
-        caught_by=("live-values", "finality-regained"),
+        caught_by=("live-values", "operation-log"),
         swaps=_log_without_the_first,
     ),
     Variant(
@@ -121,7 +121,7 @@ STORAGE: Final = (
         name="height-index-not-rebuilt",
         what="a restart does not find the last height that has timers",
         area="storage",
-        caught_by=("equal-roots",),
+        caught_by=("indexes", "equal-roots"),
         swaps=_index_without_the_last,
         cause="execution",
         needs=(RESTARTS,),
