@@ -170,6 +170,16 @@ def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
     assert any("validator 2 rolled-back" in line for line in found.chain)
 
 
+def test_another_log_of_the_same_values_is_named_by_its_first_operation_that_differs():
+    """A raise of the floor that moves one operation less: no key differs, the root does."""
+    found = explained("calm", *SHORT, "planted.floor-one-step-short=[3]")
+
+    assert (found.cause, found.keys, found.sides[1].validators) == ("order", [], [3])
+    assert found.write.startswith("operation ")
+    assert "update of " in found.write
+    assert "validator 3: end of the batch" in found.write
+
+
 NOTHING = Outcome((), bytes(32), (), {}, ())
 CALM = Circumstances({b"key": b"value"}, 1, is_from_the_past=False)
 
@@ -187,6 +197,15 @@ CALM = Circumstances({b"key": b"value"}, 1, is_from_the_past=False)
 def test_the_cause_is_what_differs_first_in_the_making_of_a_root(other, cause):
     """Bytes, then values, then the log, then the hashes; writing what was there already is no other value."""
     assert cause_of(NOTHING, other, CALM) == cause
+
+
+def test_a_transaction_that_all_execute_and_the_oracle_refuses_is_a_matter_of_input():
+    """It does not fit what is left of the block's cycles."""
+    tight = ("chain.block_cycles=30_000", "planted.block-limits-unchecked=[0,1,2,3]")
+    found = explained("calm", *SHORT, *tight)
+
+    assert (found.cause, len(found.sides), len(found.transaction)) == ("input", 1, 64)
+    assert "cycles_limit is above" in found.write
 
 
 def test_two_final_blocks_at_one_height_are_a_matter_of_input(slow_hearted, monkeypatch):

@@ -251,12 +251,14 @@ def _report_key(parting: Parting, key: bytes) -> KeyReport:
 
 
 def _describe_write(parting: Parting, origin: Origin) -> str:
-    if origin.receipt < 0:
+    if not origin.told:
         return origin.what
-    more = f" (the first of {origin.others + 1} receipts that touch the key)" if origin.others else ""
     told = origin.told[:2]
     said = told[0] if len(dict.fromkeys(told)) == 1 else f"{told[0]}; {parting.sides[1].name}: {told[1]}"
+    if origin.receipt < 0:
+        return f"{origin.what}: {said}"
     call = f"{origin.what}: " if origin.transaction else ""
+    more = f" (the first of {origin.others + 1} receipts that touch the key)" if origin.others else ""
     return f"receipt {origin.receipt}: {call}{said}{more}"
 
 

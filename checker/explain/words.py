@@ -14,10 +14,13 @@ from scheduler import Timer
 from validators.execution.blocks import ExecuteActor, Transaction, Transfer
 from validators.execution.errors import CorruptStateError, InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
-from validators.execution.schema import BucketEntry, LongStoredValue, StoredValue, decode_entry, timer_key
+from validators.execution.schema import KEY_BYTES, BucketEntry, LongStoredValue, StoredValue, decode_entry, timer_key
 
 NOT_WRITTEN: Final = "not written"
 """Stands for the value of a key that an outcome leaves as it was."""
+
+_OPERATIONS: Final = {b"\xd1": "delete", b"\xd2": "update"}
+"""Operations with a key, by their first byte (docs/state.md)."""
 
 _SHOWN_BYTES: Final = 40
 _PLACES: Final = {
@@ -144,6 +147,16 @@ def show_receipt(receipt: bytes | None) -> str:
     if isinstance(decoded, TransactionReceipt):
         return f"transaction {show_fields(decoded)}"
     return f"{type(decoded.event).__name__} {show_fields(decoded.event)}"
+
+
+def show_operation(operation: bytes | None) -> str:
+    """Return an operation of the log in words."""
+    if operation is None:
+        return "no operation"
+    what = _OPERATIONS.get(operation[:1])
+    if what is None or len(operation) <= KEY_BYTES:
+        return f"end of the batch {operation.hex()}"
+    return f"{what} of {name_key(operation[1 : KEY_BYTES + 1])}"
 
 
 def show_call(transaction: Transaction) -> str:

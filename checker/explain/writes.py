@@ -1,5 +1,7 @@
 """Which transaction or timer of a block made a difference, as its receipts tell."""
 
+import hashlib
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from checker.explain.words import (
     receipt_at,
     record_of,
     show_call,
+    show_operation,
     show_receipt,
     timer_of,
     timer_of_key,
@@ -76,12 +79,14 @@ class Origin(NamedTuple):
 def origin_of(parting: Parting) -> Origin:
     """Return what made the first difference: the first receipt that differs, else the one that touches the key."""
     right, wrong = parting.right, parting.wrong
+    if len(parting.sides) == 1:
+        return _origin_of_refusal(parting)
     for index, pair in enumerate(zip_longest(right.receipts, wrong.receipts)):
         if pair[0] != pair[1]:
             return _origin_at(parting, index)
     keys = differing_keys(right, wrong, parting.before)
     if not keys:
-        return Origin("the state database: the block's writes are the same on all sides")
+        return _origin_in_log(parting)
     touching = _receipts_that_touch(parting, keys[0])
     if not touching:
         return Origin(END_OF_BLOCK)
@@ -95,6 +100,26 @@ def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
         if timer is not None:
             return timer
     return None
+
+
+def _origin_of_refusal(parting: Parting) -> Origin:
+    """Return the header or the transaction that the oracle refuses and everybody executed."""
+    what = f"{parting.refusal}, and it was executed"
+    index = re.match(r"transaction (\d+):", parting.refusal)
+    if index is None:
+        return Origin(what)
+    place = int(index[1])
+    told = tuple(show_receipt(receipt_at(side.outcome, place)) for side in parting.sides)
+    return Origin(what, told, place, transaction=hashlib.sha256(parting.block.transactions[place]).digest())
+
+
+def _origin_in_log(parting: Parting) -> Origin:
+    """Return the first operation that differs where all values are the same."""
+    logs = [side.outcome.operations for side in parting.sides]
+    for index, operations in enumerate(zip_longest(*logs)):
+        if len(dict.fromkeys(operations)) > 1:
+            return Origin(f"operation {index} of the block in the log", tuple(map(show_operation, operations)))
+    return Origin("the state database: values and operations are the same on all sides")
 
 
 def _origin_at(parting: Parting, index: int) -> Origin:
