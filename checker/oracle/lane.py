@@ -23,6 +23,7 @@ class LanePhase(TimerPhase):
     window_start: int = 0
     priorities: dict[bytes, int] = field(default_factory=dict)
     fired_timers: list[Timer] = field(default_factory=list)
+    recent: dict[bytes, int] = field(default_factory=dict)
 
     def run(self) -> None:
         """Move the window, go through the phase, write down who fired."""
