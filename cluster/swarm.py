@@ -16,6 +16,10 @@ from cluster.draws import NAME, Draw, Plain
 from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_scenario
 from cluster.swarm_faults import draw_faults
 
+NARROW_LANE_CYCLES: Final = 9_000
+NARROW_GAS_LIMIT: Final = 3_000
+"""A lane for a few timers, and what each of them may use: enough for a heartbeat, too little for a bot."""
+
 IDENTITY_SEEDS: Final = 16
 """So many drawn scenarios stand for all of them."""
 
@@ -70,7 +74,9 @@ def _draw_chain(draw: Draw) -> Plain:
     """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
-    policy = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", "eip1559", "eip1559", "eip1559"))
+    policy = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
+    # A lane as narrow as this makes timers compete for it in every block.
+    is_narrow = policy == "eip1559" and draw.chance("chain.is_narrow", 60)
     return {
         "policy": policy,
         **(_draw_lane(draw) if policy == "eip1559" else {}),
@@ -81,7 +87,9 @@ def _draw_chain(draw: Draw) -> Plain:
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (8_000, 2_000_000)),
         "timers": {
             "gc_cycles_per_block": 200 * gc_timers,
-            "lane_timer_cycles": draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
+            "lane_timer_cycles": NARROW_LANE_CYCLES
+            if is_narrow
+            else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
             "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         },
     }
@@ -120,7 +128,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
     if not draw.chance(f"{name}.is_offering", 60):
         return {}
     return {
-        "max_fee": draw.one_of(f"{name}.max_fee", (850, 5_000, 100_000)),
+        "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
         "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
         "agent": draw.one_of(f"{name}.agent", ("", "", "", "calm", "desperate", "revert", "garbage")),
     }
@@ -168,6 +176,10 @@ def _draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
+    if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
+        for workload in found.values():
+            if "accounts" not in workload:
+                workload["gas_limit"] = NARROW_GAS_LIMIT
     if draw.chance("council.is_on", 35):
         found["council"] = _draw_council(draw, chain["timers"], found.get("storm"))
     return found
