@@ -321,6 +321,21 @@ class TestCursor:
         assert reasons(bench.run_block()) == {"2": "lane_full"}
 
 
+    @pytest.mark.parametrize("classification", ["eager", "cursor"])
+    def test_an_insolvent_timer_that_does_not_fit_ends_no_lane_that_stops(self, classification):
+        """The one after it fires under both."""
+        bench = Bench(
+            {"a": RICH, "poor": 0},
+            lane={"classification": classification, "packing": "stop", "gc_scan_per_block": 0},
+            timers={"lane_timer_cycles": 1_500, "max_cells_per_fire": 0},
+        )
+        for name, actor, tip, gas_limit in (("1", "a", 9, 1_000), ("2", "poor", 8, 1_000), ("3", "a", 7, 400)):
+            quote = PLENTY._replace(max_priority_fee_per_cycle=tip)
+            bench.add(name, actor, 1, quote=quote, gas_limit=gas_limit, uses=gas_limit)
+
+        assert told(1, bench.run_block()) == ["1", "3"]
+
+
 timer_shapes = st.lists(
     st.tuples(
         st.sampled_from(["a", "b", "poor"]),
@@ -333,7 +348,7 @@ timer_shapes = st.lists(
 )
 
 
-@given(timer_shapes, st.sampled_from(["interleaved", "reserved"]), st.integers(0, 12), st.integers(0, 3))
+@given(timer_shapes, st.sampled_from(["interleaved", "reserved", "stop"]), st.integers(0, 12), st.integers(0, 3))
 def test_eager_and_cursor_fire_the_same_timers(shapes, packing, scan, removals):
     """From one state, in one block."""
     fired = []

@@ -253,6 +253,18 @@ class TestCursor:
         assert (result.insolvent, result.fired) == (1, 1)
 
 
+    @pytest.mark.parametrize("classification", ["eager", "cursor"])
+    def test_an_insolvent_timer_that_does_not_fit_ends_no_lane_that_stops(self, classification):
+        """It was no candidate from the start: what comes after it fires, whoever found that out and when."""
+        configuration = LaneConfig(classification=classification, packing="stop", gc_scan_per_block=0)
+        bench = make_bench(free(lane_timer_cycles=1_500), configuration)
+        bench.ledger.balances[ALICE] = 0
+        for actor, tip, gas_limit in ((BOB, 300, 1_000), (ALICE, 200, 1_000), (BOB, 100, 400)):
+            bench.bid(actor, 1, fee=10_000, tip=tip, nonce=tip, gas_limit=gas_limit)
+
+        assert bench.run(1, bench.run_whole).fired == 2
+
+
 class TestWhatAlwaysHolds:
     @settings(deadline=None)
     @given(st.integers(8, 2**62), st.integers(0, 10**6), st.sampled_from(("literal", "classic")))

@@ -158,7 +158,8 @@ class CursorPhase(LanePhase):
             return None
 
         competing = self._in_order([timer for timer in left if not reasons[timer.timer_id]])
-        held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing)
+        known = [timer_id for timer_id, is_dead in dead.items() if is_dead]
+        held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing, known)
         reasons.update({timer.timer_id: "lane_full" for timer in held})
         return left, reasons
 

@@ -75,7 +75,7 @@ def cancel_if_there(call: Call, timer_id: bytes) -> None:
             raise
 
 
-TERMS = (
+TERMS: tuple[tuple[str, FieldRule], ...] = (
     ("max_fee_per_cycle", within(0)),
     ("max_priority_fee_per_cycle", within(0)),
     ("priority_tier_hint", lambda field: isinstance(field, str) and len(field) <= LONGEST_HINT),

@@ -1,6 +1,6 @@
 """Who fires under `eip1559`, in which order, and what a fire costs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -74,16 +74,22 @@ def ranked(
 
 
 def fill(
-    timers: Iterable[Timer], lane: int, attempt: Callable[[Timer], int | None], packing: str = "interleaved"
+    timers: Iterable[Timer],
+    lane: int,
+    attempt: Callable[[Timer], int | None],
+    packing: str = "interleaved",
+    dead: Collection[bytes] = (),
 ) -> list[Timer]:
     """Let timers fire in the order given, each if its limit fits what is left; return those that did not fit.
 
-    `attempt` fires one and returns the cycles it used, or None where it could not fire after all.
+    `attempt` fires one and returns the cycles it used, or None where it could not fire after all. A timer that is
+    known to be `dead` stops nobody under `stop`: it gets its attempt whether it fits or not.
     """
     left = lane
     held: list[Timer] = []
     for timer in timers:
-        if timer.gas_limit > left or (packing == "stop" and held):
+        stops_nobody = packing == "stop" and timer.timer_id in dead
+        if (timer.gas_limit > left and not stops_nobody) or (packing == "stop" and held):
             held.append(timer)
             continue
         used = attempt(timer)

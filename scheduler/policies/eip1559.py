@@ -169,7 +169,8 @@ class _Auction:
         while (found := ranking.take(NO_LIMIT if packing == "stop" else room)) is not None:
             timer, priority = found
             gas_limit = self.pool.rules.gas_limit(timer)
-            if gas_limit > room:
+            # Under the cursor an insolvent timer is found at its turn; under eager it would not have been there.
+            if gas_limit > room and not self._is_insolvent(timer):
                 break
             used = self._settle(timer, gas_limit, priority)
             room -= gas_limit if packing == "reserved" and used is not None else used or 0
