@@ -135,7 +135,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
 
 
 def _draw_games(draw: Draw) -> Plain:
-    return {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1}
+    return {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1, "gas_limit": 30_000}
 
 
 def _draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:
@@ -197,7 +197,7 @@ def _draw_payments(draw: Draw) -> Plain:
 def _draw_storm(draw: Draw) -> Plain:
     """Timers of one height or a few, of which many die: by their time to live, by their payers, by cancellation."""
     actors = draw.between("storm.actors", 2, 4)
-    payer = draw.one_of("storm.payer", ("actor", "actor", "actor", "sender"))
+    payer = draw.one_of("storm.payer", ("actor", "actor", "sender"))
     shape: Plain = {
         "kind": "storm",
         "actors": actors,
@@ -272,7 +272,7 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "payments": (50, _draw_payments),
     "storm": (80, _draw_storm),
     "feeds": (25, _draw_feeds),
-    "games": (25, _draw_games),
+    "games": (35, _draw_games),
     "bots": (30, _draw_bots),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""

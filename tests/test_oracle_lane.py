@@ -320,7 +320,6 @@ class TestCursor:
 
         assert reasons(bench.run_block()) == {"2": "lane_full"}
 
-
     @pytest.mark.parametrize("classification", ["eager", "cursor"])
     def test_an_insolvent_timer_that_does_not_fit_ends_no_lane_that_stops(self, classification):
         """The one after it fires under both."""

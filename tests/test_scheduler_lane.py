@@ -252,7 +252,6 @@ class TestCursor:
 
         assert (result.insolvent, result.fired) == (1, 1)
 
-
     @pytest.mark.parametrize("classification", ["eager", "cursor"])
     def test_an_insolvent_timer_that_does_not_fit_ends_no_lane_that_stops(self, classification):
         """It was no candidate from the start: what comes after it fires, whoever found that out and when."""

@@ -11,7 +11,6 @@ from scheduler.bidding import FeeParams, Prices
 from scheduler.calendar import CalendarQueue
 from scheduler.fee_market import basefee_delta
 from scheduler.policies import eip1559
-from scheduler.ranking import Scale
 from validators.execution.genesis import Genesis
 from validators.execution.mailbox import StateMailbox
 
@@ -47,8 +46,8 @@ def _upper_median() -> list[Swap]:
     return [swap(eip1559, "median_tip", lambda median_tip: lambda tips, _median: median_tip(tips, "upper"))]
 
 
-def _fire_below() -> list[Swap]:
-    return [swap(Scale, "priority", lambda priority: lambda self, offer: max(priority(self, offer), 0))]
+def _forget_the_price() -> list[Swap]:
+    return [swap(eip1559, "Scale", lambda scale: lambda *, price, **rest: scale(price=0 * price, **rest))]
 
 
 def _plain_default() -> list[Swap]:
@@ -88,7 +87,7 @@ def _float_weights() -> list[Swap]:
     def numerator(self: Any, subject: bytes) -> int:
         weight = 2 - self.slope * self.recent_fires(subject) / self.denominator
         bounded = max(self.low / self.denominator, min(self.high / self.denominator, weight))
-        return int(round(bounded, 1) * self.denominator)
+        return int(int(bounded) * self.denominator)
 
     return [(fairness.Weights, "numerator", numerator)]
 
@@ -160,11 +159,11 @@ LANE: Final = (
         cause="execution",
     ),
     Variant(
-        name="priced-out-timers-fire",
-        what="a timer whose greatest fee is below the lane's price fires without a tip",
+        name="price-left-out-of-priority",
+        what="a timer's priority does not leave room for the lane's price: those priced out fire",
         area="scheduler",
         caught_by=("oracle", "lane-books", "agreement"),
-        swaps=_fire_below,
+        swaps=_forget_the_price,
         cause="execution",
         on_all=True,
     ),
@@ -196,7 +195,7 @@ LANE: Final = (
     ),
     Variant(
         name="weights-in-floats",
-        what="fairness weights are floats, rounded to tenths",
+        what="fairness weights are floats that become whole numbers",
         area="scheduler",
         caught_by=("equal-roots",),
         swaps=_float_weights,
