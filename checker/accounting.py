@@ -39,7 +39,8 @@ class StormAccounting:
             # Who waits is in doubt, and the delivery check has said so.
             return
         waiting = self._delivery.waiting() if claimed else []
-        self._classify(block, waiting)
+        if not _is_by_cursor(block):
+            self._classify(block, waiting)
         self._explain_held(block, [timer for timer in waiting if timer.expires_at >= block.now])
 
     def result(self) -> CheckResult:
@@ -55,6 +56,9 @@ class StormAccounting:
     def _predict_cleanup(self, block: SettledBlock) -> None:
         """The GC lane removes what is dead as far as its budget goes, in every block."""
         spent, config = add_up(block), block.config
+        if _is_by_cursor(block):
+            # How far the walk comes depends on what it looks at, and whom nobody looks at counts as held.
+            return
         removed, left = spent.expired + spent.insolvent, block.summary.waiting_dead
         budget = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
         predicted = max(0, removed + left - budget)
@@ -83,12 +87,17 @@ class StormAccounting:
         self._held += held > 0
         self._require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
         lane = block.config.lane_timer_cycles
+        if block.lane is not None:
+            lane = min(lane, block.lane.max_cycles_per_fire_auction_phase)
         over_cap = sum(timer.gas_limit > lane for timer in unexpired)
         stated = counts.get(DeferralReason.OVER_CAP, 0)
         self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
-        if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused:
-            room = lane - add_up(block).lane_cycles
-            greatest = max((timer.gas_limit for timer in unexpired if timer.gas_limit <= lane), default=0)
+        is_reserved = block.lane is not None and block.lane.packing == "reserved"
+        if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused and not is_reserved:
+            room = block.config.lane_timer_cycles - add_up(block).lane_cycles
+            # A default above the cap is read as the cap in the lane (K-5).
+            limits = [timer.gas_limit if block.lane is None else min(timer.gas_limit, lane) for timer in unexpired]
+            greatest = max((limit for limit in limits if limit <= lane), default=0)
             text = "live timers of at most {} cycles wait beside {} free in the lane"
             self._require(greatest > room, block, text, greatest, room)
 
@@ -96,6 +105,10 @@ class StormAccounting:
         self._tally.compared += 1
         if not holds:
             self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+
+
+def _is_by_cursor(block: SettledBlock) -> bool:
+    return block.lane is not None and block.lane.classification == "cursor"
 
 
 def _deferred(block: SettledBlock) -> dict[str, int]:

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol, final
 import msgspec
 
 from checker.observations import BlockSummary
-from checker.tables import TIMER_CONFIG_KEY
-from scheduler import InvalidInput, TimerConfig
+from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
+from scheduler import InvalidInput, LaneConfig, TimerConfig
 from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
 
@@ -20,7 +20,7 @@ class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
     `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
-    `config` the timer configuration in it.
+    `config` the timer configuration in it, and `lane` the lane's where the block is in one.
     """
 
     height: int
@@ -32,6 +32,7 @@ class SettledBlock(NamedTuple):
     before: Mapping[bytes, bytes]
     config: TimerConfig
     summary: BlockSummary
+    lane: LaneConfig | None = None
 
 
 class BlockCheck(Protocol):
@@ -59,6 +60,14 @@ class Mirror:
         if encoded != self._config[0]:
             self._config = (encoded, read_timer_config(encoded, self._config[1]))
         return self._config[1]
+
+    def lane_config(self) -> LaneConfig | None:
+        """Return the lane configuration that holds for the next block; None where there is none that can be read."""
+        encoded = self.values.get(LANE_CONFIG_KEY)
+        try:
+            return None if encoded is None else msgspec.msgpack.decode(encoded, type=LaneConfig)
+        except (msgspec.MsgspecError, InvalidInput):
+            return None
 
     def take(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Move on to the next height."""

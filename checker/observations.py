@@ -181,6 +181,30 @@ class BlockSummary(Protocol):
     def waiting_dead(self) -> int:
         """Due timers that wait for the GC lane."""
 
+    @property
+    def lane_price(self) -> int:
+        """What a cycle of the timer lane cost, in units; 0 outside the lane."""
+
+    @property
+    def messages_sent(self) -> int:
+        """Messages that entered the mailbox."""
+
+    @property
+    def messages_delivered(self) -> int:
+        """Messages that left it, reverted ones included."""
+
+    @property
+    def messages_reverted(self) -> int:
+        """Messages whose call did not end ok."""
+
+    @property
+    def messages_waiting(self) -> int:
+        """Messages that wait for the next block."""
+
+    @property
+    def mailbox_cycles(self) -> int:
+        """Cycles used by the calls of delivered messages."""
+
 
 @final
 class AppliedBlock(NamedTuple):
@@ -259,6 +283,13 @@ class ChainRules(NamedTuple):
     policy: str
     block_cycles: int
     block_cells: int
+    mailbox_cycles: int
+    lane_from: int = 0
+    """The first height in the timer lane; 0 where the chain has none."""
+
+    def is_in_lane(self, height: int) -> bool:
+        """Say whether a block of this height goes by the rules of the timer lane."""
+        return bool(self.lane_from) and height >= self.lane_from
 
 
 def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
@@ -270,6 +301,8 @@ def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
         policy=genesis.policy,
         block_cycles=genesis.block_cycles,
         block_cells=genesis.block_cells,
+        mailbox_cycles=genesis.mailbox_cycles,
+        lane_from=0 if genesis.lane_config is None else genesis.activation_height,
     )
 
 

@@ -24,6 +24,7 @@ class ReorgPromise(NamedTuple):
         undone: Blocks applied early and taken back, over all validators.
         undone_depth: Heights that one validator took back at once.
         returned: Blocks of one validator that were taken back at once and are final there in the end.
+        crossed: Validators that dropped heights on both sides of an activation at once.
     """
 
     rolled_back: int = 0
@@ -31,13 +32,16 @@ class ReorgPromise(NamedTuple):
     undone: int = 0
     undone_depth: int = 0
     returned: int = 0
+    crossed: int = 0
 
 
 @final
 class _Node:
     """What one validator did."""
 
-    def __init__(self) -> None:
+    def __init__(self, activation: int) -> None:
+        self._activation = activation
+        self.has_crossed = False
         self.final: dict[bytes, None] = {}
         self.dropped_heights: dict[int, None] = {}
         self.dropped_depth = 0
@@ -47,6 +51,7 @@ class _Node:
     def drop(self, height: int) -> None:
         self.dropped_heights[height] = None
         self.dropped_depth = max(self.dropped_depth, len(self.dropped_heights))
+        self.has_crossed |= min(self.dropped_heights) < self._activation <= max(self.dropped_heights)
 
     def undo(self, at_us: int, height: int, digest: bytes) -> None:
         """One rewind takes back height after height, downwards and in one instant."""
@@ -64,8 +69,10 @@ class _Node:
 class ReorgWatch:
     """Counts what each validator rolled back and undid, and how many heights of it at once."""
 
-    def __init__(self, promise: ReorgPromise) -> None:
+    def __init__(self, promise: ReorgPromise, activation: int = 0) -> None:
+        """Begin to watch; `activation` is the height at which the chain changes its policy, 0 for none."""
         self._promise = promise
+        self._activation = activation
         self._tally = Tally(NAME, "safety")
         self._dropped: list[tuple[int, RolledBack]] = []
         self._final: dict[int, bytes] = {}
@@ -76,14 +83,14 @@ class ReorgWatch:
         if event.kind == "finalized":
             block = read_event(event, FinalizedBlock)
             self._final.setdefault(block.height, block.digest)
-            node = self._nodes.setdefault(event.node, _Node())
+            node = self._node(event.node)
             node.final[block.digest] = None
             # What a finalization drops comes after all that it makes final.
             node.dropped_heights = {}
         elif event.kind == "rolled-back":
             dropped = read_event(event, RolledBack)
             self._dropped.append((event.node, dropped))
-            self._nodes.setdefault(event.node, _Node()).drop(dropped.height)
+            self._node(event.node).drop(dropped.height)
         elif event.kind == "undone":
             self._undo(event, read_event(event, Undone))
 
@@ -114,6 +121,9 @@ class ReorgWatch:
         )
         return tally.result(summary, **found._asdict(), validators=nodes)
 
+    def _node(self, node: int) -> _Node:
+        return self._nodes.setdefault(node, _Node(self._activation))
+
     def _found(self) -> ReorgPromise:
         nodes = list(self._nodes.values())
         rewinds = [rewind for node in nodes for rewind in node.rewinds]
@@ -123,10 +133,11 @@ class ReorgWatch:
             undone=sum(map(len, rewinds)),
             undone_depth=max(map(len, rewinds), default=0),
             returned=max((node.count_returned() for node in nodes), default=0),
+            crossed=sum(node.has_crossed for node in nodes),
         )
 
     def _undo(self, event: Event, undone: Undone) -> None:
-        node = self._nodes.setdefault(event.node, _Node())
+        node = self._node(event.node)
         self._tally.require(
             undone.digest not in node.final,
             f"validator {event.node} undid block {undone.digest.hex()[:16]}, which it had made final "

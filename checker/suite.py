@@ -14,7 +14,9 @@ from checker.accounting import StormAccounting
 from checker.agreement import Agreement, EqualRoots, WriteSets
 from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
+from checker.lane import LaneBooks
 from checker.liveness import FinalityRegained, judge_faults
+from checker.messages import MessageDelivery
 from checker.mirror import BlockCheck, Mirror, SettledBlock
 from checker.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.readback import LiveValues, judge_cold_replay
@@ -64,6 +66,16 @@ CATALOGUE: Final = (
         "storm-accounting",
         "safety",
         "Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone.",
+    ),
+    CatalogueEntry(
+        "lane-books",
+        "safety",
+        "The timer lane's basefee, burns, tips and fairness sums follow from what fired.",
+    ),
+    CatalogueEntry(
+        "message-delivery",
+        "safety",
+        "Messages are delivered in the order in which they were sent, once, after the timers, within their budget.",
     ),
     CatalogueEntry("supply", "safety", "After every block balances and burned units add up to the supply of genesis."),
     CatalogueEntry(
@@ -151,6 +163,8 @@ class Suite:
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
+        self._lane_books = LaneBooks(rules)
+        self._messages = MessageDelivery(rules, genesis_values)
         self._supply = Supply(genesis_values)
         self._live_values = LiveValues(genesis_values, disk_faults)
         self._structures = Structures()
@@ -163,6 +177,8 @@ class Suite:
             self._budgets,
             self._timers,
             self._accounting,
+            self._lane_books,
+            self._messages,
             self._supply,
         )
         self._handlers = self._subscribe()
@@ -234,6 +250,8 @@ class Suite:
             self._budgets.result(),
             self._timers.result(),
             self._accounting.result(),
+            self._lane_books.result(),
+            self._messages.result(),
             self._supply.result(),
             self._live_values.result(),
             *self._structures.results(),
@@ -283,6 +301,7 @@ class Suite:
             before=self._mirror.values,
             config=self._mirror.config(),
             summary=block.summary,
+            lane=self._mirror.lane_config() if self._rules.is_in_lane(block.height) else None,
         )
         for check in self._block_checks:
             check.settle(settled)

@@ -15,6 +15,18 @@ BUCKET: Final = 0x06
 BUCKET_ENTRY: Final = 0x07
 BURNED: Final = 0x0A
 TIMER_CONFIG: Final = 0x0B
+MAILBOX: Final = 0x0C
+MESSAGE: Final = 0x0D
+FEE_MARKET: Final = 0x09
+LANE_CONFIG: Final = 0x0E
+LANE_MARKET: Final = 0x0F
+FIRES: Final = 0x10
+RECENT_FIRES: Final = 0x11
+EPOCH: Final = 0x12
+OVERFLOW: Final = 0x13
+GC_CURSOR: Final = 0x14
+LANE_TABLES: Final = range(LANE_CONFIG, GC_CURSOR + 1)
+"""Tables of chains that have the timer lane."""
 
 TABLE_NAMES: Final[dict[int, str]] = {
     ACCOUNT: "account",
@@ -25,17 +37,31 @@ TABLE_NAMES: Final[dict[int, str]] = {
     BUCKET: "bucket",
     BUCKET_ENTRY: "bucket entry",
     0x08: "timer counts",
-    0x09: "fee market",
+    FEE_MARKET: "fee market",
     BURNED: "burned",
     TIMER_CONFIG: "timer configuration",
+    MAILBOX: "mailbox",
+    MESSAGE: "message",
+    LANE_CONFIG: "lane configuration",
+    LANE_MARKET: "lane market",
+    FIRES: "fires",
+    RECENT_FIRES: "recent fires",
+    EPOCH: "epoch",
+    OVERFLOW: "overflow",
+    GC_CURSOR: "GC cursor",
 }
 """Name of each table by the first byte of its keys."""
 
+FEE_MARKET_KEY: Final = bytes((FEE_MARKET,)).ljust(32, b"\0")
+LANE_CONFIG_KEY: Final = bytes((LANE_CONFIG,)).ljust(32, b"\0")
+LANE_MARKET_KEY: Final = bytes((LANE_MARKET,)).ljust(32, b"\0")
+MAILBOX_KEY: Final = bytes((MAILBOX,)).ljust(32, b"\0")
 BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
 TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
-_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08)
-_WITHOUT_IDENTITY: Final = (0x09, BURNED, TIMER_CONFIG)
+_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES)
+_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH)
+_WITHOUT_IDENTITY: Final = (FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR)
 _SHOWN_BYTES: Final = 48
 
 
@@ -49,8 +75,8 @@ def describe_key(key: bytes) -> str:
         return f"{name} {key[1:21].hex()}"
     if code == STORAGE:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
-    if code == BUCKET:
-        return f"{name} due {int.from_bytes(key[1:9], 'big')}"
+    if code == BUCKET or code in _KEYED_BY_NUMBER:
+        return f"{name}{' due' if code == BUCKET else ''} {int.from_bytes(key[1:9], 'big')}"
     if code == BUCKET_ENTRY:
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
     return f"{name} {key[1:].hex()}"

@@ -8,7 +8,7 @@ entries in the state's timer table is compared, after each block, and at the end
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import NamedTuple, final
 
 from checker.mirror import SettledBlock
 from checker.observations import ChainRules
@@ -36,10 +36,6 @@ class Pending(NamedTuple):
     expires_at: int
 
 
-ORDERED_POLICIES: Final = ("fifo", "fifo-free")
-"""Policies whose fires follow the waiting order within a block."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class TimerFigures:
@@ -65,7 +61,7 @@ class TimerDelivery:
 
     def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
         self._tally = Tally("timer-delivery", "safety")
-        self._is_ordered = rules.policy in ORDERED_POLICIES
+        self._rules = rules
         self._pending: dict[bytes, Pending] = dict(_stored_timers(genesis_values))
         self._exits: dict[bytes, int] = {}
         self._not_yet_due = [(timer.due, timer_id) for timer_id, timer in self._pending.items()]
@@ -180,7 +176,8 @@ class TimerDelivery:
         self._require(now <= timer.expires_at, block, timer_id, "fired at {}, expired at {}", now, timer.expires_at)
         self._require(timer.due == event.due, block, timer_id, "due at {} fired as due at {}", timer.due, event.due)
         place = (timer.due, timer.sequence)
-        if self._is_ordered:
+        if not self._rules.is_in_lane(block.height):
+            # Outside the lane fires follow the waiting order.
             self._require(place > self._last_place, block, timer_id, "at {} fired after {}", place, self._last_place)
         self._last_place = place
 
@@ -275,10 +272,13 @@ def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pendi
                     _,
                     int() as due,
                     int() as sequence,
-                    *_,
+                    _,
+                    _,
+                    _,
                     int() as gas_limit,
                     _,
                     int() as expiry,
+                    *_,
                 ]:
                     yield timer_id, Pending(due, sequence, gas_limit, expiry)
                 case _:

@@ -59,10 +59,13 @@ def judge_workloads(promised: Sequence[PromisedWorkload], blocks: Iterable[tuple
 
 
 def _statuses(blocks: Iterable[tuple[int, Sequence[bytes]]]) -> dict[bytes, int]:
-    """Return the status of every transaction in the chain by its hash; transactions' receipts come first in a block."""
+    """Return the status of every transaction in the chain by its hash.
+
+    Nothing but epoch maintenance has receipts before those of the transactions.
+    """
     statuses: dict[bytes, int] = {}
     for count, receipts in blocks:
-        for encoded in receipts[:count]:
+        for encoded in receipts[: count + 1]:
             try:
                 receipt = decode_receipt(encoded)
             except InvalidEncodingError:

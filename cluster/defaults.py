@@ -5,7 +5,8 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from cluster.scenario import ChainSection, Scenario
+from cluster.chain_section import ChainSection
+from cluster.scenario import Scenario
 from cluster.workload import Workload
 from faults import Fault
 

@@ -34,9 +34,12 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
         slot_ms=chain.slot_ms,
         block_cycles=chain.block_cycles,
         block_cells=chain.block_cells,
+        mailbox_cycles=chain.mailbox_cycles,
         timer_config=chain.timers.config(),
         validators=tuple(address_of(key) for key in keys.validator_keys),
         accounts=tuple(account for share in shares for account in share.accounts),
         actors=tuple(actor for share in shares for actor in share.actors),
+        activation_height=chain.activation.height if chain.has_lane else 0,
+        lane_config=chain.lane.config() if chain.has_lane else None,
         system_deployers=tuple(deployer for share in shares for deployer in share.system_deployers),
     )

@@ -16,7 +16,7 @@ from cluster.submission import (
     TimedTransaction,
     WorkloadKind,
 )
-from scheduler import InvalidInput, TimerConfig
+from scheduler import InvalidInput, TimerConfig, decode_update
 from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
 from validators.execution.blocks import SystemInstruction
 
@@ -34,6 +34,17 @@ class Configure(Action, tag="configure", kw_only=True, frozen=True, forbid_unkno
     """Replace the timer configuration: the keys of ``set`` change, the others stay as the action before left them."""
 
     set: Annotated[dict[str, int | bool], msgspec.Meta(min_length=1)]
+
+
+class Govern(Action, tag="govern", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Change parameters by their governance keys, those of ``set`` (docs/spec.md, governance)."""
+
+    set: Annotated[dict[str, int | bool | str | list[int]], msgspec.Meta(min_length=1)]
+
+    @property
+    def encoded(self) -> bytes:
+        """What instruction 49 carries: the keys in ascending order."""
+        return msgspec.msgpack.encode({key: self.set[key] for key in sorted(self.set, key=str.encode)})
 
 
 class CancelTimers(Action, tag="cancel", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -58,12 +69,12 @@ class ExtendTimers(Action, tag="extend", kw_only=True, frozen=True, forbid_unkno
 class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Timed system instructions; one that is no deployer (``is_deployer``) has them all refused."""
 
-    actions: Annotated[tuple[Configure | CancelTimers | ExtendTimers, ...], msgspec.Meta(min_length=1)]
+    actions: Annotated[tuple[Configure | Govern | CancelTimers | ExtendTimers, ...], msgspec.Meta(min_length=1)]
     is_deployer: bool = True
 
     def problem(self, site: Site) -> str:
         """Say which action cannot be meant."""
-        config, at_ms = site.config, 0
+        config, lane, at_ms = site.config, site.lane, 0
         for index, action in enumerate(self.actions):
             place = f"actions[{index}]"
             if action.at_ms < at_ms:
@@ -74,6 +85,11 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True, forb
                     config = _changed(config, action)
                 except (msgspec.ValidationError, InvalidInput) as error:
                     return f"{place}.set: {error}; there are {', '.join(TimerConfig.__struct_fields__)}"
+            elif isinstance(action, Govern):
+                try:
+                    config, lane = decode_update(action.encoded, config, lane)
+                except InvalidInput as error:
+                    return f"{place}.set: {error}"
             else:
                 reason = _storm_problem(action, site)
                 if reason:
@@ -87,15 +103,20 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True, forb
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """One transaction for each instruction."""
-        client, config = Client(site), site.config
+        client, config, lane = Client(site), site.config, site.lane
         for action in self.actions:
             if isinstance(action, Configure):
                 config = _changed(config, action)
+            elif isinstance(action, Govern):
+                config, lane = decode_update(action.encoded, config, lane)
             for instruction in _instructions(action, config, site):
                 yield client.sign(action.at_ms, instruction, cycles_limit=INSTRUCTION_CYCLES)
 
 
 def _instructions(action: Action, config: TimerConfig, site: Site) -> Iterator[SystemInstruction]:
+    if isinstance(action, Govern):
+        yield SystemUpdateTimerConfig(action.encoded)
+        return
     if isinstance(action, CancelTimers | ExtendTimers):
         storm = site.workloads[action.workload]
         assert isinstance(storm, Storm), "a scenario is checked before it runs"

@@ -258,7 +258,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     if jury.reorg is not None:
         results.append(jury.reorg.result())
     if jury.promises is not None:
-        results.append(jury.promises.result())
+        results += jury.promises.results()
     if run.scenario.expect.recovery:
         results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, recoveries_of(run, jury)))
     promised = list(promised_workloads(run.scenario))

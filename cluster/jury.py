@@ -11,6 +11,7 @@ from checker.suite import Suite
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
+from cluster.workload import promised_counts
 from faults import DiskFault, Wipe, is_destroying, named_validators
 from network.trace import Event
 from report.console import ValidatorRow
@@ -106,9 +107,11 @@ def make_jury(cluster: Cluster) -> Jury:
         undone=expect.undone_min,
         undone_depth=expect.undone_depth_min,
         returned=expect.returned_min,
+        crossed=expect.activation_crossed_min,
     )
-    reorg = ReorgWatch(promised) if any(promised) else None
-    promises = Promises(scenario.expect.counts, config) if scenario.expect.counts else None
+    reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
+    counted = promised_counts(scenario)
+    promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     return Jury(suite, watch, promises, reorg)
 
 

@@ -14,12 +14,14 @@ import msgspec
 
 from checker.planted import CATALOGUE
 from checker.promises import COUNTS, RECOVERIES
+from cluster.chain_section import ActivationSection, ChainSection, Section
+from cluster.lane_section import LaneSection
 from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, check_plan, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
-from scheduler import MAX_U63, POLICIES, TimerConfig
+from scheduler import MAX_U63, InvalidInput
 from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
@@ -42,65 +44,14 @@ class ScenarioError(Exception):
         super().__init__(f"{place}: {reason}")
 
 
-class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class ClusterSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How many validators, and how they sign."""
 
     validators: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
     signatures: Literal["ed25519"] = "ed25519"
 
 
-_TIMERS = TimerConfig()
-
-
-class TimersSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own.
-
-    What is not named among the prices is set by the policy, when the scenario is resolved.
-    """
-
-    max_ttl_blocks: NotNegative = _TIMERS.max_ttl_blocks
-    max_cycles_per_fire: NotNegative = _TIMERS.max_cycles_per_fire
-    max_cells_per_fire: NotNegative = _TIMERS.max_cells_per_fire
-    max_timers_per_actor: NotNegative = _TIMERS.max_timers_per_actor
-    gc_cycles_per_block: NotNegative = _TIMERS.gc_cycles_per_block
-    gc_cost_per_timer: Positive = _TIMERS.gc_cost_per_timer
-    lane_timer_cycles: Positive = _TIMERS.lane_timer_cycles
-    schedule_cycles: NotNegative | None = None
-    extend_cycles: NotNegative = _TIMERS.extend_cycles
-    cancel_cycles: NotNegative | None = None
-    execution_lane_paused: bool = _TIMERS.execution_lane_paused
-    gc_lane_paused: bool = _TIMERS.gc_lane_paused
-
-    def config(self) -> TimerConfig:
-        """Return the record that genesis holds."""
-        return TimerConfig(**{key: value for key, value in msgspec.structs.asdict(self).items() if value is not None})
-
-    def resolved(self, policy: str) -> "TimersSection":
-        """Return the section with the policy's own values where none is stated."""
-        default = POLICIES[policy].default_config
-        stated = msgspec.structs.asdict(self)
-        left_out = {key: getattr(default, key) for key, value in stated.items() if value is None}
-        return msgspec.structs.replace(self, **left_out)
-
-
-class ChainSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of the chain; what is not named has the default of docs/chain.md."""
-
-    policy: Literal["fifo", "fifo-free"] = "fifo"
-    timebase: Literal["slot", "height"] = "slot"
-    slot_ms: Positive = 1_000
-    block_interval_ms: Positive = 1_000
-    block_cycles: Positive = 10_000_000
-    block_cells: Positive = 10_000_000
-    max_skew_ms: NotNegative = 500
-    timers: TimersSection = TimersSection()
-
-
-class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Timeouts of Simplex (specification of Simplex, section 1.2)."""
 
     leader_timeout_ms: Positive = 2_000
@@ -112,7 +63,7 @@ class ConsensusSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     view_retention: Positive = 20
 
 
-class SyncSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How a validator that is far behind catches up: so many blocks behind, it joins from a peer's snapshot.
 
     A snapshot travels in pieces of about ``chunk_bytes``.
@@ -122,7 +73,7 @@ class SyncSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=8 * 1024 * 1024)] = 1024 * 1024
 
 
-class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Every link without a fault: latency, loss and reordering.
 
     With ``regions``, one for each validator, latencies are those between the regions, and ``latency_ms`` is not used.
@@ -142,7 +93,7 @@ class NetworkSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=
         return Latency(kind=self.distribution, mean_us=mean_us, jitter_us=self.jitter_ms * 1_000)
 
 
-class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Virtual time of work, in microseconds; see validators.settings.Costs."""
 
     verify_signature_us: NotNegative = 60
@@ -155,7 +106,7 @@ class CostsSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 _ROAD = StateRoad()
 
 
-class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ValidatorSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The road of one validator, by its number; see validators.execution.StateRoad."""
 
     apply: ApplyAt = _ROAD.apply
@@ -168,7 +119,7 @@ class ValidatorSection(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
         return StateRoad(**msgspec.structs.asdict(self))
 
 
-class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
     dead_timers_min: Positive
@@ -176,10 +127,12 @@ class StormExpectation(_Section, frozen=True, forbid_unknown_fields=True, kw_onl
     drain_blocks_min: Positive
 
 
-class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the run promises to show besides its required faults; less is inconclusive.
 
-    ``rolled_back_min`` counts executed blocks that validators dropped for another, over all validators;
+    ``counts`` are least and ``at_most`` greatest counts of ``checker.promises``, ``fired_by`` the least fires of each
+    actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
+    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
     final nevertheless.
@@ -191,12 +144,15 @@ class ExpectSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     undone_min: NotNegative = 0
     undone_depth_min: NotNegative = 0
     returned_min: NotNegative = 0
+    activation_crossed_min: NotNegative = 0
     counts: dict[str, Positive] = {}
+    at_most: dict[str, NotNegative] = {}
+    fired_by: dict[str, Positive] = {}
     recovery: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
-class RunSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a run is over, and what ends one that does not get there."""
 
     until_height: Positive = 10
@@ -206,7 +162,7 @@ class RunSection(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True
     step_limit: Positive = 50_000_000
 
 
-class Scenario(_Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=64)]
@@ -252,7 +208,10 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = msgspec.convert(raw, Scenario)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
-    scenario = _resolve(scenario)
+    try:
+        scenario = _resolve(scenario)
+    except InvalidInput as error:
+        raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
     _check(scenario, place)
     return scenario
 
@@ -261,7 +220,8 @@ def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
     chain = scenario.chain
     timers = chain.timers.resolved(chain.policy)
-    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers))
+    lane = chain.lane.resolved() if chain.has_lane else chain.lane
+    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers, lane=lane))
 
 
 def encode_scenario(scenario: Scenario) -> bytes:
@@ -359,11 +319,20 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
     ]
+    is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
+    rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _planted_rules(scenario)
     rules += [
-        (f"expect.counts.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}") for name in scenario.expect.counts
+        (f"expect.{table}.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}")
+        for table, names in (("counts", scenario.expect.counts), ("at_most", scenario.expect.at_most))
+        for name in names
+    ]
+    rules += [
+        (f"expect.fired_by.{name}", name in scenario.workload, f"no workload has this name; there are {known}")
+        for known in [", ".join(scenario.workload) or "none"]
+        for name in scenario.expect.fired_by
     ]
     rules += [
         (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")

@@ -11,7 +11,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
+from cluster.quoting import QuotingKind
+from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction
 from scheduler import MAX_PAYLOAD_BYTES, timer_id_of
 from validators.actors import CancelOrder, StormOrder, storm_payload
 from validators.execution import GenesisAccount, GenesisActor
@@ -43,14 +44,13 @@ class PlannedOrder:
     order: StormOrder
 
 
-class Storm(WorkloadKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Timers of many actors, due in a range of slots (or heights, by the timebase).
 
     Those of `unfunded_actors` cannot pay when due. At `withdraw_ms` the owners empty their actors, or the common payer
     its account; at `cancel_ms` the first `cancels_per_actor` timers of each actor are cancelled.
     """
 
-    actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     unfunded_actors: Annotated[int, msgspec.Meta(ge=0)] = 0
     timers_per_actor: Positive
     timers_per_transaction: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
@@ -89,12 +89,12 @@ class Storm(WorkloadKind, tag="storm", kw_only=True, frozen=True, forbid_unknown
             GenesisActor(site.actor(index), "storm-maker", client.address, 0 if self._is_unfunded(index) else FUNDS)
             for index, client in enumerate(clients)
         )
-        return GenesisShare(accounts, actors)
+        return GenesisShare(accounts, (*actors, *self.agents(site)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """Yield the orders, then what is done to their timers later."""
         clients = self._clients(site)
-        for ordinal, planned in enumerate(self._plan()):
+        for ordinal, planned in enumerate(self._plan(site)):
             at_ms = self.start_ms + ordinal * self.every_ms
             yield self._ask(clients[planned.actor], site.actor(planned.actor), planned.order, at_ms, site)
         later = [(self.cancel_ms, self._cancel), (self.withdraw_ms, self._withdraw)]
@@ -107,7 +107,7 @@ class Storm(WorkloadKind, tag="storm", kw_only=True, frozen=True, forbid_unknown
         They can be told in advance where every order is executed before `first_slot`.
         """
         found: list[bytes] = []
-        for planned in self._plan():
+        for planned in self._plan(site):
             if planned.actor == actor:
                 found += [
                     timer_id_of(
@@ -127,19 +127,19 @@ class Storm(WorkloadKind, tag="storm", kw_only=True, frozen=True, forbid_unknown
             return [Client(site)] * self.actors
         return [Client(site, index) for index in range(self.actors)]
 
-    def _plan(self) -> Iterator[PlannedOrder]:
+    def _plan(self, site: Site) -> Iterator[PlannedOrder]:
         """Yield orders of ``timers_per_transaction`` timers each, actor by actor in rounds, until all are placed."""
         placed = rounds = ordinal = 0
         while placed < self.timers_per_actor:
             count = min(self.timers_per_transaction, self.timers_per_actor - placed)
             for index in range(self.actors):
                 nonce = ordinal if self.payer == "sender" else rounds
-                yield PlannedOrder(index, nonce, placed, self._order(index, placed, count))
+                yield PlannedOrder(index, nonce, placed, self._order(site, index, placed, count))
                 ordinal += 1
             placed += count
             rounds += 1
 
-    def _order(self, index: int, placed: int, count: int) -> StormOrder:
+    def _order(self, site: Site, index: int, placed: int, count: int) -> StormOrder:
         return StormOrder(
             count=count,
             delay=1,
@@ -150,6 +150,7 @@ class Storm(WorkloadKind, tag="storm", kw_only=True, frozen=True, forbid_unknown
             payload_size=self.payload_bytes,
             handler=self.handler,
             sender_pays=self.payer == "sender",
+            terms=self.terms(site, index),
         )
 
     def _ask(self, client: Client, actor: bytes, order: StormOrder, at_ms: int, site: Site) -> TimedTransaction:

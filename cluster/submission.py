@@ -1,13 +1,13 @@
 """What every kind of workload is made of: clients that sign, what they add to genesis, when they submit."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import msgspec
 from nacl.signing import SigningKey
 
-from scheduler import MAX_U63, TimerConfig, keccak256
+from scheduler import MAX_U63, LaneConfig, TimerConfig, keccak256
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import (
     Call,
@@ -62,12 +62,13 @@ class GenesisShare:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a workload stands: the chain, its own name there, the configuration at genesis, all workloads."""
+    """Where a workload stands: the chain, its own name there, the configurations at genesis, all workloads."""
 
     chain_id: str
     name: str
     config: TimerConfig
     workloads: Mapping[str, "WorkloadKind"]
+    lane: LaneConfig | None = None
 
     def actor(self, index: int, workload: str = "") -> bytes:
         """Return the address of an actor of this workload, or of another one."""
@@ -75,7 +76,7 @@ class Site:
 
     def at(self, name: str) -> "Site":
         """Return the place of another workload."""
-        return Site(self.chain_id, name, self.config, self.workloads)
+        return replace(self, name=name)
 
 
 class Client:
@@ -136,6 +137,11 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         """Say what does not fit together in the values, with the key; empty where all does."""
         del site
         return ""
+
+    def firing_actors(self, site: Site) -> tuple[bytes, ...]:
+        """Return the actors whose timers the workload is about."""
+        del site
+        return ()
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return what to add to genesis."""

@@ -16,6 +16,10 @@ from cluster.draws import NAME, Draw, Plain
 from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_scenario
 from cluster.swarm_faults import draw_faults
 
+NARROW_LANE_CYCLES: Final = 9_000
+NARROW_GAS_LIMIT: Final = 3_000
+"""A lane for a few timers, and what each of them may use: enough for a heartbeat, too little for a bot."""
+
 IDENTITY_SEEDS: Final = 16
 """So many drawn scenarios stand for all of them."""
 
@@ -70,18 +74,68 @@ def _draw_chain(draw: Draw) -> Plain:
     """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
+    policy = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
+    # A lane as narrow as this makes timers compete for it in every block.
+    is_narrow = policy == "eip1559" and draw.chance("chain.is_narrow", 60)
     return {
-        "policy": draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free")),
+        "policy": policy,
+        **(_draw_lane(draw) if policy == "eip1559" else {}),
         "timebase": timebase,
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
         "block_cells": draw.one_of("chain.block_cells", (8_000, 10_000_000, 10_000_000)),
+        "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (8_000, 2_000_000)),
         "timers": {
             "gc_cycles_per_block": 200 * gc_timers,
-            "lane_timer_cycles": draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
+            "lane_timer_cycles": NARROW_LANE_CYCLES
+            if is_narrow
+            else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
             "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         },
     }
+
+
+def _draw_lane(draw: Draw) -> Plain:
+    """Small tiers, short windows, and every reading of the timer lane."""
+    lane: Plain = {
+        "fairness_window_blocks": draw.one_of("lane.fairness_window_blocks", (3, 5, 1_000)),
+        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
+        "epoch_length": draw.one_of("lane.epoch_length", (3, 4, 3_600)),
+        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
+        "gc_scan_per_block": draw.one_of("lane.gc_scan_per_block", (30, 25_000)),
+        "max_gba_calls_per_block": draw.one_of("lane.max_gba_calls_per_block", (5, 1_000)),
+    }
+    lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in _READINGS.items()}
+    return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "lane": lane}
+
+
+_READINGS: Final[Mapping[str, Sequence[str]]] = {
+    "slope": ("literal", "classic"),
+    "settlement": ("additive", "literal"),
+    "packing": ("interleaved", "reserved", "stop"),
+    "classification": ("eager", "cursor"),
+    "default_gba": ("schedule", "fire"),
+    "tie_break": ("id", "age"),
+    "weight": ("multiplicative", "additive"),
+    "median": ("mean", "lower", "upper"),
+    "fairness_subject": ("actor", "deployer"),
+}
+"""What the timer lane can be told to mean."""
+
+
+def _draw_offer(draw: Draw, name: str) -> Plain:
+    """What the timers of a workload offer for the lane; a chain without the lane does not ask."""
+    if not draw.chance(f"{name}.is_offering", 60):
+        return {}
+    return {
+        "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
+        "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
+        "agent": draw.one_of(f"{name}.agent", ("", "", "", "calm", "desperate", "revert", "garbage")),
+    }
+
+
+def _draw_games(draw: Draw) -> Plain:
+    return {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1, "gas_limit": 30_000}
 
 
 def _draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:
@@ -116,11 +170,16 @@ def _draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
             "kind": "heartbeats",
             "actors": draw.between("pulse.actors", 2, 12),
             "interval_slots": draw.between("pulse.interval_slots", 1, 3),
+            **_draw_offer(draw, "pulse"),
         }
     }
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
+    if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
+        for workload in found.values():
+            if "accounts" not in workload:
+                workload["gas_limit"] = NARROW_GAS_LIMIT
     if draw.chance("council.is_on", 35):
         found["council"] = _draw_council(draw, chain["timers"], found.get("storm"))
     return found
@@ -138,7 +197,7 @@ def _draw_payments(draw: Draw) -> Plain:
 def _draw_storm(draw: Draw) -> Plain:
     """Timers of one height or a few, of which many die: by their time to live, by their payers, by cancellation."""
     actors = draw.between("storm.actors", 2, 4)
-    payer = draw.one_of("storm.payer", ("actor", "actor", "actor", "sender"))
+    payer = draw.one_of("storm.payer", ("actor", "actor", "sender"))
     shape: Plain = {
         "kind": "storm",
         "actors": actors,
@@ -152,6 +211,7 @@ def _draw_storm(draw: Draw) -> Plain:
         "unfunded_actors": 0 if payer == "sender" else draw.one_of("storm.unfunded_actors", (0, 1, 1, 2)),
         "handler": draw.one_of("storm.handler", ("", "", "fail", "fail", "spin", "crash", "spend")),
         "payer": payer,
+        **_draw_offer(draw, "storm"),
     }
     if draw.chance("storm.is_cancelled", 40):
         shape["cancel_ms"] = draw.between("storm.cancel_ms", 2_000, 9_000)
@@ -212,6 +272,7 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "payments": (50, _draw_payments),
     "storm": (80, _draw_storm),
     "feeds": (25, _draw_feeds),
+    "games": (35, _draw_games),
     "bots": (30, _draw_bots),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""

@@ -26,7 +26,7 @@ from cluster.sweep import Task, Workers
 HOLDERS: Final = 4
 """A variant that one validator has is given to one of so many in turn, so that the smallest cluster has it too."""
 
-SHRINK_RUNS_MAX: Final = 40
+SHRINK_RUNS_MAX: Final = 24
 """Runs for shrinking one variant's scenario."""
 
 SMALL_FAULTS: Final = 3

@@ -2,7 +2,7 @@
 
 A workload adds accounts and actors to genesis and submits signed transactions at its times. It is a
 function of the scenario: no chance is drawn here. The kinds stand here and in ``cluster.storms``,
-``cluster.services`` and ``cluster.governance``.
+``cluster.services``, ``cluster.messaging`` and ``cluster.governance``.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from checker.promises import Promised
 from checker.workloads import PromisedWorkload
 from cluster.governance import Governance
+from cluster.messaging import Games, Subscriptions
+from cluster.quoting import QuotingKind
 from cluster.services import Liquidations, OracleFeeds
 from cluster.storms import Storm
 from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
@@ -23,25 +26,27 @@ if TYPE_CHECKING:
     from cluster.scenario import Scenario
 
 
-class Heartbeats(WorkloadKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Actors that schedule themselves for ever: each fires once every ``interval_slots``."""
 
-    actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     interval_slots: Positive = 1
     gas_limit: Positive = 20_000
+    funds: Positive = FUNDS
     start_ms: Milliseconds = 0
 
     def genesis(self, site: Site) -> GenesisShare:
         """One client account, and the actors with funds of their own."""
         client = Client(site)
-        actors = [GenesisActor(site.actor(index), "heartbeat", client.address, FUNDS) for index in range(self.actors)]
-        return GenesisShare((client.funded,), tuple(actors))
+        actors = [
+            GenesisActor(site.actor(index), "heartbeat", client.address, self.funds) for index in range(self.actors)
+        ]
+        return GenesisShare((client.funded,), (*actors, *self.agents(site)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """One transaction an actor starts it."""
         client = Client(site)
-        order = HeartbeatOrder(self.interval_slots, self.gas_limit)
         for index in range(self.actors):
+            order = HeartbeatOrder(self.interval_slots, self.gas_limit, self.terms(site, index))
             yield client.order(self.start_ms, site.actor(index), "start", order)
 
 
@@ -67,14 +72,15 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True, forbid
             yield payer.sign(at_ms, Transfer(payee.address, self.amount), cycles_limit=5_000)
 
 
-Workload = Heartbeats | Storm | Transfers | OracleFeeds | Liquidations | Governance
+Workload = Heartbeats | Storm | Transfers | OracleFeeds | Liquidations | Governance | Games | Subscriptions
 
 
 def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:
     """Yield each workload of a scenario with its place, in the scenario's order."""
-    config = scenario.chain.timers.config()
+    chain = scenario.chain
+    config, lane = chain.timers.config(), chain.lane.config() if chain.has_lane else None
     for name, workload in scenario.workload.items():
-        yield Site(scenario.name, name, config, scenario.workload), workload
+        yield Site(scenario.name, name, config, scenario.workload, lane), workload
 
 
 def genesis_shares(scenario: "Scenario") -> Iterator[GenesisShare]:
@@ -97,3 +103,14 @@ def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
         if site.name in scenario.requires:
             digests = tuple(timed.digest for timed in workload.transactions(site) if not timed.may_fail)
             yield PromisedWorkload(site.name, workload.enabled, digests)
+
+
+def promised_counts(scenario: "Scenario") -> Promised:
+    """Return what the scenario promises to count, with the actors that it means."""
+    expect = scenario.expect
+    fired_by = {
+        site.name: (expect.fired_by[site.name], workload.firing_actors(site))
+        for site, workload in sites_of(scenario)
+        if site.name in expect.fired_by
+    }
+    return Promised(expect.counts, expect.at_most, fired_by)

@@ -4,6 +4,10 @@ This package imports nothing of the project. It does no input or output, draws n
 floats; it reads and writes state only through the protocols of `scheduler.tables`.
 """
 
+from scheduler import buckets
+from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
+from scheduler.buckets import Bucket, BucketTable
+from scheduler.calendar import CalendarQueue, Profile, Tier
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -13,6 +17,8 @@ from scheduler.errors import (
     InvalidInput,
     PayloadTooLarge,
     Rejected,
+    TimerArgDeprecated,
+    TimerRejectedBelowBasefee,
     TooManyTimers,
     TtlTooLong,
     Unauthorized,
@@ -21,6 +27,8 @@ from scheduler.errors import (
 from scheduler.events import (
     DeferralReason,
     DeferredSummary,
+    EpochPromoted,
+    GbaFailed,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledInsufficientFunds,
@@ -31,15 +39,27 @@ from scheduler.events import (
     TimerExtended,
     TimerExtendedByGovernance,
     TimerFired,
+    TimerPriorityClampedAtSchedule,
     TimerScheduled,
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
-from scheduler.governance import cancel_by_governance, decode_timer_config, extend_by_governance, require_deployer
+from scheduler.governance import (
+    TIMER_PREFIX,
+    cancel_by_governance,
+    decode_timer_config,
+    decode_update,
+    extend_by_governance,
+    lane_key_of,
+    require_deployer,
+)
+from scheduler.height_tree import HeightTree
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
-from scheduler.lifecycle import Desk, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
-from scheduler.policies import POLICIES, Fifo, FifoFree, Policy
+from scheduler.lane import INTRO, Lane, LaneConfig, note_used_cycles, read_market
+from scheduler.lifecycle import Desk, ScheduleEvents, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
+from scheduler.policies import POLICIES, Eip1559, Fifo, FifoFree, Policy
+from scheduler.pool import PoolRules, WaitingPool
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
-from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.tables import LaneTables, Ledger, Runner, TimerTables
 from scheduler.types import (
     DEFAULT_HANDLER,
     MAX_HANDLER_BYTES,
@@ -48,8 +68,10 @@ from scheduler.types import (
     ZERO_ORIGIN,
     Basefees,
     BlockPhase,
+    LaneMarket,
     Moment,
     PhaseResult,
+    Quote,
     RunOutcome,
     Timebase,
     Timer,
@@ -58,36 +80,61 @@ from scheduler.types import (
 
 __all__ = [
     "DEFAULT_HANDLER",
+    "INTRO",
     "MAX_HANDLER_BYTES",
     "MAX_PAYLOAD_BYTES",
     "MAX_U63",
     "MIN_BASEFEE",
+    "NO_BID",
     "POLICIES",
+    "TIMER_PREFIX",
     "ZERO_ORIGIN",
     "AlreadyCollected",
     "Basefees",
+    "Bid",
     "BlockPhase",
+    "Bucket",
+    "BucketTable",
+    "CalendarQueue",
     "DeferralReason",
     "DeferredSummary",
     "Desk",
     "DuplicateTimer",
+    "Eip1559",
+    "EpochPromoted",
+    "FeeParams",
     "Fifo",
     "FifoFree",
     "GasLimitTooHigh",
+    "GbaContext",
+    "GbaFailed",
+    "GbaFailure",
     "HandlerTooLong",
     "HeightNotInFuture",
+    "HeightTree",
     "InvalidInput",
+    "Lane",
+    "LaneConfig",
+    "LaneMarket",
+    "LaneTables",
     "Ledger",
     "Moment",
     "PayloadTooLarge",
     "PhaseResult",
     "Policy",
+    "PoolRules",
+    "Prices",
+    "Profile",
+    "Quote",
     "Rejected",
     "RunOutcome",
     "Runner",
+    "ScheduleEvents",
     "ScheduleRequest",
+    "Tier",
     "Timebase",
     "Timer",
+    "TimerArgDeprecated",
     "TimerCancelled",
     "TimerCancelledByGovernance",
     "TimerCancelledInsufficientFunds",
@@ -99,26 +146,34 @@ __all__ = [
     "TimerExtended",
     "TimerExtendedByGovernance",
     "TimerFired",
+    "TimerPriorityClampedAtSchedule",
+    "TimerRejectedBelowBasefee",
     "TimerScheduled",
     "TimerTables",
     "TooManyTimers",
     "TtlTooLong",
     "Unauthorized",
     "UnknownTimer",
+    "WaitingPool",
     "WaitingSet",
+    "buckets",
     "call_of",
     "cancel",
     "cancel_by_governance",
     "classify",
     "decode_timer_config",
+    "decode_update",
     "destroy",
     "extend",
     "extend_by_governance",
     "height_key_of",
     "is_expired",
     "keccak256",
+    "lane_key_of",
     "max_cost",
     "next_basefee",
+    "note_used_cycles",
+    "read_market",
     "require_deployer",
     "schedule",
     "settle",

@@ -73,6 +73,22 @@ class TtlTooLong(Rejected):
 
 
 @final
+class TimerRejectedBelowBasefee(Rejected):
+    """The greatest fee per cycle is below the lane's price now (A-13)."""
+
+    def __init__(self, max_fee: int, price: int) -> None:
+        super().__init__(f"max fee {max_fee} per cycle is below the lane basefee {price}")
+
+
+@final
+class TimerArgDeprecated(Rejected):
+    """The argument `bid` was withdrawn, and the time in which it is ignored is over (A-14)."""
+
+    def __init__(self) -> None:
+        super().__init__("bid is withdrawn: state max_fee_per_cycle and max_priority_fee_per_cycle")
+
+
+@final
 class InvalidInput(Rejected):
     """An argument has no meaning here; `reason` says why in a word or two."""
 

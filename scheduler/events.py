@@ -17,7 +17,9 @@ class DeferralReason(enum.StrEnum):
     LANE_FULL = "lane_full"
     """Its gas limit, or that of a timer before it, did not fit what was left of the lane."""
     OVER_CAP = "over_cap"
-    """Its gas limit exceeds the whole lane, which was lowered after it was scheduled (Q-30)."""
+    """Its gas limit exceeds the whole lane or the auction's cap, which came after it was scheduled (Q-18, Q-30)."""
+    BELOW_BASEFEE = "below_basefee"
+    """Its greatest fee is below the lane's price (Q-8)."""
 
 
 @final
@@ -120,6 +122,32 @@ class TimerExtendedByGovernance(msgspec.Struct, frozen=True, array_like=True, ta
     expires_at: int
 
 
+@final
+class TimerPriorityClampedAtSchedule(msgspec.Struct, frozen=True, array_like=True, tag=11):
+    """A tip did not fit between the lane's price and the greatest fee; units per cycle (A-13)."""
+
+    timer_id: bytes
+    stated: int
+    clamped: int
+
+
+@final
+class GbaFailed(msgspec.Struct, frozen=True, array_like=True, tag=12):
+    """`count` timers, `timer_id` the first, have default values in this block although they name an agent (Q-13)."""
+
+    timer_id: bytes
+    reason: str
+    count: int
+
+
+@final
+class EpochPromoted(msgspec.Struct, frozen=True, array_like=True, tag=13):
+    """Epoch maintenance: `heights` heights came from the overflow tree into the epoch queue as `epoch` began."""
+
+    epoch: int
+    heights: int
+
+
 TimerEvent = (
     TimerScheduled
     | TimerFired
@@ -132,5 +160,8 @@ TimerEvent = (
     | TimerCancelledByGovernance
     | TimerConfigUpdated
     | TimerExtendedByGovernance
+    | TimerPriorityClampedAtSchedule
+    | GbaFailed
+    | EpochPromoted
 )
 """Every event of this module."""

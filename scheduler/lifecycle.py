@@ -11,6 +11,7 @@ from typing import Final, final
 
 import msgspec
 
+from scheduler.bidding import NO_BID, Bid, freeze_quote
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -19,13 +20,15 @@ from scheduler.errors import (
     HeightNotInFuture,
     InvalidInput,
     PayloadTooLarge,
+    TimerArgDeprecated,
     TooManyTimers,
     TtlTooLong,
     Unauthorized,
     UnknownTimer,
 )
-from scheduler.events import TimerCancelled, TimerExtended, TimerScheduled
+from scheduler.events import TimerCancelled, TimerExtended, TimerPriorityClampedAtSchedule, TimerScheduled
 from scheduler.identifiers import timer_id_of
+from scheduler.lane import Lane
 from scheduler.tables import TimerTables
 from scheduler.types import (
     DEFAULT_HANDLER,
@@ -58,6 +61,9 @@ class ScheduleRequest:
     fee_payer: bytes | None = None
     gas_limit: int | None = None
     expires_at: int | None = None
+    fees: Bid = NO_BID
+    bid: int | None = None
+    """Withdrawn; ignored until it is refused (A-14)."""
 
 
 @final
@@ -66,7 +72,8 @@ class Desk:
     """Where calls about timers are handed in: the tables, the block's moment and configuration.
 
     `collected` is true while the timer phase runs: every timer due by then is on its list already. Where the policy
-    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is.
+    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is. In a lane
+    timers are quoted; without one, fees stated by a caller have no effect.
     """
 
     tables: TimerTables
@@ -74,6 +81,16 @@ class Desk:
     config: TimerConfig
     collected: bool = False
     has_ttl: bool = True
+    lane: Lane | None = None
+
+    @property
+    def gas_limit_ceiling(self) -> int:
+        """The greatest gas limit admitted, which is also the default, in cycles."""
+        return self.config.gas_limit_ceiling if self.lane is None else self.lane.gas_limit_ceiling(self.config)
+
+
+ScheduleEvents = tuple[TimerScheduled] | tuple[TimerScheduled, TimerPriorityClampedAtSchedule]
+"""What tells of a timer that was admitted."""
 
 
 class _Convention(msgspec.Struct, frozen=True):
@@ -81,13 +98,18 @@ class _Convention(msgspec.Struct, frozen=True):
     payload: str = msgspec.field(name="_payload")
 
 
-def schedule(desk: Desk, request: ScheduleRequest) -> TimerScheduled:
-    """Admit a timer (C-5, C-11, C-14).
+def schedule(desk: Desk, request: ScheduleRequest) -> ScheduleEvents:
+    """Admit a timer (C-5, C-11, C-14; A-13 in the lane) and return the events that tell of it.
 
     Raises:
         Rejected: One of the named errors; nothing was written.
     """
+    if request.bid is not None and desk.lane is not None and desk.lane.is_bid_deprecated(desk.moment.height):
+        raise TimerArgDeprecated
     payer, gas_limit, expires_at = _check_request(desk, request)
+    quote, stated = None, None
+    if desk.lane is not None:
+        quote, stated = freeze_quote(request.fees, desk.lane.prices, desk.lane.config)
     live = desk.tables.live_timers(request.actor)
     if live >= desk.config.max_timers_per_actor:
         raise TooManyTimers(live, desk.config.max_timers_per_actor)
@@ -106,9 +128,14 @@ def schedule(desk: Desk, request: ScheduleRequest) -> TimerScheduled:
         gas_limit=gas_limit,
         gas_limit_is_default=request.gas_limit is None,
         expires_at=expires_at,
+        quote=quote,
     )
     desk.tables.insert(timer)
-    return TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
+    event = TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
+    if quote is None or stated is None:
+        return (event,)
+    assert quote.max_priority_fee_per_cycle is not None, "only what was stated is clamped"
+    return event, TimerPriorityClampedAtSchedule(timer_id, stated, quote.max_priority_fee_per_cycle)
 
 
 def extend(desk: Desk, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -197,9 +224,10 @@ def _check_request(desk: Desk, request: ScheduleRequest) -> tuple[bytes, int, in
     if handler_bytes > MAX_HANDLER_BYTES:
         raise HandlerTooLong(handler_bytes, MAX_HANDLER_BYTES)
     payer = _check_fee_payer(request)
-    gas_limit = config.gas_limit_ceiling if request.gas_limit is None else request.gas_limit
-    if gas_limit > config.gas_limit_ceiling:
-        raise GasLimitTooHigh(gas_limit, config.gas_limit_ceiling)
+    ceiling = desk.gas_limit_ceiling
+    gas_limit = ceiling if request.gas_limit is None else request.gas_limit
+    if gas_limit > ceiling:
+        raise GasLimitTooHigh(gas_limit, ceiling)
     latest = now + config.max_ttl_blocks if desk.has_ttl else MAX_U63
     expires_at = latest if request.expires_at is None or not desk.has_ttl else request.expires_at
     if expires_at > latest:

@@ -69,9 +69,9 @@ def classify(
     return WaitingSet(candidates, over_cap, dead)
 
 
-def max_cost(timer: Timer, config: TimerConfig, basefees: Basefees) -> int:
-    """Return the most that a fire can cost, in units: what is charged before it runs."""
-    return timer.gas_limit * basefees.cycle + config.max_cells_per_fire * basefees.cell
+def max_cost(timer: Timer, config: TimerConfig, basefees: Basefees, priority: int = 0) -> int:
+    """Return the most that a fire can cost, in units, with `priority` as the tip per cycle: charged before it runs."""
+    return timer.gas_limit * (basefees.cycle + priority) + config.max_cells_per_fire * basefees.cell
 
 
 def destroy(
@@ -88,9 +88,17 @@ def destroy(
 
 
 def settle(
-    timer: Timer, *, required: int, basefees: Basefees, tables: TimerTables, ledger: Ledger, run: Runner
+    timer: Timer,
+    *,
+    required: int,
+    basefees: Basefees,
+    tables: TimerTables,
+    ledger: Ledger,
+    run: Runner,
+    priority: int = 0,
+    proposer: bytes = b"",
 ) -> Settlement:
-    """Charge the greatest cost, remove the timer, run its handler, refund and burn.
+    """Charge the greatest cost, remove the timer, run its handler, burn, give the tip to the proposer, refund the rest.
 
     The payer must have `required`. The timer is removed before its handler runs, so that the handler finds the place
     under the cap free, and it stays removed when the handler reverts. A `fifo` timer has no tip field: its tip is 0.
@@ -98,9 +106,13 @@ def settle(
     ledger.charge(timer.fee_payer, required)
     tables.remove(timer)
     outcome = run(timer)
+    assert outcome.cycles <= timer.gas_limit, "a handler used more cycles than its gas limit"
     burned = outcome.cycles * basefees.cycle + outcome.cells * basefees.cell
-    assert 0 <= burned <= required, f"a fire cost {burned}, more than the {required} charged for it"
-    ledger.credit(timer.fee_payer, required - burned)
+    tip = outcome.cycles * priority
+    assert 0 <= burned + tip <= required, f"a fire cost {burned + tip}, more than the {required} charged for it"
     ledger.burn(burned)
-    event = TimerFired(timer.timer_id, timer.actor, timer.due, outcome.ok, outcome.cycles, outcome.cells, burned, 0)
+    if tip:
+        ledger.credit(proposer, tip)
+    ledger.credit(timer.fee_payer, required - burned - tip)
+    event = TimerFired(timer.timer_id, timer.actor, timer.due, outcome.ok, outcome.cycles, outcome.cells, burned, tip)
     return Settlement(outcome, burned, event)

@@ -4,10 +4,11 @@ The execution side implements these over its state; tests implement them over di
 encoding or a batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from scheduler.types import RunOutcome, Timer
+from scheduler.pool import PoolRules, WaitingPool
+from scheduler.types import LaneMarket, RunOutcome, Timer
 
 
 class TimerTables(Protocol):
@@ -36,6 +37,40 @@ class TimerTables(Protocol):
 
     def collect(self, upto: int) -> Sequence[Timer]:
         """Return every live timer due at or before `upto`, ordered by (due, sequence). Not to be changed."""
+
+
+class LaneTables(Protocol):
+    """What the lane keeps from block to block, in the same state (docs/state.md, the timer lane)."""
+
+    def pool(self, upto: int, rules: PoolRules) -> WaitingPool:
+        """Return every live timer due at or before `upto`; the policy takes out what it removes in this phase."""
+
+    def market(self) -> LaneMarket | None:
+        """Return what the last block in the lane left; None before there was one."""
+
+    def set_market(self, market: LaneMarket) -> None:
+        """Leave this to the next block."""
+
+    def fires(self, height: int) -> Sequence[tuple[bytes, int]]:
+        """Return how many timers of each subject fired in a block of the window, ascending by subject."""
+
+    def set_fires(self, height: int, fires: Sequence[tuple[bytes, int]]) -> None:
+        """Put a block's fires; none removes the record."""
+
+    def recent_fires(self, subject: bytes) -> int:
+        """Return how often a subject fired within the window."""
+
+    def set_recent_fires(self, subject: bytes, count: int) -> None:
+        """Put how often a subject fired within the window; 0 removes the record."""
+
+    def fire_counts(self) -> Mapping[int, int]:
+        """Return how many subjects fired how often within the window: count to number of subjects, zeros left out."""
+
+    def gc_cursor(self) -> tuple[int, int] | None:
+        """Return the place (due, sequence) of the last timer that the GC lane's walk looked at."""
+
+    def set_gc_cursor(self, place: tuple[int, int]) -> None:
+        """Remember a place."""
 
 
 class Ledger(Protocol):

@@ -27,8 +27,23 @@ ZERO_ORIGIN: Final = bytes(32)
 MAX_U63: Final = 2**63 - 1
 """The greatest height, amount or limit that a call may state, so that every record fits a 64-bit integer."""
 
+Ratio = tuple[int, int]
+"""A fraction as numerator and denominator, exact."""
+
 Timebase = Literal["height", "slot"]
 """What due heights, time to live and expiry count: blocks, or the slots of the chain's clock."""
+
+
+@final
+class Quote(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """What a timer offers for the lane, in units per cycle; None is decided anew in each block, by `gba` or a default.
+
+    `gba` is the address of an agent, and None where both fees are stated.
+    """
+
+    max_fee_per_cycle: int | None
+    max_priority_fee_per_cycle: int | None
+    gba: bytes | None = None
 
 
 @final
@@ -36,7 +51,8 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
     """A call that an actor asked for: run `handler(payload)` once, at `due` or as soon after as the lane allows.
 
     `due` and `expires_at` are in the chain's timebase, `gas_limit` in cycles; (due, sequence) is the timer's place in
-    the waiting order and never changes (Q-19). `gas_limit_is_default` tells a stated limit from a default.
+    the waiting order and never changes (Q-19). `gas_limit_is_default` tells a stated limit from a default. A timer made
+    outside the lane has no quote.
     """
 
     timer_id: bytes
@@ -49,6 +65,7 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
     gas_limit: int
     gas_limit_is_default: bool
     expires_at: int
+    quote: Quote | None = None
 
 
 @final
@@ -96,6 +113,22 @@ class TimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     def gas_limit_ceiling(self) -> int:
         """The greatest gas limit admitted; above the lane a timer would block the queue for ever (Q-30)."""
         return min(self.max_cycles_per_fire, self.lane_timer_cycles)
+
+
+@final
+class LaneMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What one block leaves to the next about the lane (docs/state.md, lane market).
+
+    `basefee` is the next block's, without the lane multiplier, `p50_tip` the median priority of this block's fires,
+    both in units per cycle; `used_cycles` are all cycles of this block, `burned` the units ever burned as lane basefee.
+    """
+
+    basefee: int
+    p50_tip: int
+    used_cycles: int
+    window_start: int
+    activation_basefee: int
+    burned: int
 
 
 @final
@@ -150,10 +183,11 @@ class BlockPhase(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """What a timer phase did: counts of timers, cycles, cells, units burned, and the events in order.
+    """What a timer phase did: counts of timers, cycles, cells, units burned and paid as tips, and the events in order.
 
     `fired` includes `reverted`. `deferred` counts live timers held back in this block, first attempt or not, and equals
-    `waiting_live`; `waiting_dead` are the expired and insolvent ones that the GC budget did not reach.
+    `waiting_live`; `waiting_dead` are the expired and insolvent ones beyond the GC budget. `lane_burned` and
+    `cells_burned` are the parts of `burned` that are lane basefee, and for cells.
     """
 
     fired: int
@@ -168,3 +202,6 @@ class PhaseResult:
     gc_cycles: int
     burned: int
     events: tuple[msgspec.Struct, ...]
+    tips: int = 0
+    lane_burned: int = 0
+    cells_burned: int = 0

@@ -79,7 +79,7 @@ class Puppet(Actor):
     def _timer(self, delay, steps, gas_limit=None, ttl=None, payer=None):
         expires_at = None if ttl is None else self.host.now + delay + ttl
         payload = msgspec.msgpack.encode(Order(steps))
-        timer_id = self.host.schedule_timer_ex(
+        timer_id = self.host.schedule_timer(
             self.host.now + delay, payload, gas_limit=gas_limit, expires_at=expires_at, fee_payer=payer
         )
         self.host.put(b"last", timer_id)
@@ -89,6 +89,9 @@ class Puppet(Actor):
             self.host.cancel_timer(self.host.get(b"last") or bytes(32))
         except Rejected as error:
             self.host.emit(error.name)
+
+    def _send(self, actor, steps, cycles, handler="do"):
+        self.host.send(actor, handler, msgspec.msgpack.encode(Order(steps)), cycles)
 
     def _extend_last(self, expires_at):
         self.host.extend_timer(self.host.get(b"last") or bytes(32), expires_at)

@@ -75,6 +75,7 @@ RULES = ChainRules(
     policy="fifo",
     block_cycles=5_000,
     block_cells=5_000,
+    mailbox_cycles=1_000,
 )
 
 

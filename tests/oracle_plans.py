@@ -22,7 +22,17 @@ from tests.chain_harness import (
     transaction,
 )
 from tests.chain_harness import order as call_with
-from validators.actors import CancelOrder, FeedOrder, HeartbeatOrder, PositionOrder, PriceOrder, StormOrder, Submission
+from validators.actors import (
+    CancelOrder,
+    FeedOrder,
+    GameOrder,
+    HeartbeatOrder,
+    PlanOrder,
+    PositionOrder,
+    PriceOrder,
+    StormOrder,
+    Submission,
+)
 from validators.execution import (
     ExecuteActor,
     GenesisActor,
@@ -31,7 +41,7 @@ from validators.execution import (
     SystemUpdateTimerConfig,
 )
 
-FEED, BOT = (bytes([0xC0 + index]) * 20 for index in range(2))
+FEED, BOT, GAME, PLAYER, PLAN, SHOP = (bytes([0xC0 + index]) * 20 for index in range(6))
 
 TIGHT = TimerConfig(
     max_ttl_blocks=6,
@@ -72,16 +82,31 @@ def timers_of(steps):
     )
 
 
+def messages_of(steps):
+    return st.tuples(
+        st.just("send"),
+        st.sampled_from([PUPPET, POOR] * 6 + [HEART, b"\x77" * 20, b"short"]),
+        st.lists(steps, max_size=3),
+        st.sampled_from([900, 1_500, 2_500, 200, 4_000] * 4 + [199, 4_001]),
+        st.sampled_from(["do", "handle_timer"] * 10 + ["hidden", "h" * 257]),
+    )
+
+
 changes_of_last = st.one_of(
     st.tuples(st.just("cancel_last")), st.tuples(st.just("extend_last"), st.integers(2, 30)), st.just(("revert", "no"))
 )
-steps = st.one_of(plain_steps, timers_of(plain_steps), timers_of(st.one_of(plain_steps, timers_of(plain_steps))))
+calls_of_others = st.one_of(plain_steps, timers_of(plain_steps), messages_of(plain_steps))
+steps = st.one_of(plain_steps, timers_of(calls_of_others), messages_of(calls_of_others))
 limits = st.sampled_from([{}, {"cycles_limit": 1_500}, {"cells_limit": 400}, {"max_fee_per_cycle": 801}])
 HANDLERS = {
     HEART: ("start", "stop", "handle_timer"),
     STORM: ("make", "cancel", "withdraw", "handle_timer", "fail", "spin", "crash", "spend", "none"),
     FEED: ("start", "submit", "handle_timer"),
     BOT: ("open", "price", "handle_timer"),
+    GAME: ("start", "move", "handle_timer"),
+    PLAYER: ("on_tick",),
+    PLAN: ("subscribe", "cancel", "handle_timer"),
+    SHOP: ("paid",),
 }
 gases = st.sampled_from([0, 1_400, 700])
 intervals = st.sampled_from([1, 2, 1, 0])
@@ -152,6 +177,21 @@ instructions = st.one_of(
     st.integers(0, 11).map(lambda size: raw_configuration(good_fields[:size])),
 )
 storm_handlers = st.sampled_from(["", "", "fail", "spin", "crash", "spend", "handle_timer", "none", "Up"])
+messaging = st.one_of(
+    st.builds(
+        lambda interval, players, gas, cycles: call_of(GAME, "start", GameOrder(interval, players, gas, cycles)),
+        intervals,
+        st.lists(st.sampled_from([PLAYER, PLAYER, SHOP, b"\x77" * 20]), max_size=3).map(tuple),
+        st.sampled_from([0, 9_000]),
+        st.sampled_from([1_700, 2_000, 300]),
+    ),
+    st.builds(
+        lambda price, interval: call_of(PLAN, "subscribe", PlanOrder(SHOP, price, interval)),
+        st.sampled_from([0, 10**6, 4 * 10**12]),
+        intervals,
+    ),
+    st.just(lambda sender, nonce, _known: call_with(sender, nonce, PLAN, "cancel", None)),
+)
 programs = st.one_of(
     st.builds(lambda interval, gas: call_of(HEART, "start", HeartbeatOrder(interval, gas)), intervals, gases),
     st.builds(
@@ -177,6 +217,7 @@ programs = st.one_of(
         intervals,
         gases,
     ),
+    messaging,
     st.builds(
         lambda choices, is_known: (
             lambda sender, nonce, known: call_with(
@@ -220,18 +261,52 @@ calls = st.one_of(
     programs,
     instructions,
 )
-plans = st.lists(
-    st.tuples(st.lists(st.tuples(senders, calls), max_size=4), st.sampled_from([1_000, 1_500, 4_000])),
-    min_size=3,
-    max_size=9,
+
+
+def plans_of(wanted, who=senders):
+    return st.lists(
+        st.tuples(st.lists(st.tuples(who, wanted), max_size=4), st.sampled_from([1_000, 1_500, 4_000])),
+        min_size=3,
+        max_size=9,
+    )
+
+
+plans = plans_of(calls)
+
+
+def later_of(steps):
+    return st.tuples(st.just("timer"), st.integers(1, 2), st.lists(steps, max_size=3))
+
+
+relayed = messages_of(st.one_of(messages_of(calls_of_others), plain_steps, later_of(plain_steps)))
+mail = plans_of(
+    st.one_of(
+        st.builds(
+            lambda wanted, actor: lambda sender, nonce, _: do(sender, nonce, *wanted, actor=actor, cells_limit=50_000),
+            st.lists(st.one_of(relayed, later_of(relayed)), min_size=1, max_size=4),
+            st.sampled_from([PUPPET, POOR]),
+        ),
+        messaging,
+    ),
+    st.just(0),
 )
+"""Plans of chains on which programs send each other messages."""
 
 
 def make_governed_genesis(**changes):
     """Return a genesis with all programs, on which the first two senders are system deployers."""
-    fields = {"timer_config": TIGHT, "block_cycles": 900_000, "system_deployers": (ALICE, BOB)} | changes
+    fields = {"timer_config": TIGHT, "block_cycles": 900_000, "system_deployers": (ALICE, BOB)}
+    fields = fields | {"mailbox_cycles": 4_000} | changes
     genesis = make_genesis(**fields)
-    services = (GenesisActor(FEED, "oracle-feed", ALICE, BALANCE), GenesisActor(BOT, "liquidation-bot", ALICE, BALANCE))
+    programs = {
+        FEED: "oracle-feed",
+        BOT: "liquidation-bot",
+        GAME: "game-loop",
+        PLAYER: "game-player",
+        PLAN: "subscription",
+        SHOP: "merchant",
+    }
+    services = tuple(GenesisActor(actor, program, ALICE, BALANCE) for actor, program in programs.items())
     return msgspec.structs.replace(genesis, actors=genesis.actors + services)
 
 

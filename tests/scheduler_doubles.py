@@ -10,17 +10,17 @@ from scheduler import (
     Moment,
     PhaseResult,
     RunOutcome,
+    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
-    TimerScheduled,
     cancel,
     extend,
     schedule,
 )
-from validators.actors import Actor, Frame, Meter, Status, call_handler
+from validators.actors import Actor, Frame, MessageSent, Meter, SendRequest, Status, call_handler
 
 
 class DictTables:
@@ -91,6 +91,7 @@ class Bench:
         self.tables = DictTables()
         self.ledger = DictLedger()
         self.storage: dict[tuple[bytes, bytes], bytes] = {}
+        self.sent: list[SendRequest] = []
         self.moment = self.at(0)
         self.collected = False
         self.programs: dict[bytes, type[Actor]] = {}
@@ -106,7 +107,7 @@ class Bench:
     def schedule(self, actor: bytes, due: int, payload: bytes = b"", **options) -> bytes:
         """Schedule on behalf of an actor and return the timer's identifier."""
         request = ScheduleRequest(actor=actor, sender=actor, nonce=0, due=due, payload=payload, **options)
-        return schedule(self.desk, request).timer_id
+        return schedule(self.desk, request)[0].timer_id
 
     def run(
         self, height: int, run: Callable[[Timer], RunOutcome] | None = None, parent: int | None = None
@@ -155,7 +156,7 @@ class Bench:
     def owner(self, actor: bytes) -> bytes:
         return b"\x99" * 20
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         return schedule(self.desk, request)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -163,3 +164,10 @@ class Bench:
 
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         return cancel(self.desk, caller, timer_id)
+
+    def check_message(self, request: SendRequest) -> None:
+        """Find everything that a program asks for in order."""
+
+    def send(self, request: SendRequest) -> MessageSent:
+        self.sent.append(request)
+        return MessageSent(len(self.sent) - 1, request.frame.actor, request.actor, request.handler, request.cycles)

@@ -1,5 +1,7 @@
 """Actors: what a host lets a program do, what it costs, and the two built-in programs."""
 
+import contextlib
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -69,6 +71,7 @@ class TestHost:
             (lambda host: host.balance(OTHER), 50, 0),
             (lambda host: host.transfer(OTHER, 0), 100, 0),
             (lambda host: host.emit("topic", b"abc"), 50, 8),
+            (lambda host: host.send(OTHER, "h", b"abc", 1_000), 200 + 1_000, 3 + 1_000),
             (lambda host: host.compute(77), 77, 0),
             (lambda host: host.schedule_timer(9, bytes(30)), 200, 30),
             (lambda host: (host.height, host.now, host.sender, host.actor, host.owner), 0, 0),
@@ -115,12 +118,18 @@ class TestHost:
             lambda host: host.transfer(OTHER, 1.5),
             lambda host: host.compute(-1),
             lambda host: host.emit("\ud800"),
+            lambda host: host.send(b"short", "h", b"", 300),
+            lambda host: host.send(OTHER, b"h", b"", 300),
+            lambda host: host.send(OTHER, "\ud800", b"", 300),
+            lambda host: host.send(OTHER, "h", "text", 300),
+            lambda host: host.send(OTHER, "h", b"", -1),
+            lambda host: host.send(OTHER, "h", b"", True),
             lambda host: host.emit(b"bytes"),
             lambda host: host.schedule_timer(2**63, b""),
             lambda host: host.schedule_timer(9, "text"),
-            lambda host: host.schedule_timer_ex(9, b"", gas_limit=-1),
-            lambda host: host.schedule_timer_ex(9, b"", expires_at=2**64),
-            lambda host: host.schedule_timer_ex(9, b"", fee_payer=b""),
+            lambda host: host.schedule_timer(9, b"", gas_limit=-1),
+            lambda host: host.schedule_timer(9, b"", expires_at=2**64),
+            lambda host: host.schedule_timer(9, b"", fee_payer=b""),
             lambda host: host.cancel_timer(7),
         ],
     )
@@ -322,3 +331,56 @@ def test_an_emitted_event_names_its_actor():
     host.emit("topic", b"data")
 
     assert host.events == [Emitted(ACTOR, "topic", b"data")]
+
+
+class Peeking(Actor):
+    """Reads, and tries to change what it may only read."""
+
+    handlers = ("read", "write", "swallow")
+
+    def read(self, payload: bytes) -> bytes:
+        self.host.get(b"k")
+        self.host.balance()
+        self.host.compute(7)
+        return payload
+
+    def write(self, payload: bytes) -> None:
+        VERBS[payload.decode()](self.host)
+
+    def swallow(self, payload: bytes) -> bytes:
+        with contextlib.suppress(Revert):
+            self.write(payload)
+        return b"answer"
+
+
+VERBS = {
+    "put": lambda host: host.put(b"k", b"v"),
+    "delete": lambda host: host.delete(b"k"),
+    "transfer": lambda host: host.transfer(OTHER, 0),
+    "emit": lambda host: host.emit("topic"),
+    "schedule": lambda host: host.schedule_timer(9, b""),
+    "extend": lambda host: host.extend_timer(bytes(32), 9),
+    "cancel": lambda host: host.cancel_timer(bytes(32)),
+    "send": lambda host: host.send(OTHER, "h", b"", 300),
+}
+
+
+class TestReadOnlyCalls:
+    def ask(self, handler, payload):
+        frame = Frame(ACTOR, SENDER, bytes(32), 0, is_read_only=True)
+        return call_handler(Peeking, Bench(), frame, Meter(1_000, 0), handler=handler, payload=payload)
+
+    def test_one_that_only_reads_answers(self):
+        """What the handler returns is the answer."""
+        result = self.ask("read", b"bid")
+
+        assert (result.status, result.answer, result.cycles) == (Status.OK, b"bid", 200 + 50 + 50 + 7)
+
+    @pytest.mark.parametrize("verb", sorted(VERBS))
+    @pytest.mark.parametrize("handler", ["write", "swallow"])
+    def test_one_that_would_change_something_fails(self, handler, verb):
+        """Whether or not the program goes on, and at no further cost."""
+        result = self.ask(handler, verb.encode())
+
+        assert (result.status, result.error, result.answer) == (Status.REVERTED, "read-only", b"")
+        assert result.cycles == 200

@@ -288,7 +288,7 @@ class TestUpkeep:
         waiting = propose(control, parent=block.digest)
         engine.execute(waiting.block)
         engine._cache.remember(account_key(ALICE), b"?", ACCOUNTS.record(1, 1))
-        engine._index.fold({77: True})
+        engine._tree.finalized.heights._overdue.append(77)
         for executed in (block, waiting):
             engine._tree.get(executed.digest).waiting = Waiting((), 1_000)
         locations = engine.database._store.locations

@@ -5,11 +5,12 @@ from functools import cache
 import pytest
 from checker_history import assert_only, write_history
 
-from scheduler import TimerConfig
+from scheduler import Profile, TimerConfig
+from scheduler.height_tree import EMPTY
 from tests.chain_harness import advance, do, make_engine, make_genesis
 from tests.cluster_runs import applied_blocks, check_named, judged
 from validators.execution.audit import audit_indexes
-from validators.execution.heights import HeightIndex, scan_heights
+from validators.execution.heights import BranchHeights, scan_buckets
 from validators.execution.timers import Waiting
 from validators.settings import ValidatorFactory
 from validators.settings import make_engine as make_validators_engine
@@ -167,10 +168,9 @@ class TestEngine:
         engine = waiting_engine()
         waiting = engine._tree.finalized.waiting
         audit = engine.database.audit()
-        index = HeightIndex(scan_heights(audit.values))
         first, *rest = waiting.timers
 
-        (found,) = audit_indexes(audit, index, Waiting(rest, waiting.through)).deviations
+        (found,) = audit_indexes(audit, engine._tree.finalized.heights, Waiting(rest, waiting.through)).deviations
         assert (found.structure, found.place) == ("indexes", "timer 0 of the waiting set")
         assert first.timer_id.hex() in found.expected
 
@@ -179,14 +179,33 @@ class TestEngine:
         engine = waiting_engine()
         audit = engine.database.audit()
 
-        (found,) = audit_indexes(audit, HeightIndex([]), engine._tree.finalized.waiting).deviations
+        branch = engine._tree.finalized
+        empty = BranchHeights(branch.heights.profile, branch.heights.now)
+
+        (found, *_) = audit_indexes(audit, empty, branch.waiting).deviations
         assert (found.structure, found.kept, found.expected) == ("indexes", "0 times", "1 times")
 
     def test_a_height_that_is_indexed_twice_is_named(self):
         """Equal as sets is not equal."""
         engine = waiting_engine()
         audit = engine.database.audit()
-        heights = scan_heights(audit.values)
+        heights = scan_buckets(audit.values.items())
+        first = min(heights)
+        branch = engine._tree.finalized
+        twice = BranchHeights(branch.heights.profile, branch.heights.now, [*heights.items(), (first, heights[first])])
 
-        (found,) = audit_indexes(audit, HeightIndex([heights[0], *heights]), engine._tree.finalized.waiting).deviations
-        assert (found.place, found.kept) == (f"height {heights[0]} in the index of heights", "2 times")
+        (found,) = audit_indexes(audit, twice, branch.waiting).deviations
+        assert (found.place, found.kept) == (f"height {first} in the index of heights", "2 times")
+
+    def test_a_height_in_the_wrong_tier_is_named(self):
+        """The queue believes in another present: what lies in its epochs lies in the ring."""
+        engine = waiting_engine()
+        audit, branch = engine.database.audit(), engine._tree.finalized
+        heights = scan_buckets(audit.values.items())
+        profile = Profile(ring_size=4, epoch_length=8, epoch_horizon=1)
+        sound = BranchHeights(profile, branch.heights.now, heights.items())
+        assert audit_indexes(audit, sound, branch.waiting).deviations == ()
+        sound._queue._overflow = EMPTY.put(77, b"")
+
+        places = [deviation.place for deviation in audit_indexes(audit, sound, branch.waiting).deviations]
+        assert places == ["height 41 in the index of heights", "root of the overflow tree"]

@@ -141,11 +141,11 @@ class TestHostCalls:
         assert (event.fee_payer, event.gas_limit) == (PROBE, config.max_cycles_per_fire)
         assert event.expires_at == 1 + config.max_ttl_blocks
 
-    def test_schedule_timer_ex_takes_what_is_stated_and_the_default_for_none(self):
+    def test_schedule_timer_takes_what_is_stated_and_the_default_for_none(self):
         """Each of the three by itself."""
         stated = {"fee_payer": ALICE, "gas_limit": GAS, "expires_at": 50}
-        calls = [probe(0, 0, "schedule_timer_ex", 9, b"", **stated)]
-        calls += [probe(0, n, "schedule_timer_ex", 9, b"", **(stated | {key: None})) for n, key in enumerate(stated, 1)]
+        calls = [probe(0, 0, "schedule_timer", 9, b"", **stated)]
+        calls += [probe(0, n, "schedule_timer", 9, b"", **(stated | {key: None})) for n, key in enumerate(stated, 1)]
         events = [(e.fee_payer, e.gas_limit, e.expires_at) for e in advance(chain(), calls).events]
 
         latest = 1 + TimerConfig().max_ttl_blocks
@@ -214,7 +214,7 @@ class TestChecksAtScheduling:
     def test_each_check_is_a_clear_error_that_reverts_the_call(self, arguments, options, error):
         """Nothing is scheduled, and what was used is paid for."""
         engine = chain()
-        executed = advance(engine, [probe(0, 0, "schedule_timer_ex", *arguments, **options)])
+        executed = advance(engine, [probe(0, 0, "schedule_timer", *arguments, **options)])
         receipt = receipt_of(executed)
 
         assert (receipt.status, receipt.error, receipt.events) == (Status.REVERTED, error, ())
@@ -233,7 +233,7 @@ class TestChecksAtScheduling:
     )
     def test_each_limit_itself_is_admitted(self, arguments, options):
         """The limits are inclusive."""
-        executed = propose(chain(), [probe(0, 0, "schedule_timer_ex", *arguments, **options)])
+        executed = propose(chain(), [probe(0, 0, "schedule_timer", *arguments, **options)])
 
         assert receipt_of(executed).status == Status.OK
 
@@ -380,17 +380,18 @@ class TestEndOfBlock:
         assert advance(engine).summary.fired == 2
 
     def test_what_the_gc_budget_does_not_reach_is_classified_again(self):
-        """An insolvent timer that was not reached fires when its payer has money again."""
-        engine = chain(gc_cycles_per_block=199)
-        advance(engine, [do(1, 0, ["timer", 1, [], GAS], actor=POOR)])
-        assert advance(engine).summary.waiting_dead == 1
+        """The budget removes one insolvent timer; the other fires when its payer has money again."""
+        engine = chain(gc_cycles_per_block=399)
+        advance(engine, [do(1, nonce, ["timer", 1, [], GAS], actor=POOR) for nonce in range(2)])
+        summary = advance(engine).summary
+        assert (summary.insolvent, summary.waiting_dead) == (1, 1)
 
         assert advance(engine, [pay(0, 0, POOR, 10**9)]).summary.fired == 1
 
     def test_expired_stays_expired_until_it_is_removed(self):
         """However long that takes, it never fires and cannot be extended."""
         engine = chain(gc_lane_paused=True)
-        timer_id = advance(engine, [probe(0, 0, "schedule_timer_ex", 2, b"", expires_at=1)]).events[0].timer_id
+        timer_id = advance(engine, [probe(0, 0, "schedule_timer", 2, b"", expires_at=1)]).events[0].timer_id
         for _ in range(3):
             executed = advance(engine)
             assert (executed.summary.fired, executed.summary.waiting_dead) == (0, 1)

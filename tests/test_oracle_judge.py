@@ -269,19 +269,19 @@ class TestWholeChain:
         """The first block's parent is the digest of block 0, which commits to genesis and its state."""
         genesis, blocks = recorded
         fields = msgspec.msgpack.decode(genesis)
-        fields[12][0][1] += 1
+        fields[13][0][1] += 1
 
         result = judge_oracle(msgspec.msgpack.encode(fields), blocks)
 
         assert evidence_of(result)["height"] == 1
         assert "its parent" in result.summary
 
-    @pytest.mark.parametrize(("field", "value"), [(8, "aptos"), (13, None)])
+    @pytest.mark.parametrize(("field", "value"), [(9, "aptos"), (14, None)])
     def test_what_the_oracle_does_not_know_is_inconclusive(self, recorded, field, value):
         """A policy or a program without a restatement cannot be judged."""
         fields = msgspec.msgpack.decode(recorded[0])
         if value is None:
-            fields[13][0][1] = "casino"
+            fields[14][0][1] = "casino"
         else:
             fields[field] = value
 

@@ -14,7 +14,7 @@ from checker.oracle import programs as oracle_programs
 from checker.oracle.calls import OutOfGasError, RevertedError
 from checker.oracle.storm import CrashedError
 from cluster.judge import consult_oracle
-from scheduler import MAX_U63, POLICIES
+from scheduler import MAX_U63
 from tests.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, transaction
 from tests.oracle_plans import (
     BOT,
@@ -23,6 +23,7 @@ from tests.oracle_plans import (
     TIGHT,
     call_of,
     configuration,
+    mail,
     make_governed_genesis,
     plans,
     run_engine,
@@ -33,7 +34,7 @@ from validators.execution import SystemUpdateTimerConfig
 chains = st.fixed_dictionaries(
     {
         "timebase": st.sampled_from(["slot", "height"]),
-        "policy": st.sampled_from(sorted(POLICIES)),
+        "policy": st.sampled_from(["fifo", "fifo-free"]),
         "timer_config": st.sampled_from([TIGHT, ROOMY]),
     }
 )
@@ -84,6 +85,9 @@ VERBS = {
     "crash": crash,
     "swallow": swallow,
     "timer": schedule,
+    "send": lambda call, actor, steps, cycles, handler: call.send(
+        actor, handler, msgspec.msgpack.encode([steps]), cycles
+    ),
     "cancel_last": cancel_last,
     "extend_last": lambda call, expires_at: call.extend(call.get(b"last") or bytes(32), expires_at),
 }
@@ -101,6 +105,15 @@ def consult(genesis, chain):
 @given(plans, chains)
 def test_engine_and_oracle_agree_on_random_chains(plan, chain):
     """Every status, most errors of the scheduler, all exits for timers, both timebases, both policies."""
+    result = consult(*run_engine(plan, **chain))
+
+    assert result.status == "passed", result.summary
+
+
+@settings(max_examples=80, deadline=None)
+@given(mail, chains)
+def test_engine_and_oracle_agree_on_random_messages(plan, chain):
+    """Messages of transactions, timers and messages, refused, carried over and reverted; games and subscriptions."""
     result = consult(*run_engine(plan, **chain))
 
     assert result.status == "passed", result.summary

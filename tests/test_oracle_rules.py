@@ -7,10 +7,10 @@ import pytest
 
 import cluster.judge
 from checker.cold_replay import replay_directory
-from scheduler import Fifo, TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, is_expired
+from scheduler import Fifo, TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, is_expired, tally
 from scheduler.identifiers import timer_id_of
 from scheduler.policies import fifo
-from scheduler.settlement import classify, settle
+from scheduler.settlement import classify, max_cost, settle
 from tests.cluster_runs import check_named, judged
 from tests.oracle_runs import assert_named, consult, run_chain, write_crowded
 from validators.actors import PROGRAMS, Heartbeat
@@ -41,44 +41,37 @@ def remove_one_fewer(monkeypatch):
     monkeypatch.setattr(TimerConfig, "gc_budget", property(lambda config: budget(config) - 1))
 
 
-def reorder_phase(monkeypatch, arrange):
-    """Run the timer phase with its steps arranged otherwise: `arrange` gets the phase and the classes."""
-
-    def run_timers(self, *, moment, config, basefees, tables, ledger, run):
-        phase = fifo._Phase(moment, config, basefees, tables, ledger, run)
+def fire_before_cleaning_up(monkeypatch):
+    def run_timers(self, *, moment, config, basefees, tables, ledger, run, lane=None):
+        counts = tally.Tally(moment, config, basefees, tables, ledger, run)
         waiting = tables.collect(moment.now)
         classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)
-        arrange(phase, classes)
-        phase.report_deferred(classes)
-        return phase.result(classes)
+        attempted, unpaid = fifo._fire(counts, classes.candidates)
+        dead = classes.dead[: config.gc_budget]
+        for timer in dead:
+            counts.destroy(timer, max_cost(timer, config, basefees))
+        held = classes.candidates[attempted:]
+        fifo._report(counts, held, classes.over_cap)
+        waiting_live = len(held) + len(classes.over_cap)
+        return counts.result(waiting_live=waiting_live, waiting_dead=len(classes.dead) - len(dead) + unpaid)
 
     monkeypatch.setattr(Fifo, "run_timers", run_timers)
 
 
-def fire_before_cleaning_up(monkeypatch):
-    def arrange(phase, classes):
-        phase.fire(classes.candidates)
-        phase.remove_dead(classes.dead)
-
-    reorder_phase(monkeypatch, arrange)
-
-
 def fire_the_latest_first(monkeypatch):
-    def arrange(phase, classes):
-        phase.remove_dead(classes.dead)
-        phase.fire(classes.candidates[::-1])
-
-    reorder_phase(monkeypatch, arrange)
+    fire = fifo._fire
+    monkeypatch.setattr(fifo, "_fire", lambda counts, candidates: fire(counts, candidates[::-1]))
 
 
 def let_others_pass_the_head_of_the_line(monkeypatch):
-    def arrange(phase, classes):
-        phase.remove_dead(classes.dead)
-        for timer in classes.candidates:
-            # Each on its own: one that does not fit stops nobody but itself.
-            phase.fire([timer])
+    fire = fifo._fire
 
-    reorder_phase(monkeypatch, arrange)
+    def fire_each(counts, candidates):
+        # Each on its own: one that does not fit stops nobody but itself.
+        attempts = [fire(counts, [timer]) for timer in candidates]
+        return sum(attempted for attempted, _ in attempts), sum(unpaid for _, unpaid in attempts)
+
+    monkeypatch.setattr(fifo, "_fire", fire_each)
 
 
 def fire_in_the_block_that_made_it(monkeypatch):
@@ -98,7 +91,7 @@ def call_the_expired_insolvent(monkeypatch):
             return TimerCancelledInsufficientFunds(timer.timer_id, timer.fee_payer, required, available)
         return TimerExpired(timer.timer_id, timer.expires_at, now)
 
-    monkeypatch.setattr(fifo, "destroy", destroy)
+    monkeypatch.setattr(tally, "destroy", destroy)
 
 
 def round_refunds_down(monkeypatch):
@@ -109,7 +102,7 @@ def round_refunds_down(monkeypatch):
         burned = paid.burned + 7
         return dataclasses.replace(paid, burned=burned, event=msgspec.structs.replace(paid.event, burned=burned))
 
-    monkeypatch.setattr(fifo, "settle", rounded)
+    monkeypatch.setattr(tally, "settle", rounded)
 
 
 def forget_to_burn_cells(monkeypatch):
@@ -126,7 +119,7 @@ def tip_all_that_the_maximum_allows(monkeypatch):
 
 
 def report_deferrals_in_every_block(monkeypatch):
-    monkeypatch.setattr(fifo._Phase, "_newly_due", lambda self, timers, reason: [(timer, reason) for timer in timers])
+    monkeypatch.setattr(fifo, "_newly_due", lambda counts, timers, reason: [(timer, reason) for timer in timers])
 
 
 def let_basefees_creep(monkeypatch):

@@ -15,8 +15,19 @@ SMALL_STORM = (
 )
 
 
+SHORT_CONGESTION = (
+    "run.until_height=60",
+    "expect.counts.blocks_lane_full=50",
+    "expect.counts.fires_tipped=100",
+    "expect.fired_by.crowd=10",
+)
+
+SMALL = {"outage-storm": SMALL_STORM, "congestion": SHORT_CONGESTION}
+"""What makes a large scenario small enough for every commit; ``make soak`` runs them as they are."""
+
+
 def settings_of(name):
-    return SMALL_STORM if name == "outage-storm" else ()
+    return SMALL.get(name, ())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,6 +76,30 @@ def test_less_than_promised_is_inconclusive():
     result = judged("services", *switched_off)
 
     assert check_named(result, "promised-counts").summary == "less than promised: fires_reverted 0 (at least 60)"
+    assert result.exit_code == 3
+
+
+def test_more_than_a_scenario_allows_is_a_failure():
+    """Four of the page's ten timers roll over; a run in which more do would have broken a promise."""
+    result = judged("intro-page", "expect.at_most.waiting_live_peak=3")
+
+    assert check_named(result, "promised-limits").summary == "waiting_live_peak is 4, at most 3 is promised"
+    assert result.exit_code == 1
+
+
+def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
+    """Without weights the whale leaves nothing to some of the crowd."""
+    result = judged("whale-vs-crowd", "chain.lane.weight_max=[1, 1]")
+
+    assert "fires of each of crowd 0 (at least 2)" in check_named(result, "promised-counts").summary
+    assert result.exit_code == 3
+
+
+def test_an_activation_that_no_reorg_crosses_is_inconclusive():
+    """The branch that is abandoned begins above it."""
+    result = judged("activation-reorg", "chain.activation.height=6")
+
+    assert "crossed 0 (at least 3)" in check_named(result, "reorg").summary
     assert result.exit_code == 3
 
 

@@ -120,7 +120,7 @@ class TestAdmission:
     def test_the_sender_may_pay(self):
         """The fee payer may be the transaction's sender."""
         bench = Bench()
-        event = schedule(bench.desk, ScheduleRequest(ALICE, BOB, 0, 5, b"", fee_payer=BOB))
+        event = schedule(bench.desk, ScheduleRequest(ALICE, BOB, 0, 5, b"", fee_payer=BOB))[0]
 
         assert event.fee_payer == BOB
 

@@ -260,7 +260,7 @@ class Application:
         if isinstance(outcome, InvalidBlockError):
             return self._settings.costs.of_execution(0, 0, signatures)
         summary = outcome.summary
-        cycles = summary.cycles_used + summary.lane_cycles + summary.gc_cycles
+        cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
         return self._settings.costs.of_execution(cycles, len(outcome.changes), signatures)
 
     def _header_of(self, digest: bytes) -> Header:

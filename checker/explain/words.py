@@ -9,7 +9,27 @@ from typing import Final
 import msgspec
 
 from checker.explain.sides import Outcome
-from checker.tables import BUCKET_ENTRY, STORAGE, TIMER, describe_key, describe_value
+from checker.tables import (
+    ACCOUNT,
+    BUCKET,
+    BUCKET_ENTRY,
+    BURNED,
+    EPOCH,
+    FEE_MARKET,
+    FIRES,
+    GC_CURSOR,
+    LANE_CONFIG,
+    LANE_MARKET,
+    MAILBOX,
+    MESSAGE,
+    OVERFLOW,
+    RECENT_FIRES,
+    STORAGE,
+    TIMER,
+    TIMER_CONFIG,
+    describe_key,
+    describe_value,
+)
 from scheduler import Timer
 from validators.execution.blocks import ExecuteActor, Transaction, Transfer
 from validators.execution.errors import CorruptStateError, InvalidEncodingError
@@ -23,9 +43,11 @@ _OPERATIONS: Final = {b"\xd1": "delete", b"\xd2": "update"}
 """Operations with a key, by their first byte (docs/state.md)."""
 
 _SHOWN_BYTES: Final = 40
-_PLACES: Final = {
-    code: place for place, code in enumerate((0x05, 0x03, 0x04, 0x07, 0x06, 0x08, 0x02, 0x0B, 0x01, 0x0A, 0x09))
-}
+_ORDER: Final = (
+    *(TIMER, STORAGE, 0x04, MESSAGE, BUCKET_ENTRY, BUCKET, 0x08, 0x02, EPOCH, OVERFLOW, GC_CURSOR, TIMER_CONFIG),
+    *(LANE_CONFIG, FIRES, RECENT_FIRES, ACCOUNT, MAILBOX, BURNED, FEE_MARKET, LANE_MARKET),
+)
+_PLACES: Final = {code: place for place, code in enumerate(_ORDER)}
 """The order of tables in a report: balances and prices come last, because they follow from nearly everything else."""
 
 
@@ -70,7 +92,7 @@ def timer_of(values: Mapping[bytes, bytes | None], timer_id: bytes) -> Timer | N
     return record if isinstance(record, Timer) else None
 
 
-def record_of(key: bytes, value: bytes | None) -> msgspec.Struct | None:
+def record_of(key: bytes, value: bytes | None) -> object:
     """Return a decoded entry, None for none and for what is none."""
     if value is None:
         return None
@@ -128,7 +150,9 @@ def show_entry(key: bytes, value: bytes | None) -> str:
     record = record_of(key, value)
     if record is None:
         return describe_value(value)
-    return show(record.value) if isinstance(record, StoredValue | LongStoredValue) else show_fields(record)
+    if isinstance(record, StoredValue | LongStoredValue):
+        return show(record.value)
+    return show_fields(record) if isinstance(record, msgspec.Struct) else show(record)
 
 
 def show_written(outcome: Outcome, key: bytes) -> str:

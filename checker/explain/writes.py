@@ -40,7 +40,7 @@ from validators.execution.blocks import (
     decode_transaction,
 )
 from validators.execution.errors import InvalidEncodingError
-from validators.execution.receipts import TransactionReceipt
+from validators.execution.receipts import MessageDelivered, TransactionReceipt
 from validators.execution.schema import LongStoredValue
 
 END_OF_BLOCK = "the end of the block: basefees and burned total"
@@ -147,9 +147,10 @@ def _origin_at(parting: Parting, index: int) -> Origin:
             "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
         )
     timer = find_timer(parting, timer_id) if timer_id else None
-    what = f"timer {timer_id.hex()}" if timer_id else "the timer phase"
+    what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is None:
-        return Origin(what, told, index, timer=timer_id)
+        actors = [getattr(event_of(receipt), "actor", b"") for receipt in pair]
+        return Origin(what, told, index, timer=timer_id, actor=actors[0] or actors[1])
     return Origin(what, told, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
 
 
@@ -163,9 +164,11 @@ def _timer_of_phase(parting: Parting, index: int) -> bytes:
     for side in (parting.right, parting.wrong):
         for receipt in side.receipts[index:]:
             event = event_of(receipt)
-            # What a handler did stands before the fire in which it ran.
+            # What a handler did stands before the fire or the delivery in which it ran.
             if isinstance(event, _EXITS | TimerDeferred):
                 return event.timer_id
+            if isinstance(event, MessageDelivered):
+                break
     return b""
 
 

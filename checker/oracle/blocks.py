@@ -6,7 +6,10 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
-from checker.oracle.contents import Basefees, contents_at_genesis
+from checker.oracle.contents import Basefees, Market, contents_at_genesis
+from checker.oracle.lane import CursorPhase, LanePhase
+from checker.oracle.mailbox import MailboxPhase
+from checker.oracle.market import Lane
 from checker.oracle.merkle import list_root
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending, run_call
 from checker.oracle.records import (
@@ -21,12 +24,16 @@ from checker.oracle.records import (
     write,
 )
 from checker.oracle.system import run_instruction
+from checker.oracle.tiers import heights_promoted, write_tiers
 from checker.oracle.timers import TimerPhase
 
 FREE_POLICY = "fifo-free"
 """The policy under which fires cost nothing and timers do not expire."""
 
 TRANSACTION_CYCLES = 1_000
+EPOCH_PROMOTED = 13
+"""Tag of the event of a new epoch."""
+
 MAX_BASEFEE = 2**62
 BASEFEE_CHANGE = 8
 """A full block raises a basefee by one part in so many."""
@@ -77,9 +84,11 @@ class OracleChain:
         """Execute the next block; its roots are left to be compared. Raises InvalidBlockError."""
         check_header(header, self.header, self.genesis)
         block = _Block(self, header)
-        receipts = [block.run_transaction(index, encoded) for index, encoded in enumerate(transactions)]
+        receipts: list[list[object]] = [[1, event] for event in block.maintain_epochs()]
+        receipts += [block.run_transaction(index, encoded) for index, encoded in enumerate(transactions)]
         phase = block.run_timers()
-        receipts += [[1, event] for event in phase.events]
+        mailbox = block.serve_mailbox()
+        receipts += [[1, event] for event in phase.events + mailbox.events]
         block.end(phase)
         changes = self.contents.settle()
         self.header = header
@@ -100,8 +109,14 @@ class OracleChain:
                 "insolvent": phase.insolvent,
                 "waiting_live": phase.waiting_live,
                 "waiting_dead": phase.waiting_dead,
+                "messages_delivered": mailbox.delivered,
+                "messages_reverted": mailbox.reverted,
+                "messages_waiting": len(self.contents.messages.rows),
+                "mailbox_cycles": mailbox.cycles,
                 "burned": block.burned + phase.burned,
-                "tips": block.tips,
+                "tips": block.tips + phase.tips,
+                "lane_burned": phase.lane_burned,
+                "lane_price": phase.price,
             },
         )
 
@@ -131,17 +146,41 @@ class _Block:
         self.proposer = chain.genesis.validators[header.proposer]
         self.parent_now = _present(chain.genesis, chain.header)
         self.basefees = chain.contents.basefees.rows[None]
+        self.lane_config = chain.contents.lane_config.get(None)
+        self.lane = self._lane(header.height)
         self.present = Present(
             height=header.height,
             now=_present(chain.genesis, header),
             config=chain.contents.config.rows[None],
             is_collected=False,
             never_expires=chain.genesis.policy == FREE_POLICY,
+            mailbox_cycles=chain.genesis.mailbox_cycles,
+            lane=self.lane,
         )
         self.cycles = 0
         self.cells = 0
         self.burned = 0
         self.tips = 0
+
+    def _lane(self, height: int) -> Lane | None:
+        """What the block goes by if it is in the lane: the first one there finds no market yet."""
+        activation = self.genesis.activation_height
+        if self.lane_config is None or height < activation:
+            return None
+        first = self.lane_config.initial_lane_basefee or self.basefees.cycle
+        market = self.contents.market.get(None) or Market(first, 0, 0, activation, first, 0)
+        return Lane(self.lane_config, market, activation)
+
+    def maintain_epochs(self) -> list[list[object]]:
+        """Return the event of a new epoch, where one begins; what moves is worked out when the block is over."""
+        if self.lane is None:
+            return []
+        now, config = self.present.now, self.lane.config
+        epoch = now // config.epoch_length
+        if epoch <= self.parent_now // config.epoch_length:
+            return []
+        heights = heights_promoted(self.contents, self.parent_now, now, config)
+        return [[EPOCH_PROMOTED, epoch, heights]]
 
     def run_transaction(self, index: int, encoded: bytes) -> list[object]:
         """Check, charge, run and settle one transaction; return its receipt. Raises InvalidBlockError."""
@@ -157,7 +196,7 @@ class _Block:
         self.contents.credit(sender, -charge)
         account = self.contents.account(sender)
         self.contents.accounts.put(sender, account._replace(nonce=account.nonce + 1))
-        ending = self._run(transaction, sender, len(encoded))
+        ending = self._run(transaction, sender, encoded)
         burned = ending.cycles * self.basefees.cycle + ending.cells * self.basefees.cell
         tip_per_cycle = min(transaction.priority_fee_per_cycle, transaction.max_fee_per_cycle - self.basefees.cycle)
         tip = ending.cycles * tip_per_cycle
@@ -171,12 +210,24 @@ class _Block:
 
     def run_timers(self) -> TimerPhase:
         """Run the timer phase."""
-        present = self.present._replace(is_collected=True)
-        # Where fires are free the phase goes by prices of nothing; the block's own go on for everything else.
-        prices = Basefees(0, 0) if self.genesis.policy == FREE_POLICY else self.basefees
-        phase = TimerPhase(self.contents, present, self.parent_now, prices)
+        phase = self._phase()
         phase.run()
         return phase
+
+    def _phase(self) -> TimerPhase:
+        present = self.present._replace(is_collected=True)
+        if self.lane is None:
+            # Where fires are free the phase goes by prices of nothing; the block's own go on for everything else.
+            prices = Basefees(0, 0) if self.genesis.policy == FREE_POLICY else self.basefees
+            return TimerPhase(self.contents, present, self.parent_now, prices, self.proposer)
+        kind = CursorPhase if self.lane.config.classification == "cursor" else LanePhase
+        return kind(self.contents, present, self.parent_now, self.basefees, self.proposer, lane=self.lane)
+
+    def serve_mailbox(self) -> MailboxPhase:
+        """Deliver messages."""
+        mailbox = MailboxPhase(self.contents, self.present._replace(is_collected=True))
+        mailbox.run()
+        return mailbox
 
     def end(self, phase: TimerPhase) -> None:
         """Set the basefees of the next block, and add what was burned to the total."""
@@ -186,6 +237,20 @@ class _Block:
         cell = next_basefee(self.basefees.cell, used_cells, genesis.block_cells, genesis.min_basefee)
         self.contents.basefees.put(None, Basefees(cycle, cell))
         self.contents.burned.put(None, self.contents.burned.rows[None] + self.burned + phase.burned)
+        if isinstance(phase, LanePhase):
+            before = phase.lane.market
+            market = Market(
+                basefee=phase.next_basefee,
+                p50_tip=phase.p50_tip,
+                used_cycles=used_cycles,
+                window_start=phase.window_start,
+                activation_basefee=before.activation_basefee,
+                burned=before.burned + phase.lane_burned,
+            )
+            self.contents.market.put(None, market)
+        config = self.contents.lane_config.get(None)
+        if config is not None:
+            write_tiers(self.contents, self.present.now, config)
 
     def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:
         """Return why a transaction may not stand here, or nothing."""
@@ -208,12 +273,21 @@ class _Block:
         )
         return next((reason for reason, is_so in reasons if is_so), "")
 
-    def _run(self, transaction: Transaction, sender: bytes, size: int) -> Ending:
+    def _run(self, transaction: Transaction, sender: bytes, encoded: bytes) -> Ending:
+        size = len(encoded)
         gas = Gas(transaction.cycles_limit, transaction.cells_limit)
         gas.use(TRANSACTION_CYCLES, size)
         kind, target = transaction.call[:2]
         if kind == 1:
-            call = Call(self.contents, self.present, gas, actor=target, sender=sender, nonce=transaction.nonce)
+            call = Call(
+                contents=self.contents,
+                present=self.present,
+                gas=gas,
+                actor=target,
+                sender=sender,
+                nonce=transaction.nonce,
+                origin=sha256(encoded),
+            )
             return run_call(call, transaction.call[2], transaction.call[3], cells_if_failed=size)
         if kind == 0:
             return self._transfer(sender, target, transaction.call[2], gas)

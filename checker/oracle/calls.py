@@ -7,7 +7,9 @@ takes its writes back.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from checker.oracle.contents import Bucket, Contents, Timer, TimerCounts
+from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
+from checker.oracle.market import Lane
+from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
 
 CALL_CYCLES = 200
@@ -17,14 +19,16 @@ DELETE_CYCLES = 50
 BALANCE_CYCLES = 50
 TRANSFER_CYCLES = 100
 EMIT_CYCLES = 50
+SEND_CYCLES = 200
 
 MAX_PAYLOAD_BYTES = 1_048_576
 MAX_HANDLER_BYTES = 256
 DEFAULT_HANDLER = "handle_timer"
+ADDRESS_BYTES = 20
 RESERVED_ADDRESSES = [number.to_bytes(20, "big") for number in range(16)]
 """Zero and 0x01 to 0x0F: they pay for nothing."""
 
-SCHEDULED, EXTENDED, CANCELLED, EMITTED = 0, 7, 5, 32
+SCHEDULED, EXTENDED, CANCELLED, CLAMPED, EMITTED, SENT = 0, 7, 5, 11, 32, 33
 """Tags of the events that a call makes."""
 
 
@@ -61,7 +65,8 @@ class Gas:
 class Present(NamedTuple):
     """What a call knows of its block: the present, the configuration, whether the due timers are collected.
 
-    With `never_expires` the policy knows no expiry.
+    With `never_expires` the policy knows no expiry. A message may use at most `mailbox_cycles`. A block in
+    the timer lane has a `lane`.
     """
 
     height: int
@@ -69,6 +74,14 @@ class Present(NamedTuple):
     config: TimerConfig
     is_collected: bool
     never_expires: bool
+    mailbox_cycles: int
+    lane: Lane | None = None
+
+    @property
+    def gas_limit_ceiling(self) -> int:
+        """The greatest gas limit that a timer can be given now, and the default."""
+        ceiling = min(self.config.max_cycles_per_fire, self.config.lane_timer_cycles)
+        return ceiling if self.lane is None else min(ceiling, self.lane.config.max_cycles_per_fire_auction_phase)
 
     @property
     def latest_expiry(self) -> int:
@@ -78,7 +91,10 @@ class Present(NamedTuple):
 
 @dataclass
 class Call:
-    """A running call: who runs, who called, with which nonce; and all that its program may do."""
+    """A running call: who runs, who called, with which nonce; and all that its program may do.
+
+    `origin` is the hash of the transaction that it goes back to, or zeros.
+    """
 
     contents: Contents
     present: Present
@@ -86,6 +102,10 @@ class Call:
     actor: bytes
     sender: bytes
     nonce: int
+    origin: bytes = bytes(32)
+    is_message: bool = False
+    is_read_only: bool = False
+    has_overstepped: bool = False
     events: list[list[object]] = field(default_factory=list)
 
     @property
@@ -106,11 +126,13 @@ class Call:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store a value."""
+        self._require_right_to_write()
         self.gas.use(PUT_CYCLES, len(key) + len(value))
         self.contents.storage.put((self.actor, key), value)
 
     def delete(self, key: bytes) -> None:
         """Remove a value."""
+        self._require_right_to_write()
         self.gas.use(DELETE_CYCLES)
         self.contents.storage.put((self.actor, key), None)
 
@@ -121,6 +143,7 @@ class Call:
 
     def transfer(self, to: bytes, amount: int) -> None:
         """Move units from the actor to an address."""
+        self._require_right_to_write()
         self.gas.use(TRANSFER_CYCLES)
         _require_number(amount)
         available = self.contents.balance(self.actor)
@@ -131,6 +154,7 @@ class Call:
 
     def emit(self, topic: str, data: bytes) -> None:
         """Make an event of the program's own."""
+        self._require_right_to_write()
         self.gas.use(EMIT_CYCLES, len(topic.encode()) + len(data))
         self.events.append([EMITTED, self.actor, topic, data])
 
@@ -147,13 +171,22 @@ class Call:
         fee_payer: bytes | None = None,
         gas_limit: int | None = None,
         expires_at: int | None = None,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        priority_tier_hint: str | None = None,
+        gba: bytes | None = None,
+        bid: int | None = None,
     ) -> bytes:
         """Schedule a call of this actor's default handler; None is the default. Return the timer's identifier."""
-        config = self.present.config
+        fees = Fees(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba, bid)
+        self._require_right_to_write()
+        config, lane = self.present.config, self.present.lane
         self.gas.use(config.schedule_cycles, len(payload))
-        for number in (due, gas_limit, expires_at):
+        for number in (due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid):
             _require_number(number or 0)
-        ceiling = min(config.max_cycles_per_fire, config.lane_timer_cycles)
+        if lane is not None and is_deprecated(fees, lane, self.present.height):
+            raise RevertedError("TimerArgDeprecated")
+        ceiling = self.present.gas_limit_ceiling
         latest = self.present.latest_expiry
         asked = Timer(
             timer_id=b"",
@@ -168,6 +201,8 @@ class Call:
             expires_at=latest if expires_at is None or self.present.never_expires else expires_at,
         )
         error = self._refusal(asked, ceiling, latest)
+        quoted = Quoted(None) if lane is None or error else quote_of(fees, lane)
+        error = error or quoted.error
         counts = self.contents.counts.get(self.actor) or TimerCounts(0, 0)
         if not error and counts.live >= config.max_timers_per_actor:
             error = "TooManyTimers"
@@ -177,7 +212,7 @@ class Call:
         if error:
             raise RevertedError(error)
         bucket = self.contents.buckets.get(due) or Bucket(0, 0)
-        timer = asked._replace(timer_id=timer_id, sequence=bucket.tail)
+        timer = asked._replace(timer_id=timer_id, sequence=bucket.tail, quote=quoted.quote)
         self.contents.timers.put(timer_id, timer)
         self.contents.bucket_entries.put((due, timer.sequence), timer_id)
         self.contents.buckets.put(due, Bucket(bucket.tail + 1, bucket.live + 1))
@@ -185,10 +220,13 @@ class Call:
         self.events.append(
             [SCHEDULED, timer_id, self.actor, due, timer.sequence, timer.fee_payer, timer.gas_limit, timer.expires_at]
         )
+        if quoted.quote is not None and quoted.stated is not None:
+            self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
         return timer_id
 
     def extend(self, timer_id: bytes, expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one."""
+        self._require_right_to_write()
         self.gas.use(self.present.config.extend_cycles)
         _require_number(expires_at)
         timer = self._own_timer(timer_id)
@@ -199,18 +237,48 @@ class Call:
 
     def cancel(self, timer_id: bytes) -> None:
         """Remove one of the actor's timers."""
+        self._require_right_to_write()
         self.gas.use(self.present.config.cancel_cycles)
         remove_timer(self.contents, self._own_timer(timer_id))
         self.events.append([CANCELLED, timer_id, self.actor])
 
+    def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> None:
+        """Have an actor called from the mailbox, with cycles and as many cells out of this call's gas."""
+        self._require_right_to_write()
+        self.gas.use(SEND_CYCLES, len(payload))
+        _require_number(cycles)
+        errors = (
+            ("InvalidInput", len(actor) != ADDRESS_BYTES),
+            ("PayloadTooLarge", len(payload) > MAX_PAYLOAD_BYTES),
+            ("HandlerTooLong", len(handler.encode()) > MAX_HANDLER_BYTES),
+            ("InvalidInput", cycles < CALL_CYCLES),
+            ("GasLimitTooHigh", cycles > self.present.mailbox_cycles),
+        )
+        for error, is_so in errors:
+            if is_so:
+                raise RevertedError(error)
+        self.gas.use(cycles, cycles)
+        sequence = self.contents.messages_sent.get(None) or 0
+        self.contents.messages_sent.put(None, sequence + 1)
+        message = Message(self.actor, actor, handler, payload, cycles, self.origin)
+        self.contents.messages.put(sequence, message)
+        self.events.append([SENT, sequence, self.actor, actor, handler, cycles])
+
+    def _require_right_to_write(self) -> None:
+        """Give up where only reading is allowed; a program that catches it has failed all the same."""
+        if self.is_read_only:
+            self.has_overstepped = True
+            raise RevertedError("read-only")
+
     def _refusal(self, asked: Timer, ceiling: int, latest: int) -> str:
         """Return the first error of a timer that is asked for, or nothing."""
         payer = asked.fee_payer
+        payers = (self.actor,) if self.is_message else (self.actor, self.sender)
         errors = (
             ("HeightNotInFuture", asked.due <= self.now),
             ("PayloadTooLarge", len(asked.payload) > MAX_PAYLOAD_BYTES),
             ("HandlerTooLong", len(asked.handler.encode()) > MAX_HANDLER_BYTES),
-            ("InvalidInput", payer in RESERVED_ADDRESSES or payer not in (self.actor, self.sender)),
+            ("InvalidInput", payer in RESERVED_ADDRESSES or payer not in payers),
             ("GasLimitTooHigh", asked.gas_limit > ceiling),
             ("TtlTooLong", asked.expires_at > latest),
         )

@@ -7,11 +7,15 @@ Nothing that can be worked out is kept: a bucket's head, for instance, is looked
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from checker.oracle.lane_config import LaneConfig
 from checker.oracle.operations import OperationLog
 from checker.oracle.records import Genesis, TimerConfig, be8, keccak256, write
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
+
+Fires = dict[bytes, int]
+"""How many timers of each subject fired."""
 
 LONGEST_PLAIN_STORAGE_KEY = 10
 
@@ -30,8 +34,16 @@ class Actor(NamedTuple):
     owner: bytes
 
 
+class Quote(NamedTuple):
+    """What a timer's maker fixed of its fees; what is None is asked for in every block, from `gba` if it is named."""
+
+    max_fee_per_cycle: int | None
+    max_priority_fee_per_cycle: int | None
+    gba: bytes | None
+
+
 class Timer(NamedTuple):
-    """A timer that waits, field by field as its record."""
+    """A timer that waits, field by field as its record. One that was made outside the timer lane has no quote."""
 
     timer_id: bytes
     actor: bytes
@@ -43,6 +55,7 @@ class Timer(NamedTuple):
     gas_limit: int
     gas_limit_is_default: bool
     expires_at: int
+    quote: Quote | None = None
 
 
 class Bucket(NamedTuple):
@@ -59,11 +72,33 @@ class TimerCounts(NamedTuple):
     scheduled: int
 
 
+class Message(NamedTuple):
+    """A message that waits, field by field as its record."""
+
+    sender: bytes
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int
+    origin: bytes
+
+
 class Basefees(NamedTuple):
     """Units burned for a cycle and for a cell."""
 
     cycle: int
     cell: int
+
+
+class Market(NamedTuple):
+    """The timer lane's market at the end of a block, field by field as its record."""
+
+    basefee: int
+    p50_tip: int
+    used_cycles: int
+    window_start: int
+    activation_basefee: int
+    burned: int
 
 
 class Table(Generic[Key, Row]):
@@ -128,10 +163,29 @@ class Contents:
             journal, lambda place: plain_key(7, be8(place[0]) + be8(place[1])), lambda _, timer_id: [timer_id]
         )
         self.counts = Table[bytes, TimerCounts](journal, lambda actor: plain_key(8, actor), lambda _, row: list(row))
+        self.messages = Table[int, Message](
+            journal, lambda sequence: plain_key(13, be8(sequence)), lambda _, row: list(row)
+        )
         # Tables of one row each.
+        self.messages_sent = Table[None, int](journal, lambda _: plain_key(12, b""), lambda _, sent: self._queue(sent))
         self.basefees = Table[None, Basefees](journal, lambda _: plain_key(9, b""), lambda _, row: list(row))
         self.burned = Table[None, int](journal, lambda _: plain_key(10, b""), lambda _, total: [total])
         self.config = Table[None, TimerConfig](journal, lambda _: plain_key(11, b""), lambda _, row: list(row))
+        self._add_lane_tables(journal)
+
+    def _add_lane_tables(self, journal: list[tuple[Table[Any, Any], Any, Any]]) -> None:
+        self.lane_config = Table[None, LaneConfig](journal, lambda _: plain_key(14, b""), lambda _, row: list(row))
+        self.market = Table[None, Market](journal, lambda _: plain_key(15, b""), lambda _, row: list(row))
+        self.fires = Table[int, Fires](
+            journal,
+            lambda height: plain_key(16, be8(height)),
+            lambda _, fires: [list(pair) for pair in sorted(fires.items())],
+        )
+        self.recent_fires = Table[bytes, int](journal, lambda subject: plain_key(17, subject), lambda _, count: [count])
+        # How many heights lie in an epoch, and in the overflow tree with its root.
+        self.epochs = Table[int, int](journal, lambda epoch: plain_key(18, be8(epoch)), lambda _, heights: [heights])
+        self.overflow = Table[None, tuple[int, bytes]](journal, lambda _: plain_key(19, b""), lambda _, row: list(row))
+        self.gc_cursor = Table[None, tuple[int, int]](journal, lambda _: plain_key(20, b""), lambda _, row: list(row))
 
     def account(self, address: bytes) -> Account:
         """Return an account; one without an entry has nothing."""
@@ -147,6 +201,11 @@ class Contents:
         assert account.balance + amount >= 0, f"{address.hex()} has {account.balance}, {-amount} were taken"
         self.accounts.put(address, account._replace(balance=account.balance + amount))
 
+    def take_message(self, sequence: int) -> None:
+        """Take a message out; the record of the mailbox names the oldest that waits, so it is written as well."""
+        self.messages.put(sequence, None)
+        self.messages_sent.put(None, self.messages_sent.rows[None])
+
     def mark(self) -> int:
         """Return a point to which the writes that follow can be taken back."""
         return len(self._journal)
@@ -161,7 +220,7 @@ class Contents:
         """End a block: return its changes, state key to encoded value, and append them to the log."""
         touched = dict.fromkeys((table, key) for table, key, _ in self._journal)
         self._journal.clear()
-        self._find_heads()
+        self.find_heads()
         changes: dict[bytes, bytes | None] = {}
         for table, key in touched:
             place, value = table.entry(key)
@@ -172,7 +231,7 @@ class Contents:
 
     def encode_all(self) -> dict[bytes, bytes]:
         """Return all entries, encoded from nothing but the tables."""
-        self._find_heads()
+        self.find_heads()
         tables: list[Table[Any, Any]] = [value for value in vars(self).values() if isinstance(value, Table)]
         entries = (table.entry(key) for table in tables for key in table.rows)
         return {place: value for place, value in entries if value is not None}
@@ -181,7 +240,12 @@ class Contents:
         """Return all units of all accounts and the burned total together."""
         return sum(account.balance for account in self.accounts.rows.values()) + (self.burned.get(None) or 0)
 
-    def _find_heads(self) -> None:
+    def _queue(self, sent: int) -> list[object]:
+        """Return the mailbox: the sequence of the oldest message that waits, and that of the next one."""
+        return [min(self.messages.rows, default=sent), sent]
+
+    def find_heads(self) -> None:
+        """Look for the head of each bucket; buckets can be encoded from then on."""
         self._heads.clear()
         heads = self._heads
         for due, sequence in self.bucket_entries.rows:
@@ -203,6 +267,8 @@ def contents_at_genesis(genesis: Genesis) -> Contents:
     contents.basefees.put(None, Basefees(genesis.cycle_basefee, genesis.cell_basefee))
     contents.burned.put(None, 0)
     contents.config.put(None, genesis.timer_config)
+    if genesis.lane_config is not None:
+        contents.lane_config.put(None, genesis.lane_config)
     contents.settle()
     return contents
 

@@ -18,6 +18,15 @@ TABLES = {
     9: "fee market",
     10: "burned",
     11: "timer configuration",
+    12: "mailbox",
+    13: "message",
+    14: "lane configuration",
+    15: "lane market",
+    16: "fires",
+    17: "recent fires",
+    18: "epoch",
+    19: "overflow",
+    20: "GC cursor",
 }
 """Name of each table by the first byte of its keys."""
 
@@ -33,13 +42,21 @@ EVENTS = {
     8: "TimerCancelledByGovernance",
     9: "TimerConfigUpdated",
     10: "TimerExtendedByGovernance",
+    11: "TimerPriorityClampedAtSchedule",
+    12: "GbaFailed",
+    13: "EpochPromoted",
     32: "Emitted",
+    33: "MessageSent",
+    34: "MessageDelivered",
 }
 """Name of each event by its tag."""
 
 _TIMER = 5
 _BUCKET_ENTRY = 7
-_EVENTS_WITHOUT_TIMER = (6, 32)
+_MESSAGE = 13
+_FIRES = 16
+_EPOCH = 18
+_EVENTS_WITHOUT_TIMER = (6, 13, 32, 33, 34)
 _SHOWN_BYTES = 48
 
 
@@ -68,7 +85,7 @@ def show_key(key: bytes) -> str:
     """Return table and identity of a state key."""
     table = key[0] if key else -1
     name = TABLES.get(table, "unknown table")
-    if table in (1, 2, 8):
+    if table in (1, 2, 8, 17):
         return f"{name} {key[1:21].hex()}"
     if table == 3:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
@@ -76,7 +93,9 @@ def show_key(key: bytes) -> str:
         return f"{name} due {int.from_bytes(key[1:9], 'big')}"
     if table == _BUCKET_ENTRY:
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
-    return name if table in (9, 10, 11) else f"{name} {key[1:].hex()}"
+    if table in (_MESSAGE, _FIRES, _EPOCH):
+        return f"{name} {int.from_bytes(key[1:9], 'big')}"
+    return name if table in (9, 10, 11, 12, 14, 15, 19, 20) else f"{name} {key[1:].hex()}"
 
 
 def show_receipt(receipt: object) -> str:

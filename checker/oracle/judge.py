@@ -29,7 +29,7 @@ NAME: Final = "oracle"
 AUDIT_BLOCKS: Final = 50
 """So often the oracle works its own state out from nothing."""
 
-POLICIES: Final = ("fifo", "fifo-free")
+POLICIES: Final = ("fifo", "fifo-free", "eip1559")
 """The policies that are restated here."""
 
 

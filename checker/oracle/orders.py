@@ -5,11 +5,14 @@ from typing import Any
 
 import msgspec
 
-from checker.oracle.calls import Call, RevertedError
+from checker.oracle.calls import ADDRESS_BYTES, Call, RevertedError
 from checker.oracle.records import MAX_INTEGER, be8
 
 LONGEST_INTERVAL = 1_000_000_000
 """The longest interval of a feed and of a bot."""
+
+LONGEST_HINT = 16
+"""The longest name of a tier in an order, in characters."""
 
 FieldRule = Callable[[object], bool]
 """Says whether a field may have a value."""
@@ -70,3 +73,25 @@ def cancel_if_there(call: Call, timer_id: bytes) -> None:
     except RevertedError as error:
         if str(error) not in ("UnknownTimer", "AlreadyCollected"):
             raise
+
+
+TERMS: tuple[tuple[str, FieldRule], ...] = (
+    ("max_fee_per_cycle", within(0)),
+    ("max_priority_fee_per_cycle", within(0)),
+    ("priority_tier_hint", lambda field: isinstance(field, str) and len(field) <= LONGEST_HINT),
+    ("gba", lambda field: isinstance(field, bytes) and len(field) == ADDRESS_BYTES),
+    ("bid", within(0)),
+)
+"""What an order may say of a timer's fees: each may be nil, and the last ones may be left out."""
+
+
+def is_terms(field: object) -> bool:
+    """Say whether a field holds terms."""
+    if not isinstance(field, list) or len(field) > len(TERMS):
+        return False
+    return all(term is None or rule(term) for term, (_, rule) in zip(field, TERMS, strict=False))
+
+
+def read_terms(terms: list[Any]) -> dict[str, Any]:
+    """Return terms under the names that a call has for them."""
+    return {name: term for term, (name, _) in zip(terms, TERMS, strict=False)}

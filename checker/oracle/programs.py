@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from checker.oracle import services, storm
+from checker.oracle import agents, messages, services, storm
 from checker.oracle.calls import CALL_CYCLES, Call, OutOfGasError, RevertedError
 from checker.oracle.orders import (
     cancel_if_there,
     get_number,
+    is_terms,
     put_number,
     read_order,
+    read_terms,
     require_empty,
     require_owner,
     require_timer,
@@ -20,47 +22,51 @@ OK, REVERTED, OUT_OF_GAS, FAULT = 0, 1, 2, 3
 """Statuses."""
 
 MAX_ERROR_CHARS = 128
-HEARTBEAT_ORDER = (within(1), within(0))
+HEARTBEAT_ORDER = (within(1), within(0), is_terms)
+HEARTBEAT_DEFAULTS: tuple[object, ...] = (0, [])
 
-Handler = Callable[[Call, bytes], None]
+Handler = Callable[[Call, bytes], bytes | None]
+"""What a handler answers counts where an agent is asked, and nowhere else."""
 Program = dict[str, Handler]
 
 
 class Ending(NamedTuple):
-    """How a call ended: what its receipt says, apart from money."""
+    """How a call ended: what its receipt says, apart from money, and what its handler answered."""
 
     status: int
     error: str
     cycles: int
     cells: int
     events: list[list[object]]
+    answer: bytes | None = None
 
 
 def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0) -> Ending:
     """Run a handler to its end; unless that is well, everything that the call wrote is taken back."""
     mark = call.contents.mark()
-    status, error = _run_handler(call, handler, payload)
+    status, error, answer = _run_handler(call, handler, payload)
     # A program that caught the exception and went on, to whatever end, has passed the limit all the same.
     if call.gas.is_exceeded:
         status, error = OUT_OF_GAS, "OutOfGas"
+    elif call.has_overstepped:
+        status, error = REVERTED, "read-only"
     if status == OK:
-        return Ending(OK, "", call.gas.cycles, call.gas.cells, call.events)
+        return Ending(OK, "", call.gas.cycles, call.gas.cells, call.events, answer)
     call.contents.take_back(mark)
     cycles = call.gas.cycles_limit if status == OUT_OF_GAS else call.gas.cycles
     return Ending(status, error, cycles, cells_if_failed, [])
 
 
-def _run_handler(call: Call, handler: str, payload: bytes) -> tuple[int, str]:
+def _run_handler(call: Call, handler: str, payload: bytes) -> tuple[int, str, bytes | None]:
     try:
         call.gas.use(CALL_CYCLES)
-        _find_handler(call, handler)(call, payload)
+        return OK, "", _find_handler(call, handler)(call, payload)
     except OutOfGasError:
-        return OUT_OF_GAS, "OutOfGas"
+        return OUT_OF_GAS, "OutOfGas", None
     except RevertedError as error:
-        return REVERTED, str(error)[:MAX_ERROR_CHARS]
+        return REVERTED, str(error)[:MAX_ERROR_CHARS], None
     except storm.CrashedError:
-        return FAULT, ""
-    return OK, ""
+        return FAULT, "", None
 
 
 def _find_handler(call: Call, handler: str) -> Handler:
@@ -74,7 +80,7 @@ def _find_handler(call: Call, handler: str) -> Handler:
 
 
 def _start_heartbeat(call: Call, payload: bytes) -> None:
-    read_order(payload, HEARTBEAT_ORDER, (0,), "HeartbeatOrder")
+    read_order(payload, HEARTBEAT_ORDER, HEARTBEAT_DEFAULTS, "HeartbeatOrder")
     pending = call.get(b"next")
     if pending is not None:
         cancel_if_there(call, pending)
@@ -100,8 +106,9 @@ def _beat(call: Call, payload: bytes) -> None:
 
 
 def _schedule_beat(call: Call) -> None:
-    interval, gas_limit = read_order(call.get(b"order") or b"", HEARTBEAT_ORDER, (0,), "HeartbeatOrder")
-    call.put(b"next", call.schedule(call.now + interval, b"", gas_limit=gas_limit or None))
+    order = read_order(call.get(b"order") or b"", HEARTBEAT_ORDER, HEARTBEAT_DEFAULTS, "HeartbeatOrder")
+    interval, gas_limit, terms = order
+    call.put(b"next", call.schedule(call.now + interval, b"", gas_limit=gas_limit or None, **read_terms(terms)))
 
 
 PROGRAMS: dict[str, Program] = {
@@ -122,5 +129,15 @@ PROGRAMS: dict[str, Program] = {
         "price": services.set_price,
         "handle_timer": services.check_positions,
     },
+    "game-loop": {"start": messages.start_game, "move": messages.move, "handle_timer": messages.tick},
+    "game-player": {"on_tick": messages.answer_tick},
+    "subscription": {
+        "subscribe": messages.subscribe,
+        "cancel": messages.unsubscribe,
+        "handle_timer": messages.renew,
+    },
+    "merchant": {"paid": messages.keep_payment},
+    "risk-agent": {"assess": agents.assess, "get_gas_bid": agents.bid_by_risk},
+    "chaos-agent": {"get_gas_bid": agents.bid_badly},
 }
 """Handlers by the names of program and handler."""

@@ -11,12 +11,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from Crypto.Hash import keccak
 
+from checker.oracle.lane_config import LaneConfig, lane_config_of
+
 MAX_INTEGER: Final = 2**63 - 1
 """The greatest integer of a header, a transaction and a genesis."""
 
 MAX_BLOCK_BYTES: Final = 16 * 1024 * 1024
 MAX_TRANSACTION_BYTES: Final = 2 * 1024 * 1024
 MAX_HANDLER_CHARS: Final = 256
+
+LANE_POLICY: Final = "eip1559"
+"""The policy of every chain that has the timer lane, be it activated later."""
 
 SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
@@ -82,6 +87,7 @@ class Genesis(NamedTuple):
     timestamp_ms: int
     block_cycles: int
     block_cells: int
+    mailbox_cycles: int
     timer_config: TimerConfig
     policy: str
     min_basefee: int
@@ -90,6 +96,8 @@ class Genesis(NamedTuple):
     accounts: list[list[Any]]
     actors: list[list[Any]]
     system_deployers: list[bytes]
+    activation_height: int
+    lane_config: LaneConfig | None
 
 
 _HEADER: Final = ("int", "int", "int", "int", "bin32", "int", "int", "int", "bin32", "bin32", "bin32")
@@ -103,8 +111,8 @@ _CALLS: Final = {
 }
 _CONFIG: Final = ("int",) * 10 + ("bool",) * 2
 _GENESIS: Final = (
-    *("str", "array", "str", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
-    *("array", "array", "array"),
+    *("str", "array", "str", "int", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
+    *("array", "array", "array", "int", "any"),
 )
 _GENESIS_ACCOUNT: Final = ("bin20", "int")
 _GENESIS_ACTOR: Final = ("bin20", "str", "bin20", "int", "array")
@@ -195,7 +203,18 @@ def read_genesis(encoded: bytes) -> Genesis:
     for deployer in genesis.system_deployers:
         _checked([deployer], ("bin20",), "a system deployer of genesis")
     config = _checked(genesis.timer_config, _CONFIG, "the timer configuration")
-    return genesis._replace(timer_config=TimerConfig(*config))
+    return genesis._replace(timer_config=TimerConfig(*config), lane_config=_read_lane(genesis))
+
+
+def _read_lane(genesis: Genesis) -> LaneConfig | None:
+    """Return the lane configuration of a genesis, None in a chain without the lane; raises MalformedError."""
+    fields: object = genesis.lane_config
+    if fields is None and genesis.policy != LANE_POLICY and genesis.activation_height == 0:
+        return None
+    config = lane_config_of(fields) if isinstance(fields, list) else None
+    if config is None or genesis.policy != LANE_POLICY or genesis.activation_height == 0:
+        raise MalformedError("policy, activation height and lane configuration of genesis do not go together")
+    return config
 
 
 def read_timer_config(encoded: bytes) -> TimerConfig:
@@ -219,6 +238,8 @@ def _checked(fields: object, shape: Sequence[str], what: str) -> list[Any]:
 
 
 def _is_kind(field: object, kind: str) -> bool:
+    if kind == "any":
+        return True
     if kind == "int":
         return type(field) is int and 0 <= field <= MAX_INTEGER
     if kind == "bool":

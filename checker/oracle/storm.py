@@ -7,8 +7,10 @@ from checker.oracle.calls import MAX_PAYLOAD_BYTES, Call, RevertedError
 from checker.oracle.orders import (
     cancel_if_there,
     get_number,
+    is_terms,
     put_number,
     read_order,
+    read_terms,
     require_empty,
     require_owner,
     require_timer,
@@ -47,16 +49,16 @@ def _is_list_of_bytes(field: object) -> bool:
 
 STORM_ORDER = (
     *(within(1, MAX_STORM_TIMERS), within(1), within(0), within(1), within(0)),
-    *(within(0), within(0, MAX_PAYLOAD_BYTES), _is_handler, _is_flag),
+    *(within(0), within(0, MAX_PAYLOAD_BYTES), _is_handler, _is_flag, is_terms),
 )
-STORM_DEFAULTS = (0, 8, "", False)
+STORM_DEFAULTS: tuple[object, ...] = (0, 8, "", False, [])
 CANCEL_ORDER = (_is_list_of_bytes,)
 
 
 def make(call: Call, payload: bytes) -> None:
     """Schedule as many timers as the order says."""
     fields = read_order(payload, STORM_ORDER, STORM_DEFAULTS, "StormOrder")
-    count, delay, not_before, spread, ttl, gas_limit, size, handler, sender_pays = fields
+    count, delay, not_before, spread, ttl, gas_limit, size, handler, sender_pays, terms = fields
     base = max(call.now + delay, not_before)
     for index in range(count):
         due = base + index % spread
@@ -66,6 +68,7 @@ def make(call: Call, payload: bytes) -> None:
             fee_payer=call.sender if sender_pays else None,
             gas_limit=gas_limit or None,
             expires_at=due + ttl,
+            **read_terms(terms),
         )
 
 

@@ -1,9 +1,14 @@
 """System instructions: what the validator set may do to timers (docs/chain.md, section of that name)."""
 
+from typing import Any
+
+import msgspec
+
 from checker.oracle.calls import Gas, OutOfGasError, Present, RevertedError, new_expiry, remove_timer
 from checker.oracle.contents import Contents
+from checker.oracle.lane_config import LaneConfig, lane_config_of, lane_key_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
-from checker.oracle.records import MalformedError, TimerConfig, read_timer_config
+from checker.oracle.records import MalformedError, TimerConfig, read_timer_config, write
 
 INSTRUCTION_CYCLES = 200
 CANCEL_TIMER, UPDATE_TIMER_CONFIG, EXTEND_TIMER = 48, 49, 50
@@ -34,7 +39,10 @@ def _carry_out(contents: Contents, present: Present, call: list[object], *, is_d
     if kind == CANCEL_TIMER:
         return _cancel(contents, subject)
     if kind == UPDATE_TIMER_CONFIG:
-        contents.config.put(None, _config_of(subject))
+        config, lane_config = _configs_of(subject, contents)
+        contents.config.put(None, config)
+        if lane_config is not None:
+            contents.lane_config.put(None, lane_config)
         return [CONFIG_UPDATED, subject]
     expires_at = call[2]
     assert isinstance(expires_at, int), "a call's fields were checked when it was read"
@@ -57,11 +65,46 @@ def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: i
     return [EXTENDED_BY_GOVERNANCE, timer_id, moved]
 
 
-def _config_of(encoded: bytes) -> TimerConfig:
+def _configs_of(encoded: bytes, contents: Contents) -> tuple[TimerConfig, LaneConfig | None]:
+    """Return both configurations after an instruction, which has all of the timers' or some keys of either."""
+    lane_config = contents.lane_config.get(None)
+    changes = _read_changes(encoded)
     try:
-        config = read_timer_config(encoded)
+        if changes is None:
+            return _checked(read_timer_config(encoded)), lane_config
+        of_timers = {f"timer_config.{name}": name for name in TimerConfig._fields}
+        of_lane = {lane_key_of(name): name for name in LaneConfig._fields} if lane_config is not None else {}
+        config = contents.config.rows[None]._replace(**_taken(changes, of_timers))
+        if any(key not in of_timers and key not in of_lane for key in changes):
+            raise RevertedError("InvalidInput")
+        if lane_config is not None:
+            lane_config = lane_config_of(lane_config._replace(**_taken(changes, of_lane)))
+            if lane_config is None:
+                raise RevertedError("InvalidInput")
+        return _checked(read_timer_config(write(config))), lane_config
     except MalformedError:
         raise RevertedError("InvalidInput") from None
+
+
+def _taken(changes: dict[str, object], names: dict[str, str]) -> dict[str, Any]:
+    return {names[key]: value for key, value in changes.items() if key in names}
+
+
+def _checked(config: TimerConfig) -> TimerConfig:
     if config.gc_cost_per_timer == 0 or config.lane_timer_cycles == 0:
         raise RevertedError("InvalidInput")
     return config
+
+
+def _read_changes(encoded: bytes) -> dict[str, object] | None:
+    """Return the map of an instruction, or None where it is none; raises RevertedError for one that may not be."""
+    try:
+        changes = msgspec.msgpack.decode(encoded)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
+        return None
+    if not isinstance(changes, dict):
+        return None
+    are_keys = changes and all(isinstance(key, str) for key in changes)
+    if not are_keys or list(changes) != sorted(changes) or msgspec.msgpack.encode(changes) != encoded:
+        raise RevertedError("InvalidInput")
+    return changes

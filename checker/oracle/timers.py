@@ -8,9 +8,13 @@ from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, 
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
 from checker.oracle.records import MAX_INTEGER
+from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
 
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
+
+REASONS = ("lane_full", "over_cap", "below_basefee")
+"""Why timers are held back, in the order of the summary."""
 
 MAX_BRACKETS = 64
 """A payload with more opening brackets is not read as JSON."""
@@ -24,6 +28,7 @@ class TimerPhase:
     present: Present
     parent_now: int
     basefees: Basefees
+    proposer: bytes
     events: list[list[object]] = field(default_factory=list)
     fired: int = 0
     expired: int = 0
@@ -31,24 +36,55 @@ class TimerPhase:
     lane_cycles: int = 0
     lane_cells: int = 0
     burned: int = 0
+    tips: int = 0
+    price: int = 0
+    lane_burned: int = 0
     waiting_live: int = 0
     waiting_dead: int = 0
 
     def run(self) -> None:
-        """Go through the phase's five steps."""
+        """Collect, classify, remove the dead, fire, report."""
+        waiting = self._waiting()
+        self._prepare(waiting)
+        self._report(*self._clean_up_and_fire(waiting))
+
+    def _waiting(self) -> list[Timer]:
+        """The waiting set."""
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
-        due.sort(key=lambda timer: (timer.due, timer.sequence))
-        dead = [timer for timer in due if self._is_dead(timer)]
+        return sorted(due, key=lambda timer: (timer.due, timer.sequence))
+
+    def _prepare(self, waiting: list[Timer]) -> None:
+        """Find out what has to be known before timers are classified."""
+
+    def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
+        """Remove the dead, fire what fits; return the live timers, and by timer why one is held back or nothing."""
+        dead = [timer for timer in waiting if self._is_dead(timer)]
         gone = {timer.timer_id: True for timer in dead}
-        live = [timer for timer in due if timer.timer_id not in gone]
-        lane = self.present.config.lane_timer_cycles
-        candidates = [timer for timer in live if timer.gas_limit <= lane]
+        live = [timer for timer in waiting if timer.timer_id not in gone]
+        reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
         for timer in dead:
             self._remove_if_budget(timer)
-        held = self._fire_in_order(candidates)
-        reasons = {timer.timer_id: "lane_full" for timer in held}
-        reasons.update({timer.timer_id: "over_cap" for timer in live if timer.gas_limit > lane})
-        self._report([timer for timer in live if timer.timer_id in reasons], reasons)
+        held = self._fill_lane([timer for timer in live if not reasons[timer.timer_id]])
+        reasons.update({timer.timer_id: "lane_full" for timer in held})
+        return live, reasons
+
+    def _prices(self, _timer: Timer) -> Prices:
+        """What a fire of a timer pays."""
+        return Prices(self.basefees.cycle, self.basefees.cell, 0, 0)
+
+    def _reason_to_hold(self, timer: Timer) -> str:
+        """Why a live timer may not compete, or nothing."""
+        return "over_cap" if timer.gas_limit > self.present.config.lane_timer_cycles else ""
+
+    def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
+        """Let candidates fire as they stand until one does not fit; return that one and all after it."""
+        return fill(candidates, self._lane_cycles, self._attempt, "stop")
+
+    @property
+    def _lane_cycles(self) -> int:
+        """What the lane has for this block; a paused one takes nothing, not even what needs nothing."""
+        config = self.present.config
+        return -1 if config.execution_lane_paused else config.lane_timer_cycles
 
     @property
     def gc_cycles(self) -> int:
@@ -61,21 +97,30 @@ class TimerPhase:
         return self.expired + self.insolvent
 
     def _max_cost(self, timer: Timer) -> int:
-        cells = self.present.config.max_cells_per_fire
-        return timer.gas_limit * self.basefees.cycle + cells * self.basefees.cell
+        return max_cost_of(timer.gas_limit, self.present.config.max_cells_per_fire, self._prices(timer))
 
     def _is_dead(self, timer: Timer) -> bool:
-        is_expired = self.present.now > timer.expires_at
-        return is_expired or self.contents.balance(timer.fee_payer) < self._max_cost(timer)
+        return self._is_expired(timer) or self._is_insolvent(timer)
+
+    def _is_expired(self, timer: Timer) -> bool:
+        return self.present.now > timer.expires_at
+
+    def _is_insolvent(self, timer: Timer) -> bool:
+        return self.contents.balance(timer.fee_payer) < self._max_cost(timer)
+
+    @property
+    def _gc_budget(self) -> int:
+        """How many timers the GC lane may remove in this block."""
+        config = self.present.config
+        return 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
 
     def _remove_if_budget(self, timer: Timer) -> None:
         """Remove a dead timer, or leave it to wait where the GC lane has nothing left."""
-        config = self.present.config
-        if config.gc_lane_paused or self.removed >= config.gc_cycles_per_block // config.gc_cost_per_timer:
+        if self.removed >= self._gc_budget:
             self.waiting_dead += 1
             return
         remove_timer(self.contents, timer)
-        if self.present.now > timer.expires_at:
+        if self._is_expired(timer):
             self.expired += 1
             self.events.append([EXPIRED, timer.timer_id, timer.expires_at, self.present.now])
         else:
@@ -84,46 +129,44 @@ class TimerPhase:
             required = min(self._max_cost(timer), MAX_INTEGER)
             self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
 
-    def _fire_in_order(self, candidates: list[Timer]) -> list[Timer]:
-        """Take candidates into the lane until one does not fit; return that one and all after it."""
-        config = self.present.config
-        for index, timer in enumerate(candidates):
-            if config.execution_lane_paused or timer.gas_limit > config.lane_timer_cycles - self.lane_cycles:
-                return candidates[index:]
-            if self.contents.balance(timer.fee_payer) < self._max_cost(timer):
-                self._remove_if_budget(timer)
-            else:
-                self._fire(timer)
-        return []
+    def _attempt(self, timer: Timer) -> int | None:
+        """Fire a timer whose turn it is and return the cycles it used; one that has become insolvent does not fire."""
+        if not self._is_insolvent(timer):
+            return self._fire(timer)
+        self._remove_if_budget(timer)
+        return None
 
-    def _fire(self, timer: Timer) -> None:
-        cost = self._max_cost(timer)
+    def _fire(self, timer: Timer) -> int:
+        cost, prices = self._max_cost(timer), self._prices(timer)
         self.contents.credit(timer.fee_payer, -cost)
         remove_timer(self.contents, timer)
         gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
         handler, payload = handler_of(timer)
         call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0)
         ending = run_call(call, handler, payload)
-        burned = ending.cycles * self.basefees.cycle + ending.cells * self.basefees.cell
-        self.contents.credit(timer.fee_payer, cost - burned)
+        fee = fee_of(ending.cycles, ending.cells, prices)
+        self.contents.credit(self.proposer, fee.tip)
+        self.contents.credit(timer.fee_payer, cost - fee.total)
         self.fired += 1
-        self.burned += burned
+        self.burned += fee.burned
+        self.tips += fee.tip
         self.lane_cycles += ending.cycles
         self.lane_cells += ending.cells
         self.events += ending.events
         is_ok = ending.status == OK
-        self.events.append(
-            [FIRED, timer.timer_id, timer.actor, timer.due, is_ok, ending.cycles, ending.cells, burned, 0]
-        )
+        about = [timer.timer_id, timer.actor, timer.due, is_ok]
+        self.events.append([FIRED, *about, ending.cycles, ending.cells, fee.burned, fee.tip])
+        return ending.cycles
 
-    def _report(self, held: list[Timer], reasons: dict[bytes, str]) -> None:
+    def _report(self, live: list[Timer], reasons: dict[bytes, str]) -> None:
         """Tell of each timer that is held back for the first time, in waiting order; then count all of them."""
+        held = [timer for timer in live if reasons[timer.timer_id]]
         self.waiting_live = len(held)
         for timer in held:
             if timer.due > self.parent_now:
                 self.events.append([DEFERRED, timer.timer_id, reasons[timer.timer_id]])
-        given = list(reasons.values())
-        counts = [[reason, given.count(reason)] for reason in ("lane_full", "over_cap") if reason in given]
+        given = [reasons[timer.timer_id] for timer in held]
+        counts = [[reason, given.count(reason)] for reason in REASONS if reason in given]
         if counts:
             self.events.append([SUMMARY, counts])
 

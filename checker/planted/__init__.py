@@ -5,6 +5,7 @@ from typing import Final
 
 from checker.planted.consensus import CONSENSUS
 from checker.planted.execution import EXECUTION
+from checker.planted.lane import LANE
 from checker.planted.network import NETWORK
 from checker.planted.scheduler import SCHEDULER
 from checker.planted.state import STATE
@@ -12,7 +13,7 @@ from checker.planted.storage import STORAGE
 from checker.planted.variant import Variant, plant
 from validators.settings import ValidatorFactory
 
-VARIANTS: Final = (*SCHEDULER, *EXECUTION, *STATE, *CONSENSUS, *STORAGE, *NETWORK)
+VARIANTS: Final = (*SCHEDULER, *LANE, *EXECUTION, *STATE, *CONSENSUS, *STORAGE, *NETWORK)
 """Every variant, by area."""
 
 CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in VARIANTS}

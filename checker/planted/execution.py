@@ -5,12 +5,13 @@ import time
 from typing import Any, Final
 
 from checker.planted.variant import OtherLedger, Swap, Variant, swap
+from scheduler import Bucket, buckets
 from scheduler.types import Moment
 from validators import application
 from validators.execution import run as block_run
 from validators.execution import transactions
 from validators.execution.heights import BranchHeights
-from validators.execution.schema import BUCKETS, Bucket, TimerCounts, bucket_key, timer_counts_key
+from validators.execution.schema import TimerCounts, timer_counts_key
 from validators.execution.timers import StateTimers
 from validators.execution.view import DecodedCache, View
 from validators.execution.world import ChainWorld
@@ -115,20 +116,29 @@ def _keep_waiting() -> list[Swap]:
 
 
 def _next_in_line() -> list[Swap]:
-    return [(StateTimers, "_next_live", lambda _self, _due, bucket: bucket.head + 1)]
+    def make(take: Any) -> Any:
+        def take_and_step(table: Any, due: int, sequence: int) -> None:
+            before = table.bucket(due)
+            take(table, due, sequence)
+            after = table.bucket(due)
+            if after is not None and sequence == before.head:
+                table.set_bucket(due, Bucket(before.head + 1, after.tail, after.count))
+
+        return take_and_step
+
+    return [swap(buckets, "take", make)]
 
 
 def _keep_empty_buckets() -> list[Swap]:
-    def make(remove_from_bucket: Any) -> Any:
-        def remove_and_keep(self: Any, timer: Any) -> None:
-            remove_from_bucket(self, timer)
-            key = bucket_key(timer.due)
-            if self._view.get(BUCKETS, key) is None:
-                self._view.set(key, Bucket(0, 0, 0))
+    def make(take: Any) -> Any:
+        def take_and_keep(table: Any, due: int, sequence: int) -> None:
+            take(table, due, sequence)
+            if table.bucket(due) is None:
+                table.set_bucket(due, Bucket(0, 0, 0))
 
-        return remove_and_keep
+        return take_and_keep
 
-    return [swap(StateTimers, "_remove_from_bucket", make)]
+    return [swap(buckets, "take", make)]
 
 
 def _keep_counting() -> list[Swap]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from checker.planted.variant import OtherLedger, Swap, Variant, original, swap
-from scheduler import lifecycle
+from scheduler import lifecycle, tally
 from scheduler.policies import fifo
 from scheduler.types import Moment, PhaseResult, TimerConfig
 from validators.execution import run as block_run
@@ -32,7 +32,7 @@ def _funds_before_expiry() -> list[Swap]:
 
         return destroy_for_funds_first
 
-    return [swap(fifo, "destroy", make)]
+    return [swap(tally, "destroy", make)]
 
 
 def _fire_the_expired() -> list[Swap]:
@@ -161,7 +161,7 @@ def _charge_the_actor() -> list[Swap]:
     def make(settle: Any) -> Any:
         return lambda timer, **rest: settle(msgspec.structs.replace(timer, fee_payer=timer.actor), **rest)
 
-    return [swap(fifo, "settle", make)]
+    return [swap(tally, "settle", make)]
 
 
 def _settle_with(**ways: Any) -> list[Swap]:
@@ -172,7 +172,7 @@ def _settle_with(**ways: Any) -> list[Swap]:
 
         return settle_in_another_way
 
-    return [swap(fifo, "settle", make)]
+    return [swap(tally, "settle", make)]
 
 
 def _round_refunds() -> list[Swap]:
@@ -194,7 +194,7 @@ def _free_reverts() -> list[Swap]:
 
         return settle_for_success
 
-    return [swap(fifo, "settle", make)]
+    return [swap(tally, "settle", make)]
 
 
 # -- prices ------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _no_decay_when_empty() -> list[Swap]:
 
 
 def _market_without_lane() -> list[Swap]:
-    return [swap(block_run.BlockRun, "_lane", lambda _lane: lambda _self: (0, 0))]
+    return [swap(block_run.BlockRun, "_lane_used", lambda _lane: lambda _self: (0, 0))]
 
 
 SCHEDULER: Final = (

@@ -71,7 +71,10 @@ def _forget_the_last_entry() -> list[Swap]:
 
 
 def _index_without_the_last() -> list[Swap]:
-    return [swap(engine, "scan_heights", lambda scan_heights: lambda keys: scan_heights(keys)[:-1])]
+    def make(scan_buckets: Any) -> Any:
+        return lambda items: dict(list(scan_buckets(items).items())[:-1])
+
+    return [swap(engine, "scan_buckets", make)]
 
 
 STORAGE: Final = (

@@ -6,14 +6,13 @@ fires, so that no handler of this phase can change who is on the list.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, final
 
-import msgspec
-
-from scheduler.events import DeferralReason, DeferredSummary, TimerDeferred, TimerExpired
-from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
+from scheduler.events import DeferralReason
+from scheduler.lane import Lane
+from scheduler.settlement import classify, max_cost
 from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.tally import Tally
 from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, Timer, TimerConfig
 
 
@@ -38,124 +37,59 @@ class Fifo:
         tables: TimerTables,
         ledger: Ledger,
         run: Runner,
+        lane: Lane | None = None,  # noqa: ARG002 - the policies' one form
     ) -> PhaseResult:
         """Run the timer phase of a block: collect, classify, remove the dead, fire the live, report who waits."""
-        phase = _Phase(moment, config, basefees, tables, ledger, run)
+        tally = Tally(moment, config, basefees, tables, ledger, run)
         waiting = tables.collect(moment.now)
         classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)
-        phase.remove_dead(classes.dead)
-        phase.fire(classes.candidates)
-        phase.report_deferred(classes)
-        return phase.result(classes)
-
-
-@final
-@dataclass(slots=True)
-class _Phase:
-    """The running counts of one timer phase."""
-
-    moment: Moment
-    config: TimerConfig
-    basefees: Basefees
-    tables: TimerTables
-    ledger: Ledger
-    run: Runner
-    events: list[msgspec.Struct] = field(default_factory=list)
-    removed: int = 0
-    attempted: int = 0
-    fired: int = 0
-    reverted: int = 0
-    expired: int = 0
-    insolvent: int = 0
-    unpaid: int = 0
-    lane_cycles: int = 0
-    lane_cells: int = 0
-    burned: int = 0
-
-    def remove_dead(self, dead: Sequence[Timer]) -> None:
-        """Remove dead timers in order, as many as the block's GC budget reaches."""
-        for timer in dead[: self.config.gc_budget]:
-            self._destroy(timer)
-
-    def fire(self, candidates: Sequence[Timer]) -> None:
-        """Take candidates into the lane strictly in order; the first that does not fit blocks the rest (Q-30)."""
-        budget = self.config.lane_budget
-        for timer in candidates:
-            if self.lane_cycles + timer.gas_limit > budget or self.config.execution_lane_paused:
-                return
-            self.attempted += 1
-            required = max_cost(timer, self.config, self.basefees)
-            if self.ledger.balance(timer.fee_payer) >= required:
-                self._settle(timer, required)
-            elif self.removed < self.config.gc_budget:
-                self._destroy(timer)
-            else:
-                self.unpaid += 1
-
-    def report_deferred(self, classes: WaitingSet) -> None:
-        """Tell of each live timer that failed its first attempt, in waiting order, and count all that wait."""
-        held = classes.candidates[self.attempted :]
-        first = self._newly_due(held, DeferralReason.LANE_FULL)
-        first += self._newly_due(classes.over_cap, DeferralReason.OVER_CAP)
-        first.sort(key=_place)
-        self.events.extend(TimerDeferred(timer.timer_id, reason) for timer, reason in first)
-        counts = ((DeferralReason.LANE_FULL, len(held)), (DeferralReason.OVER_CAP, len(classes.over_cap)))
-        nonzero = tuple((reason, count) for reason, count in counts if count)
-        if nonzero:
-            self.events.append(DeferredSummary(nonzero))
-
-    def result(self, classes: WaitingSet) -> PhaseResult:
-        """Freeze the counts."""
-        held = len(classes.candidates) - self.attempted + len(classes.over_cap)
-        dead_removed = min(len(classes.dead), self.config.gc_budget)
-        return PhaseResult(
-            fired=self.fired,
-            reverted=self.reverted,
-            expired=self.expired,
-            insolvent=self.insolvent,
-            deferred=held,
-            waiting_live=held,
-            waiting_dead=len(classes.dead) - dead_removed + self.unpaid,
-            lane_cycles=self.lane_cycles,
-            lane_cells=self.lane_cells,
-            gc_cycles=self.removed * self.config.gc_cost_per_timer,
-            burned=self.burned,
-            events=tuple(self.events),
+        dead = classes.dead[: config.gc_budget]
+        for timer in dead:
+            tally.destroy(timer, max_cost(timer, config, basefees))
+        attempted, unpaid = _fire(tally, classes.candidates)
+        held = classes.candidates[attempted:]
+        _report(tally, held, classes.over_cap)
+        return tally.result(
+            waiting_live=len(held) + len(classes.over_cap), waiting_dead=len(classes.dead) - len(dead) + unpaid
         )
 
-    def _destroy(self, timer: Timer) -> None:
-        required = max_cost(timer, self.config, self.basefees)
-        event = destroy(timer, now=self.moment.now, required=required, tables=self.tables, ledger=self.ledger)
-        self.removed += 1
-        if isinstance(event, TimerExpired):
-            self.expired += 1
+
+def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
+    """Take candidates into the lane strictly in order; the first that does not fit blocks the rest (Q-30).
+
+    Returns:
+        How many had their attempt, and how many of these could neither pay nor be removed.
+    """
+    config, attempted, unpaid = tally.config, 0, 0
+    for timer in candidates:
+        if tally.lane_cycles + timer.gas_limit > config.lane_budget or config.execution_lane_paused:
+            break
+        attempted += 1
+        required = max_cost(timer, config, tally.basefees)
+        if tally.ledger.balance(timer.fee_payer) >= required:
+            tally.fire(timer, required)
+        elif tally.can_remove:
+            tally.destroy(timer, required)
         else:
-            self.insolvent += 1
-        self.events.append(event)
+            unpaid += 1
+    return attempted, unpaid
 
-    def _settle(self, timer: Timer, required: int) -> None:
-        paid = settle(
-            timer, required=required, basefees=self.basefees, tables=self.tables, ledger=self.ledger, run=self.run
-        )
-        assert paid.outcome.cycles <= timer.gas_limit, "a handler used more cycles than its gas limit"
-        self.fired += 1
-        self.reverted += not paid.outcome.ok
-        self.lane_cycles += paid.outcome.cycles
-        self.lane_cells += paid.outcome.cells
-        self.burned += paid.burned
-        self.events.extend(paid.outcome.events)
-        self.events.append(paid.event)
 
-    def _newly_due(self, timers: Sequence[Timer], reason: DeferralReason) -> list[tuple[Timer, DeferralReason]]:
-        """Return the timers that no earlier block attempted: a suffix, because the order is by due height."""
-        parent_now = self.moment.parent_now
-        found: list[tuple[Timer, DeferralReason]] = []
-        for timer in reversed(timers):
-            if timer.due <= parent_now:
-                break
-            found.append((timer, reason))
-        found.reverse()
-        return found
+def _report(tally: Tally, held: Sequence[Timer], over_cap: Sequence[Timer]) -> None:
+    first = _newly_due(tally, held, DeferralReason.LANE_FULL) + _newly_due(tally, over_cap, DeferralReason.OVER_CAP)
+    first.sort(key=_place)
+    counts = ((DeferralReason.LANE_FULL, len(held)), (DeferralReason.OVER_CAP, len(over_cap)))
+    tally.report_deferred(first, counts)
+
+
+def _newly_due(tally: Tally, timers: Sequence[Timer], reason: DeferralReason) -> list[tuple[Timer, DeferralReason]]:
+    """Return the timers that no earlier block attempted: a suffix, because the order is by due height."""
+    found: list[tuple[Timer, DeferralReason]] = []
+    for timer in reversed(timers):
+        if timer.due <= tally.moment.parent_now:
+            break
+        found.append((timer, reason))
+    return found
 
 
 def _place(deferred: tuple[Timer, DeferralReason]) -> tuple[int, int]:

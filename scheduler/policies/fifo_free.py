@@ -6,6 +6,7 @@ dies the GC lane has nothing to do. Order, lane and gas limits are those of `fif
 
 from typing import ClassVar, Final, final
 
+from scheduler.lane import Lane
 from scheduler.policies.fifo import Fifo
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, TimerConfig
@@ -35,6 +36,7 @@ class FifoFree:
         tables: TimerTables,
         ledger: Ledger,
         run: Runner,
+        lane: Lane | None = None,  # noqa: ARG002 - the policies' one form
     ) -> PhaseResult:
         """Run the timer phase of a block as `fifo` does, with nothing to pay."""
         return Fifo().run_timers(moment=moment, config=config, basefees=FREE, tables=tables, ledger=ledger, run=run)

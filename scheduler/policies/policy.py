@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Protocol
 
+from scheduler.lane import Lane
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, TimerConfig
 
@@ -27,5 +28,6 @@ class Policy(Protocol):
         tables: TimerTables,
         ledger: Ledger,
         run: Runner,
+        lane: Lane | None = None,
     ) -> PhaseResult:
-        """Run the timer phase of a block."""
+        """Run the timer phase of a block; `lane` is there where the policy has one."""

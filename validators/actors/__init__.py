@@ -1,37 +1,54 @@
 """Actors: programs as Python classes, the metered host API that is all they can reach, and what it costs."""
 
+from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, RiskAgent, RiskOrder
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler
+from validators.actors.game import GameLoop, GameOrder, GamePlayer
 from validators.actors.heartbeat import Heartbeat, HeartbeatOrder
-from validators.actors.host import Emitted, Frame, Host, Revert, World
+from validators.actors.host import Emitted, Frame, Host, MessageSent, Revert, SendRequest, World
 from validators.actors.liquidation_bot import LiquidationBot, PositionOrder, PriceOrder
 from validators.actors.metering import Meter, OutOfGas
 from validators.actors.oracle_feed import FeedOrder, OracleFeed, Submission
+from validators.actors.orders import FeeTerms
 from validators.actors.programs import PROGRAMS
 from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_payload
+from validators.actors.subscription import Merchant, PlanOrder, Subscription
 
 __all__ = [
+    "ABSURD_ANSWERS",
     "PROGRAMS",
     "Actor",
     "CallResult",
     "CancelOrder",
+    "ChaosAgent",
     "Emitted",
+    "FeeTerms",
     "FeedOrder",
     "Frame",
+    "GameLoop",
+    "GameOrder",
+    "GamePlayer",
     "Heartbeat",
     "HeartbeatOrder",
     "Host",
     "LiquidationBot",
+    "Merchant",
+    "MessageSent",
     "Meter",
     "OracleFeed",
     "OutOfGas",
+    "PlanOrder",
     "PositionOrder",
     "PriceOrder",
     "Programs",
     "Revert",
+    "RiskAgent",
+    "RiskOrder",
+    "SendRequest",
     "Status",
     "StormMaker",
     "StormOrder",
     "Submission",
+    "Subscription",
     "World",
     "call_handler",
     "storm_payload",

@@ -47,13 +47,15 @@ class Status(enum.IntEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The end of a call. Unless the status is OK, `cells` is 0 and `events` is empty."""
+    """The end of a call. Unless the status is OK, `cells` is 0, and `events` and `answer` are empty."""
 
     status: Status
     error: str
     cycles: int
     cells: int
     events: tuple[msgspec.Struct, ...]
+    answer: bytes = b""
+    """What the handler returned, if that was bytes: most return nothing."""
 
 
 def call_handler(
@@ -63,7 +65,7 @@ def call_handler(
     host = Host(world, frame, meter)
     try:
         meter.use(CALL_CYCLES)
-        _find_handler(program, host, handler)(payload)
+        answer = _find_handler(program, host, handler)(payload)
     except OutOfGas:
         return _failed(Status.OUT_OF_GAS, "OutOfGas", meter)
     except Revert as error:
@@ -72,17 +74,18 @@ def call_handler(
         return _failed(Status.REVERTED, error.name, meter)
     except Exception:  # noqa: BLE001 - a program's bug must not stop a validator, and its text may differ by version
         return _failed(Status.FAULT, "", meter)
-    if meter.exhausted:
-        return _failed(Status.OUT_OF_GAS, "OutOfGas", meter)
-    return CallResult(Status.OK, "", meter.cycles, meter.cells, tuple(host.events))
+    if meter.exhausted or host.has_overstepped:
+        return _failed(Status.REVERTED, "read-only", meter)
+    told = answer if isinstance(answer, bytes) else b""
+    return CallResult(Status.OK, "", meter.cycles, meter.cells, tuple(host.events), told)
 
 
-def _find_handler(program: type[Actor] | None, host: Host, handler: str) -> Callable[[bytes], None]:
+def _find_handler(program: type[Actor] | None, host: Host, handler: str) -> Callable[[bytes], bytes | None]:
     if program is None:
         raise Revert("UnknownActor")
     if handler not in program.handlers:
         raise Revert("UnknownHandler")
-    return cast("Callable[[bytes], None]", getattr(program(host), handler))
+    return cast("Callable[[bytes], bytes | None]", getattr(program(host), handler))
 
 
 def _failed(status: Status, error: str, meter: Meter) -> CallResult:

@@ -8,7 +8,17 @@ import msgspec
 from scheduler import UnknownTimer
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
-from validators.actors.orders import Count, Positive, decode_order, require_empty, require_own_timer, require_owner
+from validators.actors.orders import (
+    NO_TERMS,
+    Count,
+    FeeTerms,
+    Positive,
+    decode_order,
+    require_empty,
+    require_own_timer,
+    require_owner,
+    schedule_on_terms,
+)
 
 
 @final
@@ -17,6 +27,7 @@ class HeartbeatOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
 
     interval: Positive
     gas_limit: Count = 0
+    terms: FeeTerms = NO_TERMS
 
 
 @final
@@ -56,5 +67,6 @@ class Heartbeat(Actor):
 
     def _schedule_next(self) -> None:
         order = decode_order(self.host.get(b"order") or b"", HeartbeatOrder)
-        timer_id = self.host.schedule_timer_ex(self.host.now + order.interval, b"", gas_limit=order.gas_limit or None)
+        due = self.host.now + order.interval
+        timer_id = schedule_on_terms(self, due, b"", order.terms, gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)

@@ -11,13 +11,14 @@ import msgspec
 
 from scheduler import (
     MAX_U63,
+    Bid,
     InvalidInput,
     Moment,
+    ScheduleEvents,
     ScheduleRequest,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
-    TimerScheduled,
 )
 from validators.actors import metering
 from validators.actors.metering import Meter
@@ -40,18 +41,44 @@ class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
 
 
 @final
+class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
+    """A message entered the mailbox: `sender` runs `handler` of `actor` by it, with `cycles` that are paid for."""
+
+    sequence: int
+    sender: bytes
+    actor: bytes
+    handler: str
+    cycles: int
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One call: which actor runs, who called it, from what.
 
-    `sender` is the transaction's sender, or the actor itself when a timer calls; `origin` the transaction's digest, or
-    32 zero bytes; `nonce` the transaction's nonce, or zero.
+    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls;
+    `origin` the digest of the transaction that it goes back to, or 32 zero bytes where that is a timer; `nonce` the
+    transaction's nonce, or zero. A call that `is_read_only` fails where the program tries to change anything.
     """
 
     actor: bytes
     sender: bytes
     origin: bytes
     nonce: int
+    is_message: bool = False
+    is_read_only: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SendRequest:
+    """What a program asks the mailbox for: a call of `handler(payload)` of an actor, within `cycles`."""
+
+    frame: Frame
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int
 
 
 class World(Protocol):
@@ -78,7 +105,7 @@ class World(Protocol):
     def owner(self, actor: bytes) -> bytes:
         """Return the address that owns an actor."""
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         """Admit a timer, or raise the named error."""
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -87,18 +114,26 @@ class World(Protocol):
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         """Cancel a timer, or raise the named error."""
 
+    def check_message(self, request: SendRequest) -> None:
+        """Raise the named error of a message that may not be sent."""
+
+    def send(self, request: SendRequest) -> MessageSent:
+        """Put a message that was checked at the end of the mailbox."""
+
 
 @final
 class Host:
     """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
 
-    __slots__ = ("_frame", "_meter", "_world", "events")
+    __slots__ = ("_frame", "_meter", "_world", "events", "has_overstepped")
 
     def __init__(self, world: World, frame: Frame, meter: Meter) -> None:
         self._world = world
         self._frame = frame
         self._meter = meter
         self.events: list[msgspec.Struct] = []
+        self.has_overstepped = False
+        """Whether a read-only call tried to change something: it fails even if the program goes on."""
 
     @property
     def actor(self) -> bytes:
@@ -107,7 +142,7 @@ class Host:
 
     @property
     def sender(self) -> bytes:
-        """The transaction's sender; the actor itself when a timer calls."""
+        """The transaction's sender; the actor that sent the message; the actor itself when a timer calls."""
         return self._frame.sender
 
     @property
@@ -141,12 +176,14 @@ class Host:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store a value in the actor's storage."""
+        self._require_writable()
         stored = len(_bytes("key", key)) + len(_bytes("value", value))
         self._meter.use(metering.STORAGE_PUT_CYCLES, stored * metering.STORAGE_BYTE_CELLS)
         self._world.storage_put(self._frame.actor, key, value)
 
     def delete(self, key: bytes) -> None:
         """Delete a value of the actor's storage."""
+        self._require_writable()
         self._meter.use(metering.STORAGE_DELETE_CYCLES)
         self._world.storage_delete(self._frame.actor, _bytes("key", key))
 
@@ -156,6 +193,7 @@ class Host:
         Raises:
             Revert: The actor has less.
         """
+        self._require_writable()
         self._meter.use(metering.TRANSFER_CYCLES)
         available = self._world.balance(self._frame.actor)
         if available < _amount("amount", amount):
@@ -164,43 +202,58 @@ class Host:
 
     def emit(self, topic: str, data: bytes = b"") -> None:
         """Emit an event of the program's own."""
+        self._require_writable()
         size = len(_text("topic", topic)) + len(_bytes("data", data))
         self._meter.use(metering.EMIT_CYCLES, size * metering.EMIT_BYTE_CELLS)
         self.events.append(Emitted(self._frame.actor, topic, data))
 
-    def schedule_timer(self, height: int, payload: bytes) -> bytes:
-        """Schedule a call of this actor with the protocol's defaults; return its timer_id."""
-        return self.schedule_timer_ex(height, payload)
-
-    def schedule_timer_ex(
+    def schedule_timer(  # noqa: PLR0917 - the signature of the specification
         self,
         height: int,
         payload: bytes,
-        *,
         fee_payer: bytes | None = None,
         gas_limit: int | None = None,
         expires_at: int | None = None,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        *,
+        priority_tier_hint: str | None = None,
+        gba: bytes | None = None,
+        bid: int | None = None,
     ) -> bytes:
-        """Schedule a call of this actor; None means the protocol's default. Return its timer_id.
+        """Schedule a call of this actor; None means the protocol's default. Return its timer_id (A-13, A-14, A-18).
+
+        Fees are in units per cycle and matter in the timer lane; `gba` is an agent that bids in its own time.
 
         Raises:
             Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
         """
+        self._require_writable()
         cells = len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS
         self._meter.use(self._world.config.schedule_cycles, cells)
         request = ScheduleRequest(
             actor=self._frame.actor,
-            sender=self._frame.sender,
+            # No transaction's sender stands behind a message, so nobody but the actor itself can pay (C-14).
+            sender=self._frame.actor if self._frame.is_message else self._frame.sender,
             nonce=self._frame.nonce,
             due=_amount("height", height),
             payload=payload,
             fee_payer=None if fee_payer is None else _address("fee_payer", fee_payer),
             gas_limit=None if gas_limit is None else _amount("gas_limit", gas_limit),
             expires_at=None if expires_at is None else _amount("expires_at", expires_at),
+            fees=Bid(
+                None if max_fee_per_cycle is None else _amount("max_fee_per_cycle", max_fee_per_cycle),
+                None
+                if max_priority_fee_per_cycle is None
+                else _amount("max_priority_fee_per_cycle", max_priority_fee_per_cycle),
+                None if priority_tier_hint is None else _known_text("priority_tier_hint", priority_tier_hint),
+                None if gba is None else _address("gba", gba),
+            ),
+            bid=None if bid is None else _amount("bid", bid),
         )
-        event = self._world.schedule_timer(request)
-        self.events.append(event)
-        return event.timer_id
+        events = self._world.schedule_timer(request)
+        self.events.extend(events)
+        return events[0].timer_id
 
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one, clamped.
@@ -208,6 +261,7 @@ class Host:
         Raises:
             Rejected: One of the named errors of the scheduler.
         """
+        self._require_writable()
         self._meter.use(self._world.config.extend_cycles)
         expires_at = _amount("expires_at", new_expires_at)
         event = self._world.extend_timer(self._frame.actor, _bytes("timer_id", timer_id), expires_at)
@@ -220,8 +274,37 @@ class Host:
         Raises:
             Rejected: One of the named errors of the scheduler.
         """
+        self._require_writable()
         self._meter.use(self._world.config.cancel_cycles)
         self.events.append(self._world.cancel_timer(self._frame.actor, _bytes("timer_id", timer_id)))
+
+    def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> int:
+        """Have `handler(payload)` of an actor called from the mailbox; return the message's sequence.
+
+        The message gets `cycles`, and as many cells, out of this call's own limits: they count as used by it.
+
+        Raises:
+            Rejected: One of the named errors. It reverts the call unless the program catches it.
+        """
+        self._require_writable()
+        self._meter.use(metering.SEND_CYCLES, len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS)
+        request = SendRequest(
+            self._frame,
+            _address("actor", actor),
+            _known_text("handler", handler),
+            payload,
+            _amount("cycles", cycles),
+        )
+        self._world.check_message(request)
+        self._meter.use(cycles, cycles)
+        event = self._world.send(request)
+        self.events.append(event)
+        return event.sequence
+
+    def _require_writable(self) -> None:
+        if self._frame.is_read_only:
+            self.has_overstepped = True
+            raise Revert("read-only")
 
 
 def _bytes(field: str, value: object) -> bytes:
@@ -251,3 +334,8 @@ def _text(field: str, value: object) -> bytes:
         return value.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput(field, "not encodable as UTF-8") from None
+
+
+def _known_text(field: str, value: str) -> str:
+    _text(field, value)
+    return value

@@ -113,7 +113,7 @@ class LiquidationBot(Actor):
 
     def _schedule_next(self, delay: int) -> None:
         order = decode_order(self.host.get(b"order") or b"", PriceOrder)
-        timer_id = self.host.schedule_timer_ex(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
+        timer_id = self.host.schedule_timer(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)
 
     def _number(self, key: bytes) -> int:

@@ -27,10 +27,12 @@ TRANSFER_CYCLES: Final = 100
 """Moving units from the actor to an address."""
 EMIT_CYCLES: Final = 50
 """Emitting an event."""
+SEND_CYCLES: Final = 200
+"""Sending a message, besides what the message itself may use."""
 EMIT_BYTE_CELLS: Final = 1
 """Each byte of an event's topic and data."""
 PAYLOAD_BYTE_CELLS: Final = 1
-"""Each byte of a scheduled timer's payload."""
+"""Each byte of a scheduled timer's or a message's payload."""
 
 
 class OutOfGas(Exception):  # noqa: N818 - named as receipts name it

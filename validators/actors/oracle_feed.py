@@ -77,5 +77,5 @@ class OracleFeed(Actor):
     def _schedule_next(self, order: FeedOrder) -> None:
         due = self.host.now + order.interval
         expires_at = due + PATIENCE * order.interval
-        timer_id = self.host.schedule_timer_ex(due, b"", gas_limit=order.gas_limit or None, expires_at=expires_at)
+        timer_id = self.host.schedule_timer(due, b"", gas_limit=order.gas_limit or None, expires_at=expires_at)
         self.host.put(b"next", timer_id)

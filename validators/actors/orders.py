@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler import MAX_U63
 from validators.actors.calls import Actor
-from validators.actors.host import Revert
+from validators.actors.host import ADDRESS_BYTES, Revert
 
 INTERVAL_MAX: Final = 1_000_000_000
 """The longest interval that a service may be told, in the chain's timebase."""
@@ -22,6 +22,23 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
 
 Interval = Annotated[int, msgspec.Meta(ge=1, le=INTERVAL_MAX)]
 """How far apart the calls of a service are."""
+
+Address = Annotated[bytes, msgspec.Meta(min_length=ADDRESS_BYTES, max_length=ADDRESS_BYTES)]
+"""The address of an account or an actor."""
+
+
+class FeeTerms(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a timer offers for the timer lane, in units per cycle, as `Host.schedule_timer` takes it."""
+
+    max_fee_per_cycle: Count | None = None
+    max_priority_fee_per_cycle: Count | None = None
+    priority_tier_hint: Annotated[str, msgspec.Meta(max_length=16)] | None = None
+    gba: Address | None = None
+    bid: Count | None = None
+
+
+NO_TERMS: Final = FeeTerms()
+"""Leaves everything to the protocol."""
 
 Order = TypeVar("Order", bound=msgspec.Struct)
 
@@ -66,3 +83,38 @@ def require_own_timer(program: Actor) -> None:
     """
     if program.host.sender != program.host.actor:
         raise Revert("not a timer of this actor")
+
+
+def get_count(program: Actor, key: bytes) -> int:
+    """Return a number of the actor's storage; 0 where there is none."""
+    return int.from_bytes(program.host.get(key) or b"", "big")
+
+
+def put_count(program: Actor, key: bytes, count: int) -> None:
+    """Store a number in eight bytes."""
+    program.host.put(key, count.to_bytes(8, "big"))
+
+
+def schedule_on_terms(
+    program: Actor,
+    due: int,
+    payload: bytes,
+    terms: FeeTerms,
+    *,
+    fee_payer: bytes | None = None,
+    gas_limit: int | None = None,
+    expires_at: int | None = None,
+) -> bytes:
+    """Schedule a call of the program's actor on the terms of an order; return its timer_id."""
+    return program.host.schedule_timer(
+        due,
+        payload,
+        fee_payer,
+        gas_limit,
+        expires_at,
+        terms.max_fee_per_cycle,
+        terms.max_priority_fee_per_cycle,
+        priority_tier_hint=terms.priority_tier_hint,
+        gba=terms.gba,
+        bid=terms.bid,
+    )

@@ -13,7 +13,17 @@ import msgspec
 from scheduler import MAX_PAYLOAD_BYTES, MAX_U63, UnknownTimer
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
-from validators.actors.orders import Count, Positive, decode_order, require_empty, require_own_timer, require_owner
+from validators.actors.orders import (
+    NO_TERMS,
+    Count,
+    FeeTerms,
+    Positive,
+    decode_order,
+    require_empty,
+    require_own_timer,
+    require_owner,
+    schedule_on_terms,
+)
 
 MAX_STORM_TIMERS: Final = 10_000
 """The most timers that one order to a storm maker may name; the per-actor cap usually stands lower."""
@@ -36,6 +46,7 @@ class StormOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     payload_size: Annotated[int, msgspec.Meta(ge=0, le=MAX_PAYLOAD_BYTES)] = 8
     handler: Annotated[str, msgspec.Meta(pattern=r"^[a-z_]{0,32}\Z")] = ""
     sender_pays: bool = False
+    terms: FeeTerms = NO_TERMS
 
 
 @final
@@ -57,9 +68,11 @@ class StormMaker(Actor):
         base = max(self.host.now + order.delay, order.not_before)
         for index in range(order.count):
             due = base + index % order.spread
-            self.host.schedule_timer_ex(
+            schedule_on_terms(
+                self,
                 due,
                 storm_payload(order, index),
+                order.terms,
                 fee_payer=self.host.sender if order.sender_pays else None,
                 gas_limit=order.gas_limit or None,
                 expires_at=due + order.ttl,

@@ -24,7 +24,7 @@ from validators.execution.errors import (
     UnknownParentError,
 )
 from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor
-from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt, decode_receipt
+from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt, decode_receipt
 from validators.execution.run import BlockSummary
 from validators.execution.schema import Entry, decode_entry
 
@@ -46,6 +46,7 @@ __all__ = [
     "InvalidEncodingError",
     "InvalidGenesisError",
     "InvalidTransactionError",
+    "MessageDelivered",
     "ProposalContext",
     "RootMismatchError",
     "StateRoad",

@@ -11,7 +11,7 @@ stands. Rejected: executing undone blocks again, because then a validator that a
 times than the others, and it must not be told apart from them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal, TypeAlias, final
@@ -22,6 +22,7 @@ from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
 from validators.execution.run import BlockSummary
+from validators.execution.schema import BUCKETS
 from validators.execution.timers import NOTHING_READ, Waiting
 from validators.state import Batch, Database
 
@@ -147,7 +148,6 @@ class BlockTree:
         del self._early[: len(path)]
         for branch in path:
             del self._branches[branch.digest]
-            branch.heights.fold()
         winner = path[-1]
         self.finalized = replace(winner, executed=None, batch=None)
         if is_due(self._road.prune_every, before, winner.header.height):
@@ -168,9 +168,28 @@ class BlockTree:
             lost.append(branch.executed)
         return lost
 
-    def forget_waiting(self) -> None:
-        """Have the next block of every branch read from the state which timers wait."""
-        for branch in (self.finalized, *self._branches.values()):
+    def forget_derived(
+        self, heights: BranchHeights, buckets: Mapping[int, bytes], present_of: Callable[[Header], int]
+    ) -> None:
+        """Give every branch heights made anew, and have its next block read from the state which timers wait.
+
+        Args:
+            heights: Those of the finalized block.
+            buckets: Its encoded buckets by height.
+            present_of: Returns the present of a block.
+        """
+        self.finalized.heights, self.finalized.waiting = heights, NOTHING_READ
+        known = {self.finalized.digest: buckets}
+        for digest, branch in self._branches.items():
+            assert branch.executed is not None, "only the finalized block was not executed"
+            own = dict(known[branch.header.parent])
+            for key, value in branch.executed.changes.items():
+                if key[0] == BUCKETS.code:
+                    height = int.from_bytes(key[1:9], "big")
+                    own.pop(height, None)
+                    own |= {} if value is None else {height: value}
+            known[digest] = own
+            branch.heights = BranchHeights(branch.heights.profile, present_of(branch.header), own.items())
             branch.waiting = NOTHING_READ
 
     def _apply(self, path: Sequence[Branch]) -> None:

@@ -13,7 +13,7 @@ from typing import Final, final
 
 import msgspec
 
-from scheduler import POLICIES, Moment
+from scheduler import POLICIES, LaneConfig, Moment
 from validators.actors import Programs
 from validators.execution.audit import audit_indexes
 from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
@@ -33,9 +33,11 @@ from validators.execution.errors import (
 )
 from validators.execution.genesis import Genesis
 from validators.execution.genesis_state import build_genesis_state
-from validators.execution.heights import BranchHeights, HeightIndex, scan_heights
+from validators.execution.heights import BranchHeights, scan_buckets
 from validators.execution.run import BlockRun, Rules
-from validators.execution.timers import NOTHING_READ, StateTimers, TimerKeys
+from validators.execution.schema import LANE_CONFIG
+from validators.execution.tiers import Tiers, profile_of
+from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
 from validators.state import Database, Snapshot, StateAudit, mmr_root
 
@@ -98,11 +100,12 @@ class Engine:
         """
         if genesis.policy not in POLICIES:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
-        self._rules = Rules(genesis, programs, POLICIES[genesis.policy](), verify_transaction)
+        self._rules = Rules(genesis, programs, verify_transaction)
         self.on_executed: Callable[[Executed], None] = _look_away
         self._road = road or StateRoad()
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
+        self._pools = PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
@@ -114,11 +117,13 @@ class Engine:
         root = database.canonical_root
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
-        self._index = HeightIndex(scan_heights(key for key, _ in database.items()))
-        heights = BranchHeights(self._index, None)
-        heights.fold()
         finalized = Branch(
-            digest=header_digest(tip), header=tip, executed=None, batch=None, waiting=NOTHING_READ, heights=heights
+            digest=header_digest(tip),
+            header=tip,
+            executed=None,
+            batch=None,
+            waiting=NOTHING_READ,
+            heights=self._find_heights(database, tip),
         )
         self._tree = BlockTree(database, finalized, self._road)
 
@@ -241,7 +246,7 @@ class Engine:
 
     def audit(self) -> StateAudit:
         """Compare database and indexes, both at the finalized block, with what the operation log leads to."""
-        return audit_indexes(self.database.audit(), self._index, self._tree.finalized.waiting)
+        return audit_indexes(self.database.audit(), self._tree.finalized.heights, self._tree.finalized.waiting)
 
     def _parent(self, digest: bytes) -> Branch:
         branch = self._tree.get(digest)
@@ -276,13 +281,12 @@ class Engine:
         """Run a block; a given one must turn out as its header says, a draft gets its roots filled in."""
         batch = self._tree.open_batch(parent)
         view = View(batch, self._cache)
-        heights = BranchHeights(self._index, parent.heights)
-        timers = StateTimers(view, heights, parent.waiting, self._timer_keys)
+        moment = Moment(header.height, header.slot, parent.header.slot, self._rules.genesis.timebase)
+        tiers = Tiers(view, parent.heights, moment)
+        timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, self._pools)
         genesis = self._rules.genesis
-        moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
-        run = BlockRun(
-            self._rules, view=view, timers=timers, moment=moment, proposer=genesis.validators[header.proposer]
-        )
+        proposer = genesis.validators[header.proposer]
+        run = BlockRun(self._rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
         try:
             summary = run.run(take_transactions)
             batch.merkleize()
@@ -317,7 +321,7 @@ class Engine:
                 executed=executed,
                 batch=batch,
                 waiting=timers.waiting(),
-                heights=heights,
+                heights=tiers.heights,
             )
         )
         return executed
@@ -328,11 +332,21 @@ class Engine:
         What was applied early is taken back for it, and applied again with the next block that is certified.
         """
         self._tree.rewind_to_finalized()
-        self._tree.forget_waiting()
         self.database.rebuild()
-        self._index.rebuild(scan_heights(key for key, _ in self.database.items()))
+        finalized = self._find_heights(self.database, self.finalized)
+        self._tree.forget_derived(finalized, scan_buckets(self.database.items()), self._present)
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
+        self._pools = PoolKeeper()
+
+    def _present(self, header: Header) -> int:
+        return header.slot if self._rules.genesis.timebase == "slot" else header.height
+
+    def _find_heights(self, database: Database, header: Header) -> BranchHeights:
+        """Return the heights of a state that is all there is to know, as of its block."""
+        stored = database.get(LANE_CONFIG.key())
+        config = None if stored is None else msgspec.msgpack.decode(stored, type=LaneConfig)
+        return BranchHeights(profile_of(config), self._present(header), scan_buckets(database.items()).items())
 
     def _forget_gone(self, keys: Iterable[bytes]) -> None:
         """Let go of decoded records whose keys the finalized state does not have; a branch that has them reads anew."""

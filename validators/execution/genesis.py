@@ -9,7 +9,8 @@ from typing import Annotated, Final, final
 
 import msgspec
 
-from scheduler import MAX_U63, MIN_BASEFEE, Timebase, TimerConfig
+from scheduler import MAX_U63, MIN_BASEFEE, Eip1559, InvalidInput, LaneConfig, Timebase, TimerConfig
+from validators.actors.metering import CALL_CYCLES
 from validators.execution.blocks import Bytes20, Uint
 from validators.execution.errors import InvalidGenesisError
 
@@ -42,8 +43,10 @@ class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that validators must agree on before the first block.
 
-    `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block.
-    `system_deployers` are the senders whose system instructions count.
+    `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block;
+    `mailbox_cycles` is what the messages that a block delivers may use.
+    `system_deployers` are the senders whose system instructions count. A chain whose policy has the timer lane
+    has a `lane_config`, and is `fifo` below `activation_height`.
     """
 
     chain_id: str
@@ -53,6 +56,7 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     timestamp_ms: Uint = 0
     block_cycles: Positive = 10_000_000
     block_cells: Positive = 10_000_000
+    mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
     timer_config: TimerConfig = TimerConfig()
     policy: str = "fifo"
     min_basefee: Positive = MIN_BASEFEE
@@ -61,6 +65,12 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     accounts: tuple[GenesisAccount, ...] = ()
     actors: tuple[GenesisActor, ...] = ()
     system_deployers: tuple[Bytes20, ...] = ()
+    activation_height: Uint = 0
+    lane_config: LaneConfig | None = None
+
+    def is_in_lane(self, height: int) -> bool:
+        """Say whether a block of this height goes by the policy that has the lane, which may begin later."""
+        return self.lane_config is not None and height >= self.activation_height
 
     @property
     def supply(self) -> int:
@@ -78,10 +88,19 @@ def check_genesis(genesis: Genesis) -> None:
 
     Raises:
         InvalidGenesisError: No validators, an address, deployer or storage key named twice, a supply above 63 bits,
-            basefees below their minimum.
+            basefees below their minimum, a lane where the policy has none.
     """
     if not genesis.validators:
         raise InvalidGenesisError("a chain needs at least one validator")
+    if (genesis.policy == Eip1559.name) != (genesis.lane_config is not None) or genesis.is_in_lane(0):
+        raise InvalidGenesisError(
+            f"policy {Eip1559.name!r}, a lane configuration and an activation above 0 go together"
+        )
+    if genesis.lane_config is not None:
+        try:
+            genesis.lane_config.check_minimum()
+        except InvalidInput as error:
+            raise InvalidGenesisError(str(error)) from None
     if genesis.supply > MAX_U63:
         raise InvalidGenesisError(f"supply {genesis.supply} exceeds {MAX_U63}")
     lowest = min(genesis.cycle_basefee, genesis.cell_basefee)

@@ -11,6 +11,7 @@ from validators.execution.genesis import Genesis, check_genesis, genesis_hash
 from validators.execution.schema import (
     BURNED,
     FEE_MARKET,
+    LANE_CONFIG,
     TIMER_CONFIG,
     Account,
     ActorRecord,
@@ -59,6 +60,8 @@ def _records(genesis: Genesis) -> Iterator[tuple[bytes, msgspec.Struct]]:
     yield FEE_MARKET.key(), FeeMarket(genesis.cycle_basefee, genesis.cell_basefee)
     yield BURNED.key(), Burned(0)
     yield TIMER_CONFIG.key(), genesis.timer_config
+    if genesis.lane_config is not None:
+        yield LANE_CONFIG.key(), genesis.lane_config
 
 
 def _header(genesis: Genesis, state_root: bytes) -> Header:

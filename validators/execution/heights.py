@@ -1,81 +1,96 @@
-"""Which heights have timers: an index derived from the state, per branch, never part of it.
+"""Which heights have timers: the calendar queue of each branch, derived from the buckets of its state.
 
-The finalized state's heights are one sorted list; each unfinalized block adds a layer with what it changed. A query
-walks the few layers of its branch; dropping a branch costs nothing; finalizing folds one layer into the list.
+Each block's queue starts as its parent's and goes its own way, so forks share nothing that changes and dropping a
+branch costs nothing. Heights that are due and still have a bucket stand beside it: the queue lets go of what is due.
 Invariant: the answer equals what a scan of the buckets in the branch's state would give (tests compare the two).
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import final
 
+from scheduler import CalendarQueue, HeightTree, Profile
 from validators.execution.schema import BUCKETS
 
 
 @final
-class HeightIndex:
-    """Heights with live timers in the finalized state, ascending."""
-
-    def __init__(self, heights: Iterable[int] = ()) -> None:
-        self._heights = sorted(heights)
-
-    def rebuild(self, heights: Iterable[int]) -> None:
-        """Hold these heights instead, for the finalized state read anew."""
-        self._heights = sorted(heights)
-
-    def between(self, after: int, upto: int) -> list[int]:
-        """Return the heights above `after` and not above `upto`, ascending."""
-        return self._heights[bisect_right(self._heights, after) : bisect_right(self._heights, upto)]
-
-    def fold(self, changes: dict[int, bool]) -> None:
-        """Take over a finalized block's changes: height to whether it has timers now."""
-        for height, is_present in changes.items():
-            place = bisect_left(self._heights, height)
-            was_present = self._heights[place : place + 1] == [height]
-            if is_present and not was_present:
-                self._heights.insert(place, height)
-            elif was_present and not is_present:
-                del self._heights[place]
-
-
-@final
 class BranchHeights:
-    """The index as of one block: the layer of its own `changes` over its parent's, until it is folded."""
+    """The heights with timers as of one block.
 
-    __slots__ = ("_index", "changes", "is_folded", "parent")
+    While the block runs `touched` holds the heights whose bucket it wrote, and whether they had one before.
+    """
 
-    def __init__(self, index: HeightIndex, parent: "BranchHeights | None") -> None:
-        self._index = index
-        self.parent = parent
-        self.is_folded = False
-        self.changes: dict[int, bool] = {}
+    __slots__ = ("_overdue", "_queue", "touched")
+
+    def __init__(self, profile: Profile, now: int, buckets: Iterable[tuple[int, bytes]] = ()) -> None:
+        """Make the index anew: `buckets` are heights with the encoded records of their buckets."""
+        self._queue = CalendarQueue(profile, now)
+        self._overdue: list[int] = []
+        self.touched: dict[int, bool] = {}
+        for height, record in buckets:
+            if height <= now:
+                self._overdue.append(height)
+            else:
+                self._queue.put(height, record)
+        self._overdue.sort()
+
+    @property
+    def now(self) -> int:
+        """The present of the block."""
+        return self._queue.now
+
+    @property
+    def epochs(self) -> dict[int, int]:
+        """How many heights lie in each epoch of the epoch queue, zeros left out."""
+        return self._queue.epochs
+
+    @property
+    def overflow(self) -> HeightTree:
+        """The heights beyond the epoch queue."""
+        return self._queue.overflow
+
+    @property
+    def profile(self) -> Profile:
+        """The sizes of the tiers."""
+        return self._queue.profile
+
+    def next_block(self, now: int) -> tuple["BranchHeights", int]:
+        """Return the index of a child block at its start, and how many heights left the overflow tree for it."""
+        child = BranchHeights.__new__(BranchHeights)
+        child._queue = self._queue.fork()  # noqa: SLF001 - its own kind
+        advance = child._queue.advance(now)  # noqa: SLF001
+        child._overdue = self._overdue + advance.due  # noqa: SLF001
+        child.touched = {}
+        return child, advance.left_overflow
 
     def due_heights(self, upto: int, after: int = -1) -> list[int]:
-        """Return the heights with timers above `after` and not above `upto`, ascending."""
-        present = dict.fromkeys(self._index.between(after, upto), True)
-        for changes in reversed(self._layers()):
-            for height, is_present in changes.items():
-                if after < height <= upto:
-                    present[height] = is_present
-        return sorted(height for height, is_present in present.items() if is_present)
+        """Return the heights with timers above `after` and not above `upto`, ascending, as of the block's start."""
+        found = [height for height in self._overdue if after < height <= upto]
+        if upto > self._queue.now:
+            found += sorted(height for height in self._queue.heights() if after < height <= upto)
+        return found
 
-    def fold(self) -> None:
-        """Move this layer, whose ancestors are folded, into the index: its block is finalized."""
-        assert self.parent is None or self.parent.is_folded, "blocks are finalized oldest first"
-        self._index.fold(self.changes)
-        self.is_folded = True
-        self.parent = None
+    def settle(self, profile: Profile, record_of: Callable[[int], bytes | None]) -> None:
+        """Take over what the block did to its buckets; `record_of` tells a bucket's record, None where it has none."""
+        gone: dict[int, None] = {}
+        for height, had_bucket in self.touched.items():
+            record = record_of(height)
+            if height > self._queue.now:
+                if record is not None:
+                    self._queue.put(height, record)
+                elif had_bucket:
+                    self._queue.drop(height)
+            elif record is None:
+                gone[height] = None
+        if gone:
+            self._overdue = [height for height in self._overdue if height not in gone]
+        self.touched = {}
+        if profile != self.profile:
+            queue = CalendarQueue(profile, self._queue.now)
+            for height in self._queue.heights():
+                queue.put(height, record_of(height) or b"")
+            self._queue = queue
 
-    def _layers(self) -> list[dict[int, bool]]:
-        """Return the changes that the index does not hold yet, newest first."""
-        layers: list[dict[int, bool]] = []
-        layer: BranchHeights | None = self
-        while layer is not None and not layer.is_folded:
-            layers.append(layer.changes)
-            layer = layer.parent
-        return layers
 
-
-def scan_heights(keys: Iterable[bytes]) -> list[int]:
-    """Return the heights of all buckets among the state's keys, ascending: the index, rebuilt."""
-    return sorted(int.from_bytes(key[1:9], "big") for key in keys if key[0] == BUCKETS.code)
+def scan_buckets(items: Iterable[tuple[bytes, bytes]]) -> dict[int, bytes]:
+    """Return the encoded buckets among the state's entries, by height, ascending."""
+    return {int.from_bytes(key[1:9], "big"): value for key, value in sorted(items) if key[0] == BUCKETS.code}

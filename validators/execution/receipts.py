@@ -1,4 +1,4 @@
-"""Receipts: what a block's header commits to about its outcome, one record per transaction and per timer event."""
+"""Receipts: what a block's header commits to about its outcome, one record per transaction and per later event."""
 
 from collections.abc import Iterable
 from typing import TypeAlias, cast, final
@@ -6,10 +6,25 @@ from typing import TypeAlias, cast, final
 import msgspec
 
 from scheduler import TimerEvent
-from validators.actors import Emitted
+from validators.actors import Emitted, MessageSent
 from validators.execution.errors import InvalidEncodingError
 
-ChainEvent: TypeAlias = TimerEvent | Emitted
+
+@final
+class MessageDelivered(msgspec.Struct, frozen=True, array_like=True, tag=34):
+    """The mailbox called an actor: the message is gone, whatever became of the call.
+
+    Unless it is `ok`, what the call wrote is discarded; `used_cycles` and `used_cells` were paid for when it was sent.
+    """
+
+    sequence: int
+    actor: bytes
+    ok: bool
+    used_cycles: int
+    used_cells: int
+
+
+ChainEvent: TypeAlias = TimerEvent | Emitted | MessageSent | MessageDelivered
 """Every event that a block can hold."""
 
 
@@ -32,7 +47,7 @@ class TransactionReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_un
 
 @final
 class TimerReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=1):
-    """One event of the timer phase."""
+    """One event of the timer phase or of the mailbox."""
 
     event: ChainEvent
 

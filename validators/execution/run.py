@@ -11,9 +11,12 @@ from typing import final
 import msgspec
 
 from scheduler import (
+    POLICIES,
     Basefees,
     BlockPhase,
     Desk,
+    Fifo,
+    Lane,
     Moment,
     PhaseResult,
     Policy,
@@ -21,14 +24,19 @@ from scheduler import (
     TimerCancelledByGovernance,
     TimerScheduled,
     next_basefee,
+    note_used_cycles,
+    read_market,
 )
-from validators.actors import Programs
+from validators.actors import MessageSent, Programs
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
 from validators.execution.genesis import Genesis
+from validators.execution.lane import StateLane
 from validators.execution.ledger import StateLedger
+from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_chain_events, encode_receipt
-from validators.execution.schema import BURNED, FEE_MARKET, TIMER_CONFIG, Burned, FeeMarket
+from validators.execution.schema import BURNED, FEE_MARKET, LANE_CONFIG, TIMER_CONFIG, Burned, FeeMarket
+from validators.execution.tiers import Tiers
 from validators.execution.timers import StateTimers
 from validators.execution.transactions import Room, admit, run_transaction
 from validators.execution.view import View
@@ -42,9 +50,11 @@ BLOCK_ENVELOPE_BYTES = 1_024
 class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A block in numbers.
 
-    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers';
-    `fired` includes `reverted`, `transactions` includes `transactions_reverted`; `burned` and `tips` are in units of
-    this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
+    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers'; both hold
+    what was given to messages, and of that the delivered ones used `mailbox_cycles`. `fired` includes `reverted`,
+    `transactions` includes `transactions_reverted`, `messages_delivered` includes `messages_reverted`; `burned` and
+    `tips` are in units of this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
+    `lane_burned` is the part of `burned` that is lane basefee, `lane_price` the lane's price of a cycle.
     """
 
     transactions: int
@@ -63,8 +73,15 @@ class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     deferred: int
     waiting_live: int
     waiting_dead: int
+    messages_sent: int
+    messages_delivered: int
+    messages_reverted: int
+    messages_waiting: int
+    mailbox_cycles: int
     burned: int
     tips: int
+    lane_burned: int
+    lane_price: int
     cycle_basefee: int
     cell_basefee: int
 
@@ -76,17 +93,25 @@ class Rules:
 
     genesis: Genesis
     programs: Programs
-    policy: Policy
     verify_transaction: Callable[[Transaction], bool]
+
+    def policy(self, height: int) -> Policy:
+        """Return the policy of a block: a chain that has the lane is `fifo` below its activation (A-22)."""
+        genesis = self.genesis
+        name = genesis.policy if genesis.lane_config is None or genesis.is_in_lane(height) else Fifo.name
+        return POLICIES[name]()
 
 
 @final
 class BlockRun:
     """A block while it runs. Used once: `run` with a source of transactions, then the results are read."""
 
-    def __init__(self, rules: Rules, *, view: View, timers: StateTimers, moment: Moment, proposer: bytes) -> None:
+    def __init__(
+        self, rules: Rules, *, view: View, tiers: Tiers, timers: StateTimers, moment: Moment, proposer: bytes
+    ) -> None:
         self._rules = rules
         self._view = view
+        self._tiers = tiers
         self._timers = timers
         self._moment = moment
         self._proposer = proposer
@@ -95,26 +120,33 @@ class BlockRun:
         assert market is not None, "genesis writes the fee market"
         self._config = config
         self._basefees = Basefees(market.cycle_basefee, market.cell_basefee)
+        self._policy = rules.policy(moment.height)
         self._ledger = StateLedger(view)
+        self._mailbox = StateMailbox(view, rules.genesis.mailbox_cycles)
         self._world = ChainWorld(
             view=view,
             ledger=self._ledger,
-            desk=Desk(timers, moment, config, has_ttl=rules.policy.has_ttl),
+            desk=Desk(timers, moment, config, has_ttl=self._policy.has_ttl),
+            mailbox=self._mailbox,
             programs=rules.programs,
             system_deployers=rules.genesis.system_deployers,
         )
+        self._lane = self._open_lane() if rules.genesis.is_in_lane(moment.height) else None
         self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
         self._reverted = 0
         self._tips = 0
         self._timer_result: PhaseResult | None = None
+        self._mailbox_result = MailboxResult()
         self.transactions: list[bytes] = []
         self.receipts: list[bytes] = []
         self.events: list[msgspec.Struct] = []
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
-        for phase in self._rules.policy.phases():
+        promoted = None if self._lane is None else self._tiers.promote()
+        self._record_events(() if promoted is None else (promoted,))
+        for phase in self._policy.phases():
             if phase is BlockPhase.TRANSACTIONS:
                 take_transactions(self)
             elif phase is BlockPhase.TIMERS:
@@ -163,44 +195,73 @@ class BlockRun:
 
     def _run_timers(self) -> None:
         self._world.begin_timer_phase()
-        result = self._rules.policy.run_timers(
+        result = self._policy.run_timers(
             moment=self._moment,
             config=self._config,
             basefees=self._basefees,
             tables=self._timers,
             ledger=self._ledger,
             run=self._world.run_timer,
+            lane=self._lane,
         )
         assert result.lane_cycles <= self._config.lane_timer_cycles, "the execution lane's budget is hard"
         assert result.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._timer_result = result
-        self.events.extend(result.events)
-        self.receipts.extend(encode_receipt(TimerReceipt(event)) for event in as_chain_events(result.events))
+        self._record_events(result.events)
 
     def _end_block(self) -> None:
-        """Move the basefees and add up what was burned, then write everything into the batch."""
+        """Serve the mailbox, move the basefees, add up what was burned, and write everything into the batch."""
+        self._mailbox_result = self._mailbox.serve(self._world.deliver)
+        self._record_events(self._mailbox_result.events)
         cycles, cells = self._used()
-        lane_cycles, lane_cells = self._lane()
+        lane_cycles, lane_cells = self._lane_used()
         genesis, minimum = self._rules.genesis, self._rules.genesis.min_basefee
         market = FeeMarket(
             next_basefee(self._basefees.cycle, cycles + lane_cycles, genesis.block_cycles, minimum),
             next_basefee(self._basefees.cell, cells + lane_cells, genesis.block_cells, minimum),
         )
         self._view.set(FEE_MARKET.key(), market)
+        if self._lane is not None:
+            note_used_cycles(self._lane.tables, cycles + lane_cycles)
         burned = self._view.get(BURNED, BURNED.key())
         assert burned is not None, "genesis writes the burned total"
         self._view.set(BURNED.key(), Burned(burned.total + self._ledger.burned))
+        self._tiers.close()
         self._view.flush()
+
+    def _open_lane(self) -> Lane:
+        """Have the block in the lane, as its parent left it."""
+        height, tables = self._moment.height, StateLane(self._view, self._timers, self._moment.height)
+        config = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
+        assert config is not None, "genesis writes the lane configuration"
+        lane = Lane(
+            config=config,
+            market=read_market(tables, config, height=height, cycle_basefee=self._basefees.cycle),
+            basefees=self._basefees,
+            activated_at=self._rules.genesis.activation_height,
+            tables=tables,
+            proposer=self._proposer,
+            ask=self._world.ask,
+            owner_of=self._world.owner,
+        )
+        self._world.enter_lane(lane)
+        return lane
 
     def _record(self, receipt: TransactionReceipt) -> None:
         self.events.extend(receipt.events)
         self.receipts.append(encode_receipt(receipt))
 
+    def _record_events(self, events: Iterable[msgspec.Struct]) -> None:
+        """Record events that stand in receipts of their own."""
+        for event in as_chain_events(events):
+            self.events.append(event)
+            self.receipts.append(encode_receipt(TimerReceipt(event)))
+
     def _used(self) -> tuple[int, int]:
         genesis = self._rules.genesis
         return genesis.block_cycles - self._room.cycles, genesis.block_cells - self._room.cells
 
-    def _lane(self) -> tuple[int, int]:
+    def _lane_used(self) -> tuple[int, int]:
         result = self._timer_result
         return (0, 0) if result is None else (result.lane_cycles, result.lane_cells)
 
@@ -208,6 +269,7 @@ class BlockRun:
         result = self._timer_result
         assert result is not None, "every policy has a timer phase"
         cycles, cells = self._used()
+        mail = self._mailbox_result
         return BlockSummary(
             transactions=len(self.transactions),
             transactions_reverted=self._reverted,
@@ -225,8 +287,15 @@ class BlockRun:
             deferred=result.deferred,
             waiting_live=result.waiting_live,
             waiting_dead=result.waiting_dead,
+            messages_sent=sum(isinstance(event, MessageSent) for event in self.events),
+            messages_delivered=mail.delivered,
+            messages_reverted=mail.reverted,
+            messages_waiting=self._mailbox.waiting,
+            mailbox_cycles=mail.cycles,
             burned=self._ledger.burned,
-            tips=self._tips,
+            tips=self._tips + result.tips,
+            lane_burned=result.lane_burned,
+            lane_price=0 if self._lane is None else self._lane.price,
             cycle_basefee=self._basefees.cycle,
             cell_basefee=self._basefees.cell,
         )

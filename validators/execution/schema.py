@@ -7,11 +7,11 @@ Each table's raw keys have one length, or state their own, so that padding never
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
 
-from scheduler import Timer, TimerConfig, keccak256
+from scheduler import Bucket, LaneConfig, LaneMarket, Timer, TimerConfig, keccak256
 from validators.execution.errors import CorruptStateError
 
 KEY_BYTES: Final = 32
@@ -20,7 +20,8 @@ KEY_BYTES: Final = 32
 SHORT_STORAGE_KEY_BYTES: Final = KEY_BYTES - 22
 """An actor's storage key of at most this length stands in the state's key as it is."""
 
-Record = TypeVar("Record", bound=msgspec.Struct)
+Record = TypeVar("Record")
+"""What an entry decodes to, and nothing can change: a record, or a tuple of tuples."""
 
 
 @final
@@ -56,15 +57,6 @@ class LongStoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 
 
 @final
-class Bucket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live."""
-
-    head: int
-    tail: int
-    count: int
-
-
-@final
 class BucketEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The timer at one place of a bucket."""
 
@@ -92,6 +84,63 @@ class Burned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     """Units burned since genesis."""
 
     total: int
+
+
+@final
+class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The messages that wait: `head` is the sequence of the oldest, `tail` that of the next one sent."""
+
+    head: int
+    tail: int
+
+
+@final
+class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A call that was sent and paid for: run `handler(payload)` of `actor` within `cycles` cycles and as many cells.
+
+    `sender` is the actor that sent it, `origin` what Frame says.
+    """
+
+    sender: bytes
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int
+    origin: bytes
+
+
+FireCounts: TypeAlias = tuple[tuple[bytes, int], ...]
+"""How many timers of each subject fired in one block of the fairness window, ascending by subject."""
+
+
+@final
+class RecentFires(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """How many timers of a subject fired within the fairness window."""
+
+    count: int
+
+
+@final
+class Epoch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """How many due heights lie in an epoch of the epoch queue."""
+
+    heights: int
+
+
+@final
+class Overflow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """How many due heights lie beyond the epoch queue, and the root of the tree over them."""
+
+    heights: int
+    root: bytes
+
+
+@final
+class GcCursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The place of the timer that the GC lane's walk looked at last."""
+
+    due: int
+    sequence: int
 
 
 @final
@@ -124,6 +173,16 @@ FEE_MARKET: Final = Table(0x09, "fee market", FeeMarket)
 BURNED: Final = Table(0x0A, "burned", Burned)
 TIMER_CONFIG: Final = Table(0x0B, "timer configuration", TimerConfig)
 
+MAILBOX: Final = Table(0x0C, "mailbox", Mailbox)
+MESSAGES: Final = Table(0x0D, "message", Message)
+LANE_CONFIG: Final = Table(0x0E, "lane configuration", LaneConfig)
+LANE_MARKET: Final = Table(0x0F, "lane market", LaneMarket)
+FIRES: Final[Table[FireCounts]] = Table(0x10, "fires", FireCounts)
+RECENT_FIRES: Final = Table(0x11, "recent fires", RecentFires)
+EPOCHS: Final = Table(0x12, "epoch", Epoch)
+OVERFLOW: Final = Table(0x13, "overflow", Overflow)
+GC_CURSOR: Final = Table(0x14, "GC cursor", GcCursor)
+
 TABLES: Final[tuple[Table[Any], ...]] = (
     ACCOUNTS,
     ACTORS,
@@ -136,6 +195,15 @@ TABLES: Final[tuple[Table[Any], ...]] = (
     FEE_MARKET,
     BURNED,
     TIMER_CONFIG,
+    MAILBOX,
+    MESSAGES,
+    LANE_CONFIG,
+    LANE_MARKET,
+    FIRES,
+    RECENT_FIRES,
+    EPOCHS,
+    OVERFLOW,
+    GC_CURSOR,
 )
 """Every table, by code."""
 
@@ -147,7 +215,7 @@ class Entry:
 
     table: str
     identity: tuple[bytes | int, ...]
-    record: msgspec.Struct
+    record: object
 
 
 def account_key(address: bytes) -> bytes:
@@ -178,6 +246,26 @@ def bucket_entry_key(due: int, sequence: int) -> bytes:
 def timer_counts_key(actor: bytes) -> bytes:
     """Return the key of an actor's timer counts."""
     return b"\x08" + actor + _PADDING_11
+
+
+def message_key(sequence: int) -> bytes:
+    """Return the key of a message that waits."""
+    return b"\x0d" + sequence.to_bytes(8, "big") + _PADDING_23
+
+
+def fires_key(height: int) -> bytes:
+    """Return the key of a block's fires."""
+    return FIRES.key(height.to_bytes(8, "big"))
+
+
+def epoch_key(epoch: int) -> bytes:
+    """Return the key of an epoch of the epoch queue."""
+    return EPOCHS.key(epoch.to_bytes(8, "big"))
+
+
+def recent_fires_key(subject: bytes) -> bytes:
+    """Return the key of a subject's recent fires."""
+    return RECENT_FIRES.key(subject)
 
 
 def storage_key(actor: bytes, key: bytes) -> bytes:
@@ -215,7 +303,7 @@ def _storage_identity(key: bytes) -> tuple[bytes | int, ...]:
     return (key[1:21], key[22 : 22 + key[21]])
 
 
-def _bucket_identity(key: bytes) -> tuple[bytes | int, ...]:
+def _number_identity(key: bytes) -> tuple[bytes | int, ...]:
     return (int.from_bytes(key[1:9], "big"),)
 
 
@@ -232,7 +320,11 @@ _IDENTITIES: Final[dict[int, Callable[[bytes], tuple[bytes | int, ...]]]] = {
     ACCOUNTS.code: _address_identity,
     ACTORS.code: _address_identity,
     STORAGE.code: _storage_identity,
-    BUCKETS.code: _bucket_identity,
+    BUCKETS.code: _number_identity,
+    MESSAGES.code: _number_identity,
+    FIRES.code: _number_identity,
+    EPOCHS.code: _number_identity,
+    RECENT_FIRES.code: _address_identity,
     BUCKET_ENTRIES.code: _bucket_entry_identity,
     TIMER_COUNTS.code: _address_identity,
 }

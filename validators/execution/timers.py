@@ -3,20 +3,22 @@
 What waits at the end of a block is a list that its children start from, so that a block reads only the timers that
 become due in it: without it, 20,000 timers waiting for the GC lane would be read and decoded again in each block.
 The list is derived: it equals what the buckets up to the block's present hold, and a restart reads it from there.
+
+The timer lane asks for the same timers in many orders, as a pool. A validator has one, which follows the blocks that it
+executes: a block that starts where the last one ended goes on with it, any other makes its own out of the list.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from scheduler import Timer
+from scheduler import Bucket, PoolRules, Timer, WaitingPool, buckets
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import (
     BUCKET_ENTRIES,
     BUCKETS,
     TIMER_COUNTS,
     TIMERS,
-    Bucket,
     BucketEntry,
     TimerCounts,
     bucket_entry_key,
@@ -35,10 +37,15 @@ _NO_TIMERS: Final = TimerCounts(0, 0)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed."""
+    """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed.
+
+    `fire_sums` says how many subjects fired how often within the lane's window: count to number of subjects; None where
+    that is not known.
+    """
 
     timers: Sequence[Timer]
     through: int
+    fire_sums: Mapping[int, int] | None = None
 
 
 NOTHING_READ: Final = Waiting((), -1)
@@ -63,16 +70,53 @@ class TimerKeys:
 
 
 @final
+class PoolKeeper:
+    """A validator's one pool, and the waiting set that it stands for."""
+
+    def __init__(self) -> None:
+        self._pool: WaitingPool | None = None
+        self._waiting: Waiting | None = None
+
+    def take(self, waiting: Waiting, rules: PoolRules) -> WaitingPool | None:
+        """Hand out the pool if it stands for this waiting set under these rules; nobody else has it from then on."""
+        pool, stands_for = self._pool, self._waiting
+        self._pool = self._waiting = None
+        return pool if pool is not None and stands_for is waiting and pool.rules == rules else None
+
+    def give_back(self, waiting: Waiting, pool: WaitingPool) -> None:
+        """Keep a pool that stands for this waiting set now."""
+        self._pool, self._waiting = pool, waiting
+
+
+@final
 class StateTimers:
     """The scheduler's TimerTables for one block (docs/state.md, timers)."""
 
-    __slots__ = ("_carried", "_collected", "_heights", "_keys", "_reach", "_touched", "_view")
+    __slots__ = (
+        *(
+            "_carried",
+            "_collected",
+            "_fire_sums",
+            "_heights",
+            "_keys",
+            "_pool",
+            "_pools",
+            "_reach",
+            "_touched",
+            "_view",
+        ),
+    )
 
-    def __init__(self, view: View, heights: BranchHeights, carried: Waiting, keys: TimerKeys) -> None:
+    def __init__(
+        self, view: View, heights: BranchHeights, carried: Waiting, keys: TimerKeys, pools: PoolKeeper
+    ) -> None:
         self._view = view
         self._heights = heights
         self._carried = carried
         self._keys = keys
+        self._pools = pools
+        self._pool: WaitingPool | None = None
+        self._fire_sums: dict[int, int] | None = None
         self._reach = carried.through
         self._collected: Sequence[Timer] = carried.timers
         # What this block did to timers of the carried list, so that the list need not be searched for each.
@@ -84,21 +128,14 @@ class StateTimers:
 
     def next_sequence(self, due: int) -> int:
         """Return the sequence that the next timer inserted at `due` must have."""
-        bucket = self._view.get(BUCKETS, bucket_key(due))
-        return 0 if bucket is None else bucket.tail
+        return buckets.next_sequence(self, due)
 
     def insert(self, timer: Timer) -> None:
         """Add a timer at the tail of its height."""
-        key = bucket_key(timer.due)
-        bucket = self._view.get(BUCKETS, key)
-        if bucket is None:
-            bucket = Bucket(0, 0, 0)
-            self._view.change(self._heights.changes, timer.due, value=True)
-        assert timer.sequence == bucket.tail, f"sequence {timer.sequence} where {bucket.tail} comes next"
         assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
+        sequence = buckets.append(self, timer.due, timer.timer_id)
+        assert timer.sequence == sequence, f"sequence {timer.sequence} where {sequence} comes next"
         self._view.set(self._keys.key_of(timer.timer_id), timer)
-        self._view.set(bucket_entry_key(timer.due, timer.sequence), BucketEntry(timer.timer_id))
-        self._view.set(key, Bucket(bucket.head, bucket.tail + 1, bucket.count + 1))
         counts = self._counts(timer.actor)
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live + 1, counts.scheduled + 1))
 
@@ -111,13 +148,32 @@ class StateTimers:
     def remove(self, timer: Timer) -> None:
         """Take a live timer out of every table."""
         self._view.set(self._keys.key_of(timer.timer_id), None)
-        self._view.set(bucket_entry_key(timer.due, timer.sequence), None)
-        self._remove_from_bucket(timer)
+        buckets.take(self, timer.due, timer.sequence)
         counts = self._counts(timer.actor)
         assert counts.live > 0, f"actor {timer.actor.hex()} has no live timer to remove"
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live - 1, counts.scheduled))
         if timer.due <= self._reach:
             self._view.change(self._touched, timer.timer_id, None)
+
+    def bucket(self, due: int) -> Bucket | None:
+        """Return a height's bucket."""
+        return self._view.get(BUCKETS, bucket_key(due))
+
+    def set_bucket(self, due: int, bucket: Bucket | None) -> None:
+        """Put a height's bucket, and note that it is written and whether the block found one there."""
+        key = bucket_key(due)
+        if due not in self._heights.touched:
+            self._view.change(self._heights.touched, due, self._view.get(BUCKETS, key) is not None)
+        self._view.set(key, bucket)
+
+    def entry(self, due: int, sequence: int) -> bytes | None:
+        """Return the identifier of the timer at a place."""
+        entry = self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence))
+        return None if entry is None else entry.timer_id
+
+    def set_entry(self, due: int, sequence: int, timer_id: bytes | None) -> None:
+        """Put an identifier at a place; None removes it."""
+        self._view.set(bucket_entry_key(due, sequence), None if timer_id is None else BucketEntry(timer_id))
 
     def live_timers(self, actor: bytes) -> int:
         """Return how many timers of the actor are live."""
@@ -136,9 +192,38 @@ class StateTimers:
         self._touched = {}
         return self._collected
 
+    def collect_pool(self, upto: int, rules: PoolRules) -> WaitingPool:
+        """Return what `collect` returns, as a pool. Whoever takes timers out of it from then on does so in both."""
+        carried, touched = self._carried.timers, self._touched
+        pool = self._pools.take(self._carried, rules)
+        known = len(self._current())
+        waiting = self.collect(upto)
+        if pool is None:
+            pool, known = WaitingPool(rules), 0
+        else:
+            for timer in [timer for timer in carried if timer.timer_id in touched] if touched else ():
+                pool.discard(timer)
+                changed = touched[timer.timer_id]
+                if changed is not None:
+                    pool.add(changed)
+        for timer in waiting[known:]:
+            pool.add(timer)
+        self._pool = pool
+        return pool
+
+    def fire_sums(self, count: Callable[[], dict[int, int]]) -> dict[int, int]:
+        """Return the sums of the lane's window by count, of this block alone; `count` works them out where unknown."""
+        if self._fire_sums is None:
+            carried = self._carried.fire_sums
+            self._fire_sums = count() if carried is None else dict(carried)
+        return self._fire_sums
+
     def waiting(self) -> Waiting:
         """Return what still waits, for the children of this block."""
-        return Waiting(self._current(), self._reach)
+        waiting = Waiting(self._current(), self._reach, self._fire_sums)
+        if self._pool is not None:
+            self._pools.give_back(waiting, self._pool)
+        return waiting
 
     def _current(self) -> Sequence[Timer]:
         """Return the list as it is after what this block did to its timers."""
@@ -152,32 +237,11 @@ class StateTimers:
 
     def _read_due(self, upto: int) -> Iterator[Timer]:
         for due in self._heights.due_heights(upto, after=self._reach):
-            bucket = self._view.get(BUCKETS, bucket_key(due))
-            assert bucket is not None, f"height {due} is in the index and has no bucket"
-            for sequence in range(bucket.head, bucket.tail):
-                entry = self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence))
-                if entry is not None:
-                    timer = self.timer(entry.timer_id)
-                    assert timer is not None, f"height {due} names timer {entry.timer_id.hex()}, which is not there"
-                    yield timer
-
-    def _remove_from_bucket(self, timer: Timer) -> None:
-        key = bucket_key(timer.due)
-        bucket = self._view.get(BUCKETS, key)
-        assert bucket is not None, f"timer {timer.timer_id.hex()} lies in no bucket"
-        if bucket.count == 1:
-            self._view.set(key, None)
-            self._view.change(self._heights.changes, timer.due, value=False)
-            return
-        head = self._next_live(timer.due, bucket) if timer.sequence == bucket.head else bucket.head
-        self._view.set(key, Bucket(head, bucket.tail, bucket.count - 1))
-
-    def _next_live(self, due: int, bucket: Bucket) -> int:
-        """Return the lowest live sequence above the head; the head passes each gap once in a bucket's life."""
-        for sequence in range(bucket.head + 1, bucket.tail):
-            if self._view.get(BUCKET_ENTRIES, bucket_entry_key(due, sequence)) is not None:
-                return sequence
-        raise AssertionError(f"the bucket of height {due} counts {bucket.count} live timers and holds one")
+            # A height may have lost its bucket: its timers were cancelled by this block's transactions.
+            for _, timer_id in buckets.read(self, due):
+                timer = self.timer(timer_id)
+                assert timer is not None, f"height {due} names timer {timer_id.hex()}, which is not there"
+                yield timer
 
     def _counts(self, actor: bytes) -> TimerCounts:
         return self._view.get(TIMER_COUNTS, timer_counts_key(actor)) or _NO_TIMERS

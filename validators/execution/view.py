@@ -26,7 +26,7 @@ class DecodedCache:
     """
 
     def __init__(self) -> None:
-        self._records: dict[bytes, tuple[bytes, msgspec.Struct]] = {}
+        self._records: dict[bytes, tuple[bytes, object]] = {}
         self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {
             table.code: msgspec.msgpack.Decoder(table.record) for table in TABLES
         }
@@ -48,7 +48,7 @@ class DecodedCache:
         self._records[key] = (stored, record)
         return cast("Record", record)
 
-    def remember(self, key: bytes, stored: bytes, record: msgspec.Struct) -> None:
+    def remember(self, key: bytes, stored: bytes, record: object) -> None:
         """Keep a record that was just encoded."""
         self._records[key] = (stored, record)
 
@@ -73,8 +73,8 @@ class View:
     def __init__(self, batch: Batch, cache: DecodedCache) -> None:
         self._batch = batch
         self._cache = cache
-        self._written: dict[bytes, msgspec.Struct | None] = {}
-        self._read: dict[bytes, msgspec.Struct | None] = {}
+        self._written: dict[bytes, object] = {}
+        self._read: dict[bytes, object] = {}
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
 
     def get(self, table: Table[Record], key: bytes) -> Record | None:
@@ -88,7 +88,7 @@ class View:
         self._read[key] = record
         return record
 
-    def set(self, key: bytes, record: msgspec.Struct | None) -> None:
+    def set(self, key: bytes, record: object) -> None:
         """Put a record under a key; None deletes."""
         self.change(self._written, key, record)
 

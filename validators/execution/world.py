@@ -2,12 +2,20 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import assert_never, final
+from typing import Final, assert_never, final
+
+import msgspec
 
 from scheduler import (
+    MAX_U63,
     ZERO_ORIGIN,
     Desk,
+    FeeParams,
+    GbaContext,
+    GbaFailure,
+    Lane,
     RunOutcome,
+    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
@@ -15,17 +23,16 @@ from scheduler import (
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
-    TimerScheduled,
     call_of,
     cancel,
     cancel_by_governance,
-    decode_timer_config,
+    decode_update,
     extend,
     extend_by_governance,
     require_deployer,
     schedule,
 )
-from validators.actors import CallResult, Frame, Meter, Programs, Status, call_handler
+from validators.actors import CallResult, Frame, MessageSent, Meter, Programs, SendRequest, Status, call_handler
 from validators.execution.blocks import (
     SystemCancelTimer,
     SystemExtendTimer,
@@ -33,8 +40,10 @@ from validators.execution.blocks import (
     SystemUpdateTimerConfig,
 )
 from validators.execution.ledger import StateLedger
+from validators.execution.mailbox import StateMailbox
 from validators.execution.schema import (
     ACTORS,
+    LANE_CONFIG,
     LONG_STORAGE,
     SHORT_STORAGE_KEY_BYTES,
     STORAGE,
@@ -47,6 +56,9 @@ from validators.execution.schema import (
 )
 from validators.execution.view import View
 
+AGENT_HANDLER: Final = "get_gas_bid"
+"""The handler of a gas bidding agent: getGasBid of CIP-1, section 7."""
+
 
 @final
 class ChainWorld:
@@ -58,6 +70,7 @@ class ChainWorld:
         view: View,
         ledger: StateLedger,
         desk: Desk,
+        mailbox: StateMailbox,
         programs: Programs,
         system_deployers: Collection[bytes],
     ) -> None:
@@ -66,11 +79,16 @@ class ChainWorld:
         self._view = view
         self._ledger = ledger
         self._desk = desk
+        self._mailbox = mailbox
         self._programs = programs
         self._system_deployers = system_deployers
 
+    def enter_lane(self, lane: Lane) -> None:
+        """From now on timers are scheduled by the lane's rules."""
+        self._desk = replace(self._desk, lane=lane)
+
     def begin_timer_phase(self) -> None:
-        """From now on timers that are due are on the phase's list, and too late to change (Q-28)."""
+        """From now to the block's end timers that are due are on the phase's list, and too late to change (Q-28)."""
         self._desk = replace(self._desk, collected=True)
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
@@ -90,6 +108,27 @@ class ChainWorld:
         meter = Meter(timer.gas_limit, self.config.max_cells_per_fire)
         result = self.call(frame, meter, handler=handler, payload=payload)
         return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
+
+    def deliver(self, frame: Frame, meter: Meter, handler: str, payload: bytes) -> CallResult:
+        """Run a message's handler: what the mailbox calls."""
+        return self.call(frame, meter, handler=handler, payload=payload)
+
+    def ask(self, timer: Timer, context: GbaContext) -> FeeParams | GbaFailure:
+        """Ask the agent that a timer names what it bids, read-only, at nobody's cost: the scheduler's Bidder."""
+        quote, lane = timer.quote, self._desk.lane
+        assert quote is not None, "a timer without a quote names no agent"
+        assert quote.gba is not None, "only agents are asked"
+        assert lane is not None, "nobody is asked outside the lane"
+        frame = Frame(quote.gba, timer.actor, ZERO_ORIGIN, 0, is_read_only=True)
+        meter = Meter(lane.config.gba_call_cycles, 0)
+        told = [min(value, MAX_U63) for value in msgspec.structs.astuple(context)]
+        result = self.call(frame, meter, handler=AGENT_HANDLER, payload=msgspec.msgpack.encode(told))
+        if result.status is not Status.OK:
+            return GbaFailure.OVERRUN if result.status is Status.OUT_OF_GAS else GbaFailure.FAILED
+        try:
+            return msgspec.msgpack.decode(result.answer, type=FeeParams)
+        except (msgspec.MsgspecError, UnicodeError):
+            return GbaFailure.ABSURD
 
     def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
         """Return a value of an actor's storage."""
@@ -125,7 +164,7 @@ class ChainWorld:
         assert record is not None, f"actor {actor.hex()} runs and has no record"
         return record.owner
 
-    def schedule_timer(self, request: ScheduleRequest) -> TimerScheduled:
+    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
         """Admit a timer."""
         return schedule(self._desk, request)
 
@@ -137,6 +176,14 @@ class ChainWorld:
         """Cancel a timer."""
         return cancel(self._desk, caller, timer_id)
 
+    def check_message(self, request: SendRequest) -> None:
+        """Check a message that is to be sent."""
+        self._mailbox.check(request)
+
+    def send(self, request: SendRequest) -> MessageSent:
+        """Put a message at the end of the mailbox."""
+        return self._mailbox.send(request)
+
     def obey(
         self, sender: bytes, instruction: SystemInstruction
     ) -> TimerCancelledByGovernance | TimerConfigUpdated | TimerExtendedByGovernance:
@@ -146,12 +193,21 @@ class ChainWorld:
             case SystemCancelTimer():
                 return cancel_by_governance(self._desk, instruction.timer_id)
             case SystemUpdateTimerConfig():
-                # This block goes on with what it read at its start: `self.config` stays.
-                self._view.set(TIMER_CONFIG.key(), decode_timer_config(instruction.config))
-                return TimerConfigUpdated(instruction.config)
+                return self._update_config(instruction.config)
             case SystemExtendTimer():
                 return extend_by_governance(self._desk, instruction.timer_id, instruction.expires_at)
         assert_never(instruction)
+
+    def _update_config(self, encoded: bytes) -> TimerConfigUpdated:
+        """Write what the next block reads; this one goes on with what it read at its start."""
+        timers = self._view.get(TIMER_CONFIG, TIMER_CONFIG.key())
+        assert timers is not None, "genesis writes the timer configuration"
+        lane = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
+        timers, lane = decode_update(encoded, timers, lane)
+        self._view.set(TIMER_CONFIG.key(), timers)
+        if lane is not None:
+            self._view.set(LANE_CONFIG.key(), lane)
+        return TimerConfigUpdated(encoded)
 
 
 def put_storage(view: View, actor: bytes, key: bytes, value: bytes) -> None:

@@ -1,0 +1,58 @@
+"""The programs `risk-agent` and `chaos-agent` as docs/programs.md has them."""
+
+import msgspec
+
+from checker.oracle.calls import Call, RevertedError
+from checker.oracle.orders import read_order, require_owner, within
+from checker.oracle.records import MAX_INTEGER
+from checker.oracle.storm import CrashedError
+
+RISK_ORDER = (within(0, 2**40),) * 3
+BID_CONTEXT = (within(0),) * 8
+ASSESS_CYCLES = 500
+
+NO_BIDS = {
+    b"negative": [-1, 1, 1, 1],
+    b"great": [2**64 - 1, 1, 1, 1],
+    b"short": [1, 1, 1],
+}
+
+
+def assess(call: Call, payload: bytes) -> None:
+    """Keep a position."""
+    require_owner(call)
+    read_order(payload, RISK_ORDER, (), "RiskOrder")
+    call.put(b"order", payload)
+
+
+def bid_by_risk(call: Call, payload: bytes) -> bytes:
+    """Bid the defaults, or more where the position is near its limit."""
+    context = read_order(payload, BID_CONTEXT, (), "BidContext")
+    cell_price, lane_price, median = context[3], context[4], context[6]
+    fee, tip = 2 * lane_price, median
+    position = call.get(b"order")
+    if position is not None:
+        collateral, debt, price = read_order(position, RISK_ORDER, (), "RiskOrder")
+        call.compute(ASSESS_CYCLES)
+        if 10 * debt > 9 * collateral * price:
+            fee, tip = 16 * lane_price, 8 * (median + 1)
+        elif 10 * debt > 7 * collateral * price:
+            fee, tip = 4 * lane_price, 2 * (median + 1)
+    return msgspec.msgpack.encode([min(fee, MAX_INTEGER), min(tip, MAX_INTEGER), cell_price, 0])
+
+
+def bid_badly(call: Call, payload: bytes) -> bytes:
+    """Do what the stored mode says."""
+    context = read_order(payload, BID_CONTEXT, (), "BidContext")
+    mode = call.get(b"mode") or b""
+    if mode == b"revert":
+        raise RevertedError("as ordered")
+    if mode == b"crash":
+        raise CrashedError
+    if mode == b"spin":
+        call.compute(MAX_INTEGER)
+    if mode == b"write":
+        call.put(b"asked", payload)
+    if mode == b"garbage":
+        return b"\xc1"
+    return msgspec.msgpack.encode(NO_BIDS.get(mode, [context[4], 0, 0, 0]))

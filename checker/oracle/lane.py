@@ -1,0 +1,176 @@
+"""The timer phase of a block in the lane, policy `eip1559` (docs/spec.md, "The timer phase")."""
+
+from dataclasses import dataclass, field
+
+from checker.oracle.bidding import ask
+from checker.oracle.contents import Timer
+from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
+from checker.oracle.market import Bid, Lane, median, next_lane_basefee, priority_of
+from checker.oracle.selection import Prices, fill, ranked
+from checker.oracle.timers import TimerPhase
+
+GBA_FAILED = 12
+"""Tag of the event of an agent that gave no bid."""
+
+CALL_LIMIT = "call_limit"
+
+
+@dataclass(kw_only=True)
+class LanePhase(TimerPhase):
+    """One block's timer phase in the lane; `priorities` are those of the timers that pay the lane's price."""
+
+    lane: Lane
+    window_start: int = 0
+    priorities: dict[bytes, int] = field(default_factory=dict)
+    fired_timers: list[Timer] = field(default_factory=list)
+    recent: dict[bytes, int] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Move the window, go through the phase, write down who fired."""
+        height, config, self.price = self.present.height, self.lane.config, self.lane.price
+        self.window_start = window_start_of(self.lane.market.window_start, height, config.fairness_window_blocks)
+        for block in [block for block in self.contents.fires.rows if block < self.window_start]:
+            self.contents.fires.put(block, None)
+        self.recent = fires_since(self.contents.fires.rows, self.window_start)
+        super().run()
+        self._write_fires()
+
+    @property
+    def p50_tip(self) -> int:
+        """The median of what the fires of this block paid as priority, rounded down."""
+        return int(median([self.priorities[timer.timer_id] for timer in self.fired_timers], self.lane.config.median))
+
+    @property
+    def next_basefee(self) -> int:
+        """The lane's basefee of the next block."""
+        lane_cycles = self.present.config.lane_timer_cycles
+        return next_lane_basefee(self.lane.market.basefee, self.lane_cycles, lane_cycles, self.lane.config)
+
+    def _waiting(self) -> list[Timer]:
+        """The waiting set; a gas limit that was left to the protocol is read as what the protocol allows now."""
+        ceiling = self.present.gas_limit_ceiling
+        return [
+            timer._replace(gas_limit=min(timer.gas_limit, ceiling)) if timer.gas_limit_is_default else timer
+            for timer in super()._waiting()
+        ]
+
+    def _prepare(self, waiting: list[Timer]) -> None:
+        """Find out what each timer bids."""
+        bids = self._ask_agents(waiting)
+        default = self.lane.default_bid()
+        for timer in waiting:
+            bid = self._bid_of(timer, bids.get(timer.timer_id, default))
+            if bid.max_fee_per_cycle >= self.price:
+                self.priorities[timer.timer_id] = priority_of(self.price, bid)
+
+    def _ask_agents(self, waiting: list[Timer]) -> dict[bytes, Bid]:
+        """Ask the agents of the oldest timers; what fails is told."""
+        asking = [
+            timer
+            for timer in waiting
+            if timer.quote and timer.quote.gba and not self._is_expired(timer) and not self._is_over_cap(timer)
+        ]
+        most = self.lane.config.max_gba_calls_per_block
+        bids = {}
+        for timer in asking[:most]:
+            answer = ask(self.contents, self.present, self.lane, self.basefees, timer)
+            if answer.bid is not None:
+                bids[timer.timer_id] = answer.bid
+            else:
+                self.events.append([GBA_FAILED, timer.timer_id, answer.reason, 1])
+        if asking[most:]:
+            self.events.append([GBA_FAILED, asking[most].timer_id, CALL_LIMIT, len(asking) - most])
+        return bids
+
+    def _bid_of(self, timer: Timer, asked: Bid) -> Bid:
+        """What a timer bids in this block: what its maker fixed, and for the rest what was asked for it."""
+        if timer.quote is None:
+            return Bid(2 * self.lane.market.activation_basefee, 0)
+        fixed, tip = timer.quote.max_fee_per_cycle, timer.quote.max_priority_fee_per_cycle
+        return Bid(
+            asked.max_fee_per_cycle if fixed is None else fixed,
+            asked.max_priority_fee_per_cycle if tip is None else tip,
+        )
+
+    def _prices(self, timer: Timer) -> Prices:
+        lane_price = self.price if self.lane.config.settlement == "additive" else 0
+        return Prices(self.basefees.cycle, self.basefees.cell, lane_price, self.priorities[timer.timer_id])
+
+    def _is_dead(self, timer: Timer) -> bool:
+        return self._is_expired(timer) or (not self._reason_to_hold(timer) and self._is_insolvent(timer))
+
+    def _is_over_cap(self, timer: Timer) -> bool:
+        cap = min(self.lane.config.max_cycles_per_fire_auction_phase, self.present.config.lane_timer_cycles)
+        return timer.gas_limit > cap
+
+    def _reason_to_hold(self, timer: Timer) -> str:
+        if self._is_over_cap(timer):
+            return "over_cap"
+        return "" if timer.timer_id in self.priorities else "below_basefee"
+
+    def _in_order(self, timers: list[Timer]) -> list[Timer]:
+        by_subject, others = weights_of(self.recent, self.lane.config), weight_of_others(self.lane.config)
+        weights = {timer.actor: by_subject.get(self._subject_of(timer.actor), others) for timer in timers}
+        return ranked(timers, self.priorities, weights, self.lane)
+
+    def _subject_of(self, actor: bytes) -> bytes:
+        is_by_owner = self.lane.config.fairness_subject == "deployer"
+        return self.contents.actors.rows[actor].owner if is_by_owner else actor
+
+    def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
+        return fill(self._in_order(candidates), self._lane_cycles, self._attempt, self.lane.config.packing)
+
+    def _fire(self, timer: Timer) -> int:
+        cycles = super()._fire(timer)
+        self.fired_timers.append(timer)
+        self.lane_burned += cycles * self._prices(timer).lane
+        return cycles
+
+    def _write_fires(self) -> None:
+        fires: dict[bytes, int] = {}
+        for timer in self.fired_timers:
+            subject = self._subject_of(timer.actor)
+            fires[subject] = fires.get(subject, 0) + 1
+        if fires:
+            self.contents.fires.put(self.present.height, fires)
+        recent = fires_since(self.contents.fires.rows, self.window_start)
+        for subject in [*self.contents.recent_fires.rows, *recent]:
+            self.contents.recent_fires.put(subject, recent.get(subject))
+
+
+@dataclass(kw_only=True)
+class CursorPhase(LanePhase):
+    """The same phase where the dead are found one by one: by a cursor that walks the waiting set, and at their turn."""
+
+    def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
+        dead = {timer.timer_id: True for timer in waiting if self._is_dead(timer)}
+        self._walk(waiting, dead)
+        there = [timer for timer in waiting if timer.timer_id in self.contents.timers.rows]
+        # What has expired competes with nobody: it waits for the cursor.
+        left = [timer for timer in there if not self._is_expired(timer)]
+        self.waiting_dead += len(there) - len(left)
+        reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in left}
+
+        def attempt(timer: Timer) -> int | None:
+            if timer.timer_id not in dead:
+                return self._attempt(timer)
+            self._remove_if_budget(timer)
+            return None
+
+        competing = self._in_order([timer for timer in left if not reasons[timer.timer_id]])
+        known = [timer_id for timer_id, is_dead in dead.items() if is_dead]
+        held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing, known)
+        reasons.update({timer.timer_id: "lane_full" for timer in held})
+        return left, reasons
+
+    def _walk(self, waiting: list[Timer], dead: dict[bytes, bool]) -> None:
+        """Look at some timers after the cursor, round once, and remove those that are dead."""
+        last = self.contents.gc_cursor.get(None) or (-1, -1)
+        after = [timer for timer in waiting if (timer.due, timer.sequence) > last]
+        before = [timer for timer in waiting if (timer.due, timer.sequence) <= last]
+        for timer in [*after, *before][: self.lane.config.gc_scan_per_block]:
+            if self._gc_budget <= self.removed:
+                return
+            self.contents.gc_cursor.put(None, (timer.due, timer.sequence))
+            if timer.timer_id in dead:
+                self._remove_if_budget(timer)

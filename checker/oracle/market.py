@@ -1,0 +1,87 @@
+"""Prices of the timer lane under `eip1559`: its basefee, the median tip, and what a timer offers.
+
+Fractions are exact; each price is rounded down once, where it becomes one.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from checker.oracle.contents import Market
+from checker.oracle.lane_config import MAX_INTEGER, LaneConfig
+
+HIGHEST_PRICE = 2**62 - 1
+"""So that twice the lane's price is still a number."""
+
+
+class Bid(NamedTuple):
+    """What a timer offers: at most so much for lane basefee and tip together, and of that so much as tip."""
+
+    max_fee_per_cycle: int
+    max_priority_fee_per_cycle: int
+    max_fee_per_cell: int = 0
+    max_priority_fee_per_cell: int = 0
+
+
+class Lane(NamedTuple):
+    """What a block in the lane goes by, all of it fixed at its start.
+
+    Attributes:
+        market: The record that the parent left, or what block H_activation reads in its place.
+    """
+
+    config: LaneConfig
+    market: Market
+    activation_height: int
+
+    @property
+    def price(self) -> int:
+        """The lane price: what the lane asks for a cycle, tip apart."""
+        return min(int(self.market.basefee * Fraction(*self.config.lane_multiplier)), HIGHEST_PRICE)
+
+    def default_bid(self, cell_basefee: int = 0) -> Bid:
+        """Return what the default agent bids."""
+        return default_bid(self.price, self.market.p50_tip, cell_basefee)
+
+
+def change_of_basefee(used: int, lane: int, config: LaneConfig) -> Fraction:
+    """Return the part by which the lane's basefee moves after a block that used so many of the lane's cycles."""
+    target, most = Fraction(*config.target_utilisation), Fraction(*config.max_basefee_step)
+    distance = Fraction(Fraction(used, lane) - target, target)
+    if config.slope == "classic":
+        distance *= most
+    return min(max(distance, -most), most)
+
+
+def next_lane_basefee(basefee: int, used: int, lane: int, config: LaneConfig) -> int:
+    """Return the lane's basefee of the next block; above the target it rises by at least one."""
+    change = change_of_basefee(used, lane, config)
+    step = int(basefee * abs(change))
+    if change > 0:
+        return min(max(basefee + max(step, 1), config.min_lane_basefee), config.max_lane_basefee)
+    return max(basefee - step, config.min_lane_basefee)
+
+
+def median(values: Sequence[int], kind: str = "mean") -> Fraction:
+    """Return the middle value, and of the middle two their mean, the lower or the upper; 0 of none."""
+    if not values:
+        return Fraction(0)
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    lower, upper = ordered[-half - 1], ordered[half]
+    return {"mean": Fraction(lower + upper, 2), "lower": Fraction(lower), "upper": Fraction(upper)}[kind]
+
+
+def default_bid(price: int, p50_tip: int, cell_basefee: int) -> Bid:
+    """Return what the default agent bids."""
+    return Bid(2 * price, p50_tip, cell_basefee, 0)
+
+
+def tier_tip(p50_tip: int, multiplier: Fraction) -> int:
+    """Return the tip that a priority tier stands for."""
+    return min(int(multiplier * p50_tip), MAX_INTEGER)
+
+
+def priority_of(price: int, bid: Bid) -> int:
+    """Return the priority per cycle of a bid: its tip, as far as the lane's price leaves room for it."""
+    return min(bid.max_priority_fee_per_cycle, bid.max_fee_per_cycle - price)

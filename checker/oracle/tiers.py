@@ -1,0 +1,56 @@
+"""Which tier of the calendar queue a height lies in, and what the state says of the far ones (docs/state.md, Tiers)."""
+
+from collections.abc import Sequence
+
+from checker.oracle.contents import Contents
+from checker.oracle.lane_config import LaneConfig
+from checker.oracle.records import be8, sha256
+
+HEIGHT_BITS = 64
+
+
+def tier_of(height: int, now: int, config: LaneConfig) -> tuple[str, int]:
+    """Return the tier of a height, and its place in the ring or its epoch; nothing is kept for one that is due."""
+    if height <= now:
+        return "due", 0
+    if height - now < config.ring_size:
+        return "ring", height % config.ring_size
+    epoch = height // config.epoch_length
+    if epoch <= now // config.epoch_length + config.epoch_horizon:
+        return "epoch", epoch
+    return "overflow", 0
+
+
+def write_tiers(contents: Contents, now: int, config: LaneConfig) -> None:
+    """Count the heights of each epoch and of the overflow tree anew, and hash the tree."""
+    contents.find_heads()
+    epochs: dict[int, int] = {}
+    overflow: list[int] = []
+    for height in sorted(contents.buckets.rows):
+        tier, epoch = tier_of(height, now, config)
+        if tier == "epoch":
+            epochs[epoch] = epochs.get(epoch, 0) + 1
+        elif tier == "overflow":
+            overflow.append(height)
+    for epoch in [*contents.epochs.rows, *epochs]:
+        contents.epochs.put(epoch, epochs.get(epoch))
+    records = [contents.buckets.entry(height)[1] or b"" for height in overflow]
+    root = radix_root(list(zip(overflow, records, strict=True))) if overflow else b""
+    contents.overflow.put(None, (len(overflow), root) if overflow else None)
+
+
+def radix_root(leaves: Sequence[tuple[int, bytes]]) -> bytes:
+    """Return the root of the radix tree over heights, ascending, with their buckets' records."""
+    if len(leaves) == 1:
+        height, record = leaves[0]
+        return sha256(b"\0" + be8(height) + record)
+    # Ascending numbers first differ where the lowest and the highest do.
+    bit = HEIGHT_BITS - (leaves[0][0] ^ leaves[-1][0]).bit_length()
+    clear = [leaf for leaf in leaves if not leaf[0] >> (HEIGHT_BITS - 1 - bit) & 1]
+    return sha256(b"\1" + bytes([bit]) + radix_root(clear) + radix_root(leaves[len(clear) :]))
+
+
+def heights_promoted(contents: Contents, parent_now: int, now: int, config: LaneConfig) -> int:
+    """Return how many heights leave the overflow tree when a block begins."""
+    held = [height for height in contents.buckets.rows if tier_of(height, parent_now, config)[0] == "overflow"]
+    return len([height for height in held if tier_of(height, now, config)[0] != "overflow"])

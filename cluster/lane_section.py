@@ -1,0 +1,61 @@
+"""`[chain.lane]` of a scenario: the lane configuration at genesis, by name, on top of a profile."""
+
+from typing import Literal
+
+import msgspec
+
+from scheduler import INTRO, LaneConfig
+from scheduler.types import Ratio
+
+PROFILES = {"default": LaneConfig(), "intro": INTRO}
+"""Whole configurations by name."""
+
+
+class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Fields of the lane configuration (docs/state.md); what is not named is the profile's. A ratio is two numbers."""
+
+    profile: Literal["default", "intro"] = "default"
+    max_cycles_per_fire_auction_phase: int | None = None
+    min_lane_basefee: int | None = None
+    max_lane_basefee: int | None = None
+    initial_lane_basefee: int | None = None
+    target_utilisation: Ratio | None = None
+    max_basefee_step: Ratio | None = None
+    lane_multiplier: Ratio | None = None
+    fairness_window_blocks: int | None = None
+    weight_min: Ratio | None = None
+    weight_max: Ratio | None = None
+    tier_economy: Ratio | None = None
+    tier_standard: Ratio | None = None
+    tier_fast: Ratio | None = None
+    tier_urgent: Ratio | None = None
+    gba_call_cycles: int | None = None
+    max_gba_calls_per_block: int | None = None
+    gc_scan_per_block: int | None = None
+    bid_deprecation_blocks: int | None = None
+    ring_size: int | None = None
+    epoch_length: int | None = None
+    epoch_horizon: int | None = None
+    slope: Literal["literal", "classic"] | None = None
+    settlement: Literal["additive", "literal"] | None = None
+    packing: Literal["interleaved", "reserved", "stop"] | None = None
+    classification: Literal["eager", "cursor"] | None = None
+    default_gba: Literal["schedule", "fire"] | None = None
+    tie_break: Literal["id", "age"] | None = None
+    weight: Literal["multiplicative", "additive"] | None = None
+    median: Literal["mean", "lower", "upper"] | None = None
+    fairness_subject: Literal["actor", "deployer"] | None = None
+
+    def config(self) -> LaneConfig:
+        """Return the record that genesis holds.
+
+        Raises:
+            InvalidInput: A number is out of its range.
+        """
+        stated = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
+        profile = PROFILES[stated.pop("profile")]
+        return LaneConfig(**(msgspec.structs.asdict(profile) | stated))
+
+    def resolved(self) -> "LaneSection":
+        """Return the section with every value written out."""
+        return LaneSection(profile=self.profile, **msgspec.structs.asdict(self.config()))

@@ -1,0 +1,140 @@
+"""What a timer bids: fees frozen at scheduling, answers of gas bidding agents, defaults (CIP-1, 6 and 7)."""
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+import msgspec
+
+from scheduler.errors import InvalidInput, TimerRejectedBelowBasefee
+from scheduler.types import MAX_U63, LaneMarket, Moment, Quote, Timer
+
+if TYPE_CHECKING:
+    from scheduler.lane import LaneConfig
+
+
+@final
+class GbaContext(msgspec.Struct, frozen=True, array_like=True):
+    """What an agent is told; fees in units per cycle or cell, heights in the timebase (A-17, K-28)."""
+
+    trigger_block_height: int
+    current_block_height: int
+    basefee_cycle: int
+    basefee_cell: int
+    basefee_lane_timer: int
+    last_block_cycle_usage: int
+    previous_block_p50_priority_tip_per_cycle: int
+    owner_actor_balance: int
+
+
+@final
+class FeeParams(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """TxFeeParams: what an agent answers, per cycle and per cell. A timer pays the cell basefee in any case."""
+
+    max_fee_per_cycle: int
+    max_priority_fee_per_cycle: int
+    max_fee_per_cell: int
+    max_priority_fee_per_cell: int
+
+    @property
+    def is_absurd(self) -> bool:
+        """Whether a number is negative or too great for a record (Q-13)."""
+        return not all(0 <= getattr(self, name) <= MAX_U63 for name in self.__struct_fields__)
+
+
+class GbaFailure(enum.StrEnum):
+    """Why a timer has default values although it names an agent."""
+
+    FAILED = "failed"
+    """There is no such agent, or its call did not end well."""
+    OVERRUN = "overrun"
+    """It used up its cycles."""
+    ABSURD = "absurd"
+    """Its answer does not decode or is out of range."""
+    CALL_LIMIT = "call_limit"
+    """The block has asked as many agents as it may."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a block charges, and from what default values derive: units per cycle or cell."""
+
+    cycle: int
+    cell: int
+    lane: int
+    p50_tip: int
+
+    def default_params(self) -> FeeParams:
+        """Return what the default agent bids (A-16)."""
+        return FeeParams(2 * self.lane, self.p50_tip, self.cell, 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """The fee arguments of a call; None was left out."""
+
+    max_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None
+    priority_tier_hint: str | None = None
+    gba: bytes | None = None
+
+
+NO_BID: Final = Bid()
+
+
+def freeze_quote(bid: Bid, prices: Prices, config: "LaneConfig") -> tuple[Quote, int | None]:
+    """Return the quote that a timer of this bid gets, and the tip that was stated if it had to be clamped (A-13, Q-12).
+
+    Raises:
+        InvalidInput: There is no such tier.
+        TimerRejectedBelowBasefee: The greatest fee does not cover the lane's price now.
+    """
+    fee, tip = bid.max_fee_per_cycle, bid.max_priority_fee_per_cycle
+    if bid.priority_tier_hint is not None:
+        hinted = tip_of_tier(bid.priority_tier_hint, prices.p50_tip, config)
+        tip = hinted if tip is None else tip
+    if bid.gba is None and config.default_gba == "schedule":
+        default = prices.default_params()
+        fee = default.max_fee_per_cycle if fee is None else fee
+        tip = default.max_priority_fee_per_cycle if tip is None else tip
+    if fee is None or tip is None:
+        if fee is not None:
+            _check_fee(fee, prices)
+        return Quote(fee, tip, bid.gba), None
+    _check_fee(fee, prices)
+    room = fee - prices.lane
+    return Quote(fee, min(tip, room)), tip if tip > room else None
+
+
+def tip_of_tier(tier: str, p50_tip: int, config: "LaneConfig") -> int:
+    """Return the tip that a tier hint stands for, in units per cycle, rounded down (A-18).
+
+    Raises:
+        InvalidInput: There is no such tier.
+    """
+    multipliers = config.tier_multipliers
+    if tier not in multipliers:
+        raise InvalidInput("priority_tier_hint", f"{tier!r} is none of {', '.join(multipliers)}")
+    over, under = multipliers[tier]
+    return min(p50_tip * over // under, MAX_U63)
+
+
+def context_of(timer: Timer, *, moment: Moment, prices: Prices, market: LaneMarket, balance: int) -> GbaContext:
+    """Return what the agent of a timer is told; `balance` is its actor's."""
+    return GbaContext(
+        trigger_block_height=timer.due,
+        current_block_height=moment.now,
+        basefee_cycle=prices.cycle,
+        basefee_cell=prices.cell,
+        basefee_lane_timer=prices.lane,
+        last_block_cycle_usage=market.used_cycles,
+        previous_block_p50_priority_tip_per_cycle=prices.p50_tip,
+        owner_actor_balance=balance,
+    )
+
+
+def _check_fee(fee: int, prices: Prices) -> None:
+    if fee < prices.lane:
+        raise TimerRejectedBelowBasefee(fee, prices.lane)

@@ -1,0 +1,78 @@
+"""The timers of one height in the order in which they came: the calendar queue's buckets (C-2, docs/state.md, timers).
+
+No operation reads or writes more of a bucket than its counters and one entry, but for the walk over gaps when the
+first timer leaves; each gap is passed once in a bucket's life.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol, final
+
+import msgspec
+
+
+@final
+class Bucket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live."""
+
+    head: int
+    tail: int
+    count: int
+
+
+class BucketTable(Protocol):
+    """Where buckets and their entries are kept."""
+
+    def bucket(self, due: int) -> Bucket | None:
+        """Return a height's bucket."""
+
+    def set_bucket(self, due: int, bucket: Bucket | None) -> None:
+        """Put a height's bucket; None removes it."""
+
+    def entry(self, due: int, sequence: int) -> bytes | None:
+        """Return the identifier of the timer at a place."""
+
+    def set_entry(self, due: int, sequence: int, timer_id: bytes | None) -> None:
+        """Put an identifier at a place; None removes it."""
+
+
+def next_sequence(table: BucketTable, due: int) -> int:
+    """Return the sequence that the next timer of a height gets."""
+    bucket = table.bucket(due)
+    return 0 if bucket is None else bucket.tail
+
+
+def append(table: BucketTable, due: int, timer_id: bytes) -> int:
+    """Put a timer at the tail of its height and return its sequence."""
+    bucket = table.bucket(due)
+    head, tail, count = (0, 0, 0) if bucket is None else (bucket.head, bucket.tail, bucket.count)
+    table.set_entry(due, tail, timer_id)
+    table.set_bucket(due, Bucket(head, tail + 1, count + 1))
+    return tail
+
+
+def take(table: BucketTable, due: int, sequence: int) -> None:
+    """Take a timer out; with the last one the bucket goes."""
+    bucket = table.bucket(due)
+    assert bucket is not None, f"no timer lies at {due}, {sequence}"
+    table.set_entry(due, sequence, None)
+    if bucket.count == 1:
+        table.set_bucket(due, None)
+        return
+    head = bucket.head
+    if sequence == head:
+        head += 1
+        while table.entry(due, head) is None:
+            head += 1
+            assert head < bucket.tail, f"the bucket of {due} counts {bucket.count} live timers and holds one"
+    table.set_bucket(due, Bucket(head, bucket.tail, bucket.count - 1))
+
+
+def read(table: BucketTable, due: int) -> Iterator[tuple[int, bytes]]:
+    """Yield sequence and identifier of a height's timers in order; nothing where there is no bucket."""
+    bucket = table.bucket(due)
+    if bucket is None:
+        return
+    for sequence in range(bucket.head, bucket.tail):
+        timer_id = table.entry(due, sequence)
+        if timer_id is not None:
+            yield sequence, timer_id

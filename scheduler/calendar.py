@@ -1,0 +1,186 @@
+"""The calendar queue: which heights have timers, in three tiers by how far away they are (A-1, Q-32, Q-33, Q-35).
+
+Its members are heights, never timers: a timer for a height that has others already touches nothing here, and what moves
+between tiers is a height. The tier of a height follows from it, the present and the profile alone, so the queue of a
+state can be made anew from its buckets, and equals the one that was kept. Heights keep their own value in every tier
+and are looked at when they are taken out; so a ring shorter than an epoch, or a jump over more than the ring, mixes
+nothing up. Forks share what did not change. Rejected: one sorted list of heights, whose copy costs every
+block as much as there are heights.
+"""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from scheduler.height_tree import EMPTY, HeightTree
+
+NO_HEIGHT: Final = -1
+"""Stands at a place of the ring that holds nothing."""
+
+
+class Tier(enum.StrEnum):
+    """Where a height waits."""
+
+    RING = "ring"
+    EPOCH = "epoch"
+    OVERFLOW = "overflow"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The sizes of the tiers: places of the ring, heights in an epoch, epochs that the epoch queue reaches ahead."""
+
+    ring_size: int
+    epoch_length: int
+    epoch_horizon: int
+
+    def epoch_of(self, height: int) -> int:
+        """Return the epoch of a height, counted from 0."""
+        return height // self.epoch_length
+
+    def place_of(self, height: int) -> int:
+        """Return the place that a height has, or would have, in the ring."""
+        return height % self.ring_size
+
+    def last_in_ring(self, now: int) -> int:
+        """Return the highest height in range of the ring; the next one has the place that is emptied now (Q-32)."""
+        return now + self.ring_size - 1
+
+    def last_within_horizon(self, now: int) -> int:
+        """Return the highest height of the epochs that the epoch queue reaches."""
+        return (self.epoch_of(now) + self.epoch_horizon + 1) * self.epoch_length - 1
+
+    def tier_of(self, height: int, now: int) -> Tier | None:
+        """Return the tier of a height, or None when it is not in the future."""
+        if height <= now:
+            return None
+        if height <= self.last_in_ring(now):
+            return Tier.RING
+        return Tier.EPOCH if height <= self.last_within_horizon(now) else Tier.OVERFLOW
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What moving the present did: heights that are due now, ascending, and how many left the overflow tree."""
+
+    due: list[int]
+    left_overflow: int
+
+
+@final
+class CalendarQueue:
+    """The heights above the present that have a bucket."""
+
+    __slots__ = ("_epochs", "_now", "_overflow", "_ring", "profile")
+
+    def __init__(self, profile: Profile, now: int) -> None:
+        self.profile = profile
+        self._now = now
+        self._ring = [NO_HEIGHT] * profile.ring_size
+        self._epochs: dict[int, HeightTree] = {}
+        self._overflow = EMPTY
+
+    def fork(self) -> "CalendarQueue":
+        """Return a queue that goes its own way from here."""
+        fork = CalendarQueue.__new__(CalendarQueue)
+        fork.profile = self.profile
+        fork._now = self._now  # noqa: SLF001 - its own kind
+        fork._ring = self._ring.copy()  # noqa: SLF001
+        fork._epochs = self._epochs.copy()  # noqa: SLF001
+        fork._overflow = self._overflow  # noqa: SLF001
+        return fork
+
+    @property
+    def now(self) -> int:
+        """The present, in the timebase."""
+        return self._now
+
+    @property
+    def epochs(self) -> dict[int, int]:
+        """How many heights the epoch queue holds by epoch, zeros left out."""
+        return {epoch: len(tree) for epoch, tree in self._epochs.items()}
+
+    @property
+    def overflow(self) -> HeightTree:
+        """The heights beyond the epoch queue, with their buckets' records."""
+        return self._overflow
+
+    def put(self, height: int, record: bytes) -> None:
+        """Note that a height above the present has a bucket, and what its record is now."""
+        tier = self.profile.tier_of(height, self._now)
+        assert tier is not None, f"height {height} is not above the present {self._now}"
+        if tier is Tier.RING:
+            self._ring[self.profile.place_of(height)] = height
+        elif tier is Tier.EPOCH:
+            self._put_epoch(height)
+        else:
+            self._overflow = self._overflow.put(height, record)
+
+    def drop(self, height: int) -> None:
+        """Note that a height above the present has no bucket any more."""
+        tier = self.profile.tier_of(height, self._now)
+        assert tier is not None, f"height {height} is not above the present {self._now}"
+        if tier is Tier.RING:
+            self._ring[self.profile.place_of(height)] = NO_HEIGHT
+        elif tier is Tier.EPOCH:
+            epoch = self.profile.epoch_of(height)
+            self._keep_epoch(epoch, self._epochs[epoch].drop(height))
+        else:
+            self._overflow = self._overflow.drop(height)
+
+    def advance(self, now: int) -> Advance:
+        """Move the present to `now` or let it stand: take out what is due, move up what came into range (A-1)."""
+        assert now >= self._now, f"the present goes from {self._now} to {now}"
+        before, self._now = self._now, now
+        due = self._take_ring(before, now)
+        promoted = self._take_epochs(self.profile.last_in_ring(now))
+        last = max(self.profile.last_in_ring(now), self.profile.last_within_horizon(now))
+        from_overflow, self._overflow = self._overflow.take(last)
+        for height in (*promoted, *from_overflow):
+            if height <= now:
+                due.append(height)
+            else:
+                self.put(height, b"")
+        due.sort()
+        return Advance(due, len(from_overflow))
+
+    def heights(self) -> Iterator[int]:
+        """Yield all heights, in no order that matters."""
+        yield from (height for height in self._ring if height != NO_HEIGHT)
+        for tree in self._epochs.values():
+            yield from tree
+        yield from self._overflow
+
+    def _put_epoch(self, height: int) -> None:
+        epoch = self.profile.epoch_of(height)
+        self._epochs[epoch] = self._epochs.get(epoch, EMPTY).put(height, b"")
+
+    def _keep_epoch(self, epoch: int, tree: HeightTree) -> None:
+        if tree:
+            self._epochs[epoch] = tree
+        else:
+            del self._epochs[epoch]
+
+    def _take_ring(self, before: int, now: int) -> list[int]:
+        """Take the due heights out of the ring, walking it once at most however far the present jumped."""
+        size, ring = self.profile.ring_size, self._ring
+        places = range(before + 1, now + 1) if now - before < size else range(size)
+        due: list[int] = []
+        for place in places:
+            height = ring[place % size]
+            if height != NO_HEIGHT and height <= now:
+                due.append(height)
+                ring[place % size] = NO_HEIGHT
+        return due
+
+    def _take_epochs(self, last: int) -> list[int]:
+        """Take every height up to `last` out of the epoch queue."""
+        taken: list[int] = []
+        for epoch in sorted(epoch for epoch in self._epochs if epoch <= self.profile.epoch_of(last)):
+            heights, tree = self._epochs[epoch].take(last)
+            taken += heights
+            self._keep_epoch(epoch, tree)
+        return taken

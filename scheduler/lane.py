@@ -1,0 +1,179 @@
+"""What a block in the timer lane works with: configuration, market, and what it needs of the chain (CIP-1).
+
+LaneConfig and LaneMarket are also records of consensus state (docs/state.md, the timer lane).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+import msgspec
+
+from scheduler.bidding import FeeParams, GbaContext, GbaFailure, Prices
+from scheduler.errors import InvalidInput
+from scheduler.fees import MAX_BASEFEE, MIN_BASEFEE
+from scheduler.tables import LaneTables
+from scheduler.types import MAX_U63, Basefees, LaneMarket, Ratio, Timer, TimerConfig
+
+LOWEST_MINIMUM: Final = 8
+"""Below this an eighth of a basefee is nothing, and it would not move any more (Q-3)."""
+
+MAX_PRICE: Final = 2**62 - 1
+"""The greatest lane price, so that the default fee, twice as much, fits a record."""
+
+MAX_TIER: Final = 65_536
+"""The longest ring in places, and the farthest horizon in epochs."""
+
+
+def _require(name: str, value: object, is_valid: bool) -> None:  # noqa: FBT001 - the condition is the argument
+    if not is_valid:
+        raise InvalidInput(name, f"{value} is out of range")
+
+
+@final
+class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The parameters of the lane and the switches between readings, read once per block; changes apply from the next.
+
+    Fees are in units per cycle, limits in cycles, windows in blocks, tiers in the timebase.
+    """
+
+    max_cycles_per_fire_auction_phase: int = 250_000
+    min_lane_basefee: int = MIN_BASEFEE
+    max_lane_basefee: int = MAX_BASEFEE
+    initial_lane_basefee: int = 0
+    target_utilisation: Ratio = (1, 2)
+    max_basefee_step: Ratio = (1, 8)
+    lane_multiplier: Ratio = (1, 1)
+    fairness_window_blocks: int = 1_000
+    weight_min: Ratio = (1, 1)
+    weight_max: Ratio = (2, 1)
+    tier_economy: Ratio = (4, 5)
+    tier_standard: Ratio = (1, 1)
+    tier_fast: Ratio = (3, 2)
+    tier_urgent: Ratio = (5, 2)
+    gba_call_cycles: int = 10_000
+    max_gba_calls_per_block: int = 1_000
+    gc_scan_per_block: int = 25_000
+    bid_deprecation_blocks: int = 604_800
+    ring_size: int = 4_096
+    epoch_length: int = 3_600
+    epoch_horizon: int = 24
+    slope: Literal["literal", "classic"] = "literal"
+    settlement: Literal["additive", "literal"] = "additive"
+    packing: Literal["interleaved", "reserved", "stop"] = "interleaved"
+    classification: Literal["eager", "cursor"] = "eager"
+    default_gba: Literal["schedule", "fire"] = "schedule"
+    tie_break: Literal["id", "age"] = "id"
+    weight: Literal["multiplicative", "additive"] = "multiplicative"
+    median: Literal["mean", "lower", "upper"] = "mean"
+    fairness_subject: Literal["actor", "deployer"] = "actor"
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain can run on.
+
+        Raises:
+            InvalidInput: A number is out of its range, or a ratio has no meaning.
+        """
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, tuple):
+                _require(name, value, all(0 <= part <= MAX_U63 for part in value) and value[1] > 0)
+            elif isinstance(value, int):
+                _require(name, value, 0 <= value <= MAX_U63)
+        for name in ("target_utilisation", "max_basefee_step"):
+            over, under = getattr(self, name)
+            _require(name, (over, under), 0 < over < under)
+        (low, low_under), (high, high_under) = self.weight_min, self.weight_max
+        _require("weight_max", self.weight_max, low * high_under <= high * low_under)
+        _require("max_lane_basefee", self.max_lane_basefee, self.max_lane_basefee <= MAX_BASEFEE)
+        _require("initial_lane_basefee", self.initial_lane_basefee, self.initial_lane_basefee <= MAX_BASEFEE)
+        _require("ring_size", self.ring_size, 1 <= self.ring_size <= MAX_TIER)
+        _require("epoch_horizon", self.epoch_horizon, self.epoch_horizon <= MAX_TIER)
+        for name in ("fairness_window_blocks", "epoch_length"):
+            _require(name, getattr(self, name), getattr(self, name) > 0)
+
+    def check_minimum(self) -> None:
+        """Refuse a floor at which the basefee would stand still; analysis may look at lower ones.
+
+        Raises:
+            InvalidInput: It does.
+        """
+        _require("min_lane_basefee", self.min_lane_basefee, self.min_lane_basefee >= LOWEST_MINIMUM)
+
+    @property
+    def tier_multipliers(self) -> dict[str, Ratio]:
+        """What a tier hint multiplies the median tip by (A-18)."""
+        return {
+            "economy": self.tier_economy,
+            "standard": self.tier_standard,
+            "fast": self.tier_fast,
+            "urgent": self.tier_urgent,
+        }
+
+
+INTRO: Final = LaneConfig(ring_size=256, epoch_length=360, epoch_horizon=13)
+"""The parameters of the introduction page (part E, Q-33)."""
+
+
+Bidder = Callable[[Timer, GbaContext], FeeParams | GbaFailure]
+"""Asks the agent that a timer names: read-only, within `gba_call_cycles`. Never raises."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One block's view of the lane: what holds for all of it, and where it reads and writes.
+
+    `already_used` are cycles that the lane has spent before the selection: 0 on a chain of this project (K-10).
+    """
+
+    config: LaneConfig
+    market: LaneMarket
+    basefees: Basefees
+    activated_at: int
+    tables: LaneTables
+    proposer: bytes
+    ask: Bidder
+    owner_of: Callable[[bytes], bytes]
+    already_used: int = 0
+
+    @property
+    def price(self) -> int:
+        """The lane basefee of this block with the lane's multiplier, in units per cycle (A-26)."""
+        over, under = self.config.lane_multiplier
+        return min(self.market.basefee * over // under, MAX_PRICE)
+
+    @property
+    def prices(self) -> Prices:
+        """What the block charges and derives default values from."""
+        return Prices(self.basefees.cycle, self.basefees.cell, self.price, self.market.p50_tip)
+
+    def gas_limit_cap(self, timers: TimerConfig) -> int:
+        """Return the greatest gas limit with which a timer may have an attempt, in cycles (A-21)."""
+        return min(self.config.max_cycles_per_fire_auction_phase, timers.lane_timer_cycles)
+
+    def gas_limit_ceiling(self, timers: TimerConfig) -> int:
+        """Return the greatest gas limit admitted, which is also the default, in cycles (K-5)."""
+        return min(timers.max_cycles_per_fire, self.gas_limit_cap(timers))
+
+    def is_bid_deprecated(self, height: int) -> bool:
+        """Say whether the argument `bid` is refused at a block height (A-14)."""
+        return height >= self.activated_at + self.config.bid_deprecation_blocks
+
+
+def read_market(tables: LaneTables, config: LaneConfig, *, height: int, cycle_basefee: int) -> LaneMarket:
+    """Return the market that a block in the lane finds; its first block finds nothing yet."""
+    return tables.market() or opening_market(config, height=height, cycle_basefee=cycle_basefee)
+
+
+def note_used_cycles(tables: LaneTables, used_cycles: int) -> None:
+    """Complete the market at the end of a block by all the cycles that it used: what agents are told in the next."""
+    market = tables.market()
+    assert market is not None, "the timer phase of a block in the lane leaves a market"
+    tables.set_market(msgspec.structs.replace(market, used_cycles=used_cycles))
+
+
+def opening_market(config: LaneConfig, *, height: int, cycle_basefee: int) -> LaneMarket:
+    """Return the market that the first block in the lane finds: basefees equal, nobody fired yet (A-22, Q-4)."""
+    basefee = config.initial_lane_basefee or cycle_basefee
+    return LaneMarket(basefee, 0, 0, height, basefee, 0)

@@ -1,0 +1,412 @@
+"""The waiting set of the lane: every timer that is due, findable by place, by payer, by expiry, and by what it offers.
+
+A block looks at few of the timers that wait. What orders them moves in every block, because the basefee does, so they
+are kept in orders that do not: `min(tip, max_fee - L)` is the tip where `max_fee - tip >= L`, and `max_fee - L`
+elsewhere. A book holds the timers of one actor that are alike, in blocks along `max_fee - tip`; below the block that L
+falls into all timers follow their greatest fee, above it all follow their tip. `scheduler.ranking` merges the books.
+
+The content follows from the timers that were added and not discarded, whatever the order: a branch may be left by
+undoing its changes. Rejected: sorting all that waits in every block; moving timers between two lists when L passes
+them, which is all of them at once when many took the same default.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final, final
+
+from scheduler.types import Timer
+
+BLOCK_TIMERS: Final = 256
+"""A block of a book is split when it holds twice as many."""
+
+GAS_CLASS_BITS: Final = 3
+"""Timers of a book agree in so many leading bits of their gas limits: what does not fit is left out at once."""
+
+Tie = bytes | tuple[int, int]
+"""What decides between equal priorities: the identifier, or the place."""
+
+Entry = tuple[int, Tie, Timer]
+"""A timer in an order of a block: what it offers, negated; its tie; itself. Ties differ, so timers never compare."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoolRules:
+    """What the pool's orders depend on; another configuration needs another pool.
+
+    Limits are in cycles; `legacy_max_fee`, in units per cycle, is what a timer without a quote offers.
+    """
+
+    gas_limit_cap: int
+    default_gas_limit: int
+    legacy_max_fee: int
+    is_by_age: bool
+
+    def gas_limit(self, timer: Timer) -> int:
+        """Return a timer's gas limit as it is read now: a default follows its ceiling (K-5)."""
+        return min(timer.gas_limit, self.default_gas_limit) if timer.gas_limit_is_default else timer.gas_limit
+
+    def fees(self, timer: Timer) -> tuple[int | None, int | None]:
+        """Return a timer's greatest fee and tip; None is what each block decides anew."""
+        quote = timer.quote
+        if quote is None:
+            return self.legacy_max_fee, 0
+        return quote.max_fee_per_cycle, quote.max_priority_fee_per_cycle
+
+    def tie(self, timer: Timer) -> Tie:
+        """Return what decides between a timer and another of the same priority."""
+        return (timer.due, timer.sequence) if self.is_by_age else timer.timer_id
+
+
+@final
+class Block:
+    """Neighbours in a book, by tip and by greatest fee, best first."""
+
+    __slots__ = ("by_fee", "by_tip")
+
+    def __init__(self, by_tip: list[Entry], by_fee: list[Entry]) -> None:
+        self.by_tip = by_tip
+        self.by_fee = by_fee
+
+
+Bound = tuple[int, int] | tuple[int, int, Tie]
+"""Where a block begins: (max_fee - tip, -tip, tie) of its first timer; the first block begins below all."""
+
+LOWEST: Final[Bound] = (-(1 << 64), 0)
+"""Below every timer."""
+
+
+@final
+class Book:
+    """The timers of one actor and payer that leave the same fees open and have nearly the same gas limit.
+
+    An open fee counts as 0 here; whoever reads adds what the block fills in. Blocks follow each other by (max_fee -
+    tip, -tip, tie), and block i begins at `lows[i]`. `gas_min`, `max_tip` and `max_fee` are bounds.
+    """
+
+    __slots__ = ("actor", "blocks", "gas_min", "is_fee_open", "is_tip_open", "lows", "max_fee", "max_tip", "payer")
+
+    def __init__(self, actor: bytes, payer: bytes, *, is_fee_open: bool, is_tip_open: bool) -> None:
+        self.actor = actor
+        self.payer = payer
+        self.is_fee_open = is_fee_open
+        self.is_tip_open = is_tip_open
+        self.gas_min = 1 << 63
+        self.max_tip = 0
+        self.max_fee = 0
+        self.lows: list[Bound] = [LOWEST]
+        self.blocks = [Block([], [])]
+
+    def add(self, fee: int, tip: int, tie: Tie, timer: Timer) -> None:
+        """Put a timer in; `fee` and `tip` are 0 where they are open."""
+        index = bisect_right(self.lows, (fee - tip, -tip, tie)) - 1
+        block = self.blocks[index]
+        insort(block.by_tip, (-tip, tie, timer))
+        insort(block.by_fee, (-fee, tie, timer))
+        self.max_tip = max(self.max_tip, tip)
+        self.max_fee = max(self.max_fee, fee)
+        if len(block.by_tip) > 2 * BLOCK_TIMERS:
+            self._split(index)
+
+    def remove(self, fee: int, tip: int, tie: Tie) -> None:
+        """Take a timer out that is in."""
+        index = bisect_right(self.lows, (fee - tip, -tip, tie)) - 1
+        block = self.blocks[index]
+        del block.by_tip[bisect_left(block.by_tip, (-tip, tie))]
+        del block.by_fee[bisect_left(block.by_fee, (-fee, tie))]
+        if len(self.blocks) > 1 and not block.by_tip:
+            # The first bound stays: it is below all that may come.
+            del self.blocks[index], self.lows[index or 1]
+        if tip == self.max_tip or fee == self.max_fee:
+            filled = [block for block in self.blocks if block.by_tip]
+            self.max_tip = max((-block.by_tip[0][0] for block in filled), default=0)
+            self.max_fee = max((-block.by_fee[0][0] for block in filled), default=0)
+
+    def _split(self, index: int) -> None:
+        """Divide a block at its middle."""
+        block = self.blocks[index]
+        fees = {tie: -negated for negated, tie, _ in block.by_fee}
+        keys = sorted((fees[tie] + negated, negated, tie) for negated, tie, _ in block.by_tip)
+        upper = dict.fromkeys(tie for _, _, tie in keys[len(keys) // 2 :])
+        self.blocks[index : index + 1] = [
+            Block(
+                [entry for entry in block.by_tip if (entry[1] in upper) == is_upper],
+                [entry for entry in block.by_fee if (entry[1] in upper) == is_upper],
+            )
+            for is_upper in (False, True)
+        ]
+        self.lows.insert(index + 1, keys[len(keys) // 2])
+
+
+OPEN: Final = -1
+"""Stands for an open fee where only numbers can stand."""
+
+
+@final
+class Payer:
+    """The live timers within the cap that one address pays for, with what decides their cost, and bounds of it.
+
+    `gas_limits`, `fees` and `tips` hold one number for each of `timers`, side by side: whoever has to look at all of
+    them reads three dense rows. As tuples of objects they took three times as long.
+    """
+
+    __slots__ = ("fees", "gas_limits", "gas_max", "gas_min", "max_fee", "places", "timers", "tips")
+
+    def __init__(self) -> None:
+        self.places: dict[bytes, int] = {}
+        self.timers: list[Timer] = []
+        self.gas_limits = array("q")
+        self.fees = array("q")
+        self.tips = array("q")
+        self.gas_min = 1 << 63
+        self.gas_max = 0
+        self.max_fee = 0
+
+    def add(self, timer: Timer, gas_limit: int, fee: int | None, tip: int | None) -> None:
+        """Put a timer in with its gas limit as it is read."""
+        self.places[timer.timer_id] = len(self.timers)
+        self.timers.append(timer)
+        self.gas_limits.append(gas_limit)
+        self.fees.append(OPEN if fee is None else fee)
+        self.tips.append(OPEN if tip is None else tip)
+        self.gas_min, self.gas_max = min(self.gas_min, gas_limit), max(self.gas_max, gas_limit)
+        self.max_fee = max(self.max_fee, fee or 0)
+
+    def remove(self, timer: Timer) -> None:
+        """Take a timer out; the last one gets its place."""
+        place = self.places.pop(timer.timer_id)
+        last = self.timers.pop()
+        rows = self.gas_limits, self.fees, self.tips
+        if last.timer_id != timer.timer_id:
+            self.places[last.timer_id] = place
+            self.timers[place] = last
+            for row in rows:
+                row[place] = row[-1]
+        for row in rows:
+            row.pop()
+
+
+@final
+class Bucket:
+    """The waiting timers of one due height by sequence; `sequences` may name some that are gone."""
+
+    __slots__ = ("sequences", "timers")
+
+    def __init__(self) -> None:
+        self.timers: dict[int, Timer] = {}
+        self.sequences: list[int] = []
+
+    def add(self, timer: Timer) -> None:
+        """Put a timer at its place, free until now."""
+        assert timer.sequence not in self.timers, f"two timers at {timer.due}, {timer.sequence}"
+        index = bisect_left(self.sequences, timer.sequence)
+        if self.sequences[index : index + 1] != [timer.sequence]:
+            self.sequences.insert(index, timer.sequence)
+        self.timers[timer.sequence] = timer
+
+    def remove(self, sequence: int) -> Timer:
+        """Take the timer of a place out and return it."""
+        timer = self.timers.pop(sequence)
+        if len(self.sequences) > 2 * len(self.timers) + 16:
+            self.sequences = sorted(self.timers)
+        return timer
+
+    def after(self, sequence: int) -> Iterator[Timer]:
+        """Yield the timers behind a sequence in order."""
+        timers = self.timers
+        for index in range(bisect_right(self.sequences, sequence), len(self.sequences)):
+            timer = timers.get(self.sequences[index])
+            if timer is not None:
+                yield timer
+
+
+@final
+class FeeCounts:
+    """The greatest fees of the live timers within the cap, to count those below a price. Open fees are not in it."""
+
+    __slots__ = ("_counts", "_fees", "_lows", "_sizes")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self._fees: list[list[int]] = [[]]
+        self._lows: list[int] = [-1]
+        self._sizes = [0]
+
+    def add(self, fee: int) -> None:
+        """Count a fee."""
+        index = bisect_right(self._lows, fee) - 1
+        count = self._counts.get(fee, 0)
+        self._counts[fee] = count + 1
+        self._sizes[index] += 1
+        if count:
+            return
+        fees = self._fees[index]
+        insort(fees, fee)
+        if len(fees) > 2 * BLOCK_TIMERS:
+            below, above = fees[:BLOCK_TIMERS], fees[BLOCK_TIMERS:]
+            self._fees[index : index + 1] = [below, above]
+            self._lows.insert(index + 1, above[0])
+            self._sizes[index : index + 1] = [sum(self._counts[fee] for fee in part) for part in (below, above)]
+
+    def remove(self, fee: int) -> None:
+        """Count a fee no more."""
+        index = bisect_right(self._lows, fee) - 1
+        self._sizes[index] -= 1
+        self._counts[fee] -= 1
+        if self._counts[fee]:
+            return
+        del self._counts[fee]
+        fees = self._fees[index]
+        del fees[bisect_left(fees, fee)]
+        if not fees and len(self._fees) > 1:
+            # The first bound stays: it is below all that may come.
+            del self._fees[index], self._sizes[index], self._lows[index or 1]
+
+    def below(self, price: int) -> int:
+        """Return how many fees are below a price."""
+        index = bisect_right(self._lows, price) - 1
+        if index < 0:
+            return 0
+        fees = self._fees[index]
+        return sum(self._sizes[:index]) + sum(self._counts[fee] for fee in fees[: bisect_left(fees, price)])
+
+
+@final
+class WaitingPool:
+    """All timers due, live and dead, in every order that the lane asks for."""
+
+    def __init__(self, rules: PoolRules, now: int = -1) -> None:
+        self.rules: Final = rules
+        self.books: dict[tuple[bytes, bytes, int, bool, bool], Book] = {}
+        self.payers: dict[bytes, Payer] = {}
+        self.expired: dict[bytes, Timer] = {}
+        self.over_cap: dict[bytes, Timer] = {}
+        self.fixed_fees: Final = FeeCounts()
+        self._agents: list[tuple[int, int, Timer]] = []
+        self._now = now
+        self._dues: list[int] = []
+        self._buckets: dict[int, Bucket] = {}
+        self._expiries: list[tuple[int, int, int]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many timers wait, dead ones included."""
+        return self._count
+
+    def add(self, timer: Timer) -> None:
+        """Put a timer in that has become due, or that a branch being left had taken out."""
+        bucket = self._buckets.get(timer.due)
+        if bucket is None:
+            bucket = self._buckets[timer.due] = Bucket()
+            insort(self._dues, timer.due)
+        bucket.add(timer)
+        self._count += 1
+        self._enlist(timer)
+
+    def discard(self, timer: Timer) -> None:
+        """Take a timer out that left or changed; only its place is looked at."""
+        bucket = self._buckets[timer.due]
+        known = bucket.remove(timer.sequence)
+        if not bucket.timers:
+            del self._buckets[timer.due], self._dues[bisect_left(self._dues, timer.due)]
+        self._count -= 1
+        if self.expired.pop(known.timer_id, None) is None:
+            self._delist(known)
+
+    def advance(self, now: int) -> None:
+        """Move the present: what has expired by then takes no more part in the auction."""
+        if now < self._now:
+            revived = [timer for timer in self.expired.values() if timer.expires_at >= now]
+            self._now = now
+            for timer in revived:
+                del self.expired[timer.timer_id]
+                self._enlist(timer)
+        self._now = now
+        expiries = self._expiries
+        while expiries and expiries[0][0] < now:
+            expires_at, due, sequence = heappop(expiries)
+            found = self.at(due, sequence)
+            # An entry outlives its timer: what counts is what stands at the place now.
+            if found is not None and found.expires_at == expires_at and found.timer_id not in self.expired:
+                self._delist(found)
+                self.expired[found.timer_id] = found
+
+    def at(self, due: int, sequence: int) -> Timer | None:
+        """Return the waiting timer of a place."""
+        bucket = self._buckets.get(due)
+        return None if bucket is None else bucket.timers.get(sequence)
+
+    def walk(self, after: tuple[int, int] = (-1, -1)) -> Iterator[Timer]:
+        """Yield what waits behind a place, in the order (due, sequence). Not to be changed meanwhile."""
+        due, sequence = after
+        for index in range(bisect_left(self._dues, due), len(self._dues)):
+            found = self._dues[index]
+            yield from self._buckets[found].after(sequence if found == due else -1)
+
+    def agents(self) -> Iterator[Timer]:
+        """Yield the live timers within the cap that name an agent, in the order (due, sequence)."""
+        for _, _, timer in self._agents:
+            yield timer
+
+    def agent_count(self) -> int:
+        """Return how many timers `agents` yields."""
+        return len(self._agents)
+
+    def _enlist(self, timer: Timer) -> None:
+        """Put a timer into every order that its class belongs to."""
+        if timer.expires_at < self._now:
+            self.expired[timer.timer_id] = timer
+            return
+        heappush(self._expiries, (timer.expires_at, timer.due, timer.sequence))
+        gas_limit = self.rules.gas_limit(timer)
+        if gas_limit > self.rules.gas_limit_cap:
+            self.over_cap[timer.timer_id] = timer
+            return
+        fee, tip = self.rules.fees(timer)
+        self._book_of(timer, gas_limit, fee, tip).add(fee or 0, tip or 0, self.rules.tie(timer), timer)
+        payer = self.payers.get(timer.fee_payer)
+        if payer is None:
+            payer = self.payers[timer.fee_payer] = Payer()
+        payer.add(timer, gas_limit, fee, tip)
+        if fee is not None:
+            self.fixed_fees.add(fee)
+        if timer.quote is not None and timer.quote.gba is not None:
+            insort(self._agents, (timer.due, timer.sequence, timer))
+
+    def _delist(self, timer: Timer) -> None:
+        if self.over_cap.pop(timer.timer_id, None) is not None:
+            return
+        gas_limit = self.rules.gas_limit(timer)
+        fee, tip = self.rules.fees(timer)
+        book = self._book_of(timer, gas_limit, fee, tip)
+        book.remove(fee or 0, tip or 0, self.rules.tie(timer))
+        if not book.blocks[0].by_tip and len(book.blocks) == 1:
+            del self.books[self._book_key(timer, gas_limit, fee, tip)]
+        payer = self.payers[timer.fee_payer]
+        payer.remove(timer)
+        if not payer.timers:
+            del self.payers[timer.fee_payer]
+        if fee is not None:
+            self.fixed_fees.remove(fee)
+        if timer.quote is not None and timer.quote.gba is not None:
+            del self._agents[bisect_left(self._agents, (timer.due, timer.sequence))]
+
+    def _book_of(self, timer: Timer, gas_limit: int, fee: int | None, tip: int | None) -> Book:
+        key = self._book_key(timer, gas_limit, fee, tip)
+        book = self.books.get(key)
+        if book is None:
+            book = self.books[key] = Book(
+                timer.actor, timer.fee_payer, is_fee_open=fee is None, is_tip_open=tip is None
+            )
+        book.gas_min = min(book.gas_min, gas_limit)
+        return book
+
+    @staticmethod
+    def _book_key(
+        timer: Timer, gas_limit: int, fee: int | None, tip: int | None
+    ) -> tuple[bytes, bytes, int, bool, bool]:
+        shift = max(0, gas_limit.bit_length() - GAS_CLASS_BITS)
+        return timer.actor, timer.fee_payer, gas_limit >> shift << shift, fee is None, tip is None

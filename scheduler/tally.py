@@ -1,0 +1,102 @@
+"""What one timer phase does and counts, whatever its policy: removals, fires, first deferrals, the result."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import final
+
+import msgspec
+
+from scheduler.events import DeferralReason, DeferredSummary, TimerDeferred, TimerExpired
+from scheduler.settlement import destroy, settle
+from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.types import Basefees, Moment, PhaseResult, Timer, TimerConfig
+
+
+@final
+@dataclass(slots=True)
+class Tally:
+    """The running counts of one timer phase; `basefees` are what a fire burns."""
+
+    moment: Moment
+    config: TimerConfig
+    basefees: Basefees
+    tables: TimerTables
+    ledger: Ledger
+    run: Runner
+    proposer: bytes = b""
+    events: list[msgspec.Struct] = field(default_factory=list)
+    removed: int = 0
+    fired: int = 0
+    reverted: int = 0
+    expired: int = 0
+    insolvent: int = 0
+    lane_cycles: int = 0
+    lane_cells: int = 0
+    burned: int = 0
+    tips: int = 0
+
+    @property
+    def can_remove(self) -> bool:
+        """Whether the GC lane has budget left."""
+        return self.removed < self.config.gc_budget
+
+    def destroy(self, timer: Timer, required: int) -> None:
+        """Remove a dead timer; `required` is the most that it would cost."""
+        event = destroy(timer, now=self.moment.now, required=required, tables=self.tables, ledger=self.ledger)
+        self.removed += 1
+        if isinstance(event, TimerExpired):
+            self.expired += 1
+        else:
+            self.insolvent += 1
+        self.events.append(event)
+
+    def fire(self, timer: Timer, required: int, priority: int = 0) -> int:
+        """Settle a timer whose payer has `required`; return the cycles that it used."""
+        paid = settle(
+            timer,
+            required=required,
+            basefees=self.basefees,
+            tables=self.tables,
+            ledger=self.ledger,
+            run=self.run,
+            priority=priority,
+            proposer=self.proposer,
+        )
+        self.fired += 1
+        self.reverted += not paid.outcome.ok
+        self.lane_cycles += paid.outcome.cycles
+        self.lane_cells += paid.outcome.cells
+        self.burned += paid.burned
+        self.tips += paid.event.tip
+        self.events.extend(paid.outcome.events)
+        self.events.append(paid.event)
+        return paid.outcome.cycles
+
+    def report_deferred(
+        self, first: Iterable[tuple[Timer, DeferralReason]], counts: Iterable[tuple[DeferralReason, int]]
+    ) -> None:
+        """Tell of each timer whose first attempt failed, in waiting order, and of how many each reason held back."""
+        self.events.extend(TimerDeferred(timer.timer_id, reason) for timer, reason in first)
+        nonzero = tuple((reason, count) for reason, count in counts if count)
+        if nonzero:
+            self.events.append(DeferredSummary(nonzero))
+
+    def result(self, *, waiting_live: int, waiting_dead: int, lane_burned: int = 0) -> PhaseResult:
+        """Freeze the counts."""
+        return PhaseResult(
+            fired=self.fired,
+            reverted=self.reverted,
+            expired=self.expired,
+            insolvent=self.insolvent,
+            deferred=waiting_live,
+            waiting_live=waiting_live,
+            waiting_dead=waiting_dead,
+            lane_cycles=self.lane_cycles,
+            lane_cells=self.lane_cells,
+            gc_cycles=self.removed * self.config.gc_cost_per_timer,
+            burned=self.burned,
+            events=tuple(self.events),
+            tips=self.tips,
+            lane_burned=lane_burned,
+            cells_burned=self.lane_cells * self.basefees.cell,
+        )

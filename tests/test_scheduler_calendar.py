@@ -1,0 +1,161 @@
+"""The calendar queue against a sorted list, at its edges and over random lives."""
+
+import hashlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler import CalendarQueue, Profile, Tier
+from scheduler.height_tree import EMPTY
+
+INTRO = Profile(256, 360, 13)
+PROFILES = (Profile(4, 3, 2), Profile(8, 3, 2), Profile(3, 8, 1), Profile(1, 1, 0), Profile(5, 5, 0), Profile(64, 2, 1))
+
+
+def plain_root(heights, records):
+    """Return the root of the overflow tree by its definition in docs/state.md, from a list."""
+    if len(heights) == 1:
+        (height,) = heights
+        return hashlib.sha256(b"\x00" + height.to_bytes(8, "big") + records[height]).digest()
+    bit = next(bit for bit in range(64) if len({height >> (63 - bit) & 1 for height in heights}) == 2)
+    low = [height for height in heights if not height >> (63 - bit) & 1]
+    high = [height for height in heights if height >> (63 - bit) & 1]
+    return hashlib.sha256(b"\x01" + bytes([bit]) + plain_root(low, records) + plain_root(high, records)).digest()
+
+
+def assert_is_as_of_a_list(queue, records):
+    """Compare a queue with one made from nothing but the heights."""
+    profile, now = queue.profile, queue.now
+    tiers = {height: profile.tier_of(height, now) for height in records}
+    assert sorted(queue.heights()) == sorted(records)
+    epochs: dict[int, int] = {}
+    for height, tier in tiers.items():
+        if tier is Tier.EPOCH:
+            epochs[profile.epoch_of(height)] = epochs.get(profile.epoch_of(height), 0) + 1
+    assert queue.epochs == epochs
+    beyond = sorted(height for height, tier in tiers.items() if tier is Tier.OVERFLOW)
+    assert list(queue.overflow) == beyond
+    assert len(queue.overflow) == len(beyond)
+    if beyond:
+        assert queue.overflow.root() == plain_root(beyond, records)
+
+
+class TestTiers:
+    @pytest.mark.parametrize(
+        ("distance", "tier"),
+        [
+            (-1, None),
+            (0, None),
+            (1, Tier.RING),
+            (255, Tier.RING),
+            (256, Tier.EPOCH),
+            (4759, Tier.EPOCH),
+            (4760, Tier.OVERFLOW),
+        ],
+    )
+    def test_the_edges_of_each_tier(self, distance, tier):
+        """At 1,000 the ring ends at distance 255, the horizon with epoch 15."""
+        assert INTRO.tier_of(1_000 + distance, 1_000) is tier
+
+    def test_a_height_enters_the_ring_within_its_epoch(self):
+        """With a ring shorter than an epoch, a height is promoted when it comes into range and not before."""
+        queue = CalendarQueue(INTRO, 1_000)
+        queue.put(1_700, b"")
+
+        queue.advance(1_444)
+        assert queue.epochs == {4: 1}
+        queue.advance(1_445)
+        assert queue.epochs == {}
+
+    def test_heights_that_share_a_place_of_the_ring_do_not_mix(self):
+        """1444 and 1700 have place 164 both; the second is not due when the first is."""
+        queue = CalendarQueue(INTRO, 1_440)
+        for height in (1_444, 1_700):
+            queue.put(height, b"")
+
+        assert queue.advance(1_444).due == [1_444]
+        assert queue.advance(1_699).due == []
+        assert queue.advance(1_700).due == [1_700]
+
+    def test_a_jump_over_all_tiers_takes_everything_out_in_order(self):
+        """After an outage the slots of every tier are due at once."""
+        queue = CalendarQueue(INTRO, 0)
+        for height in (90_000, 5, 4_000, 300, 90_001):
+            queue.put(height, b"r")
+
+        advance = queue.advance(90_000)
+
+        assert advance.due == [5, 300, 4_000, 90_000]
+        assert advance.left_overflow == 2
+        assert list(queue.heights()) == [90_001]
+
+    def test_a_fork_leaves_the_other_as_it_was(self):
+        """Both branches go on alone."""
+        queue = CalendarQueue(INTRO, 0)
+        for height in (5, 500, 50_000):
+            queue.put(height, b"r")
+        root = queue.overflow.root()
+        fork = queue.fork()
+        fork.advance(500)
+        fork.put(60_000, b"s")
+
+        assert sorted(queue.heights()) == [5, 500, 50_000]
+        assert queue.overflow.root() == root
+        assert sorted(fork.heights()) == [50_000, 60_000]
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(("put", "put", "put", "drop", "step", "jump", "fork")),
+        st.integers(0, 40),
+        st.binary(max_size=2),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(PROFILES), st.integers(0, 50), OPERATIONS)
+def test_the_queue_equals_a_sorted_list(profile, now, operations):
+    """Through scheduling, cancelling, advancing and jumping, with forks left behind, the due are those of a list."""
+    queue, records, left = CalendarQueue(profile, now), {}, []
+    for operation, number, record in operations:
+        if operation == "put":
+            height = queue.now + 1 + number
+            queue.put(height, record)
+            records[height] = record
+        elif operation == "drop" and records:
+            height = sorted(records)[number % len(records)]
+            queue.drop(height)
+            del records[height]
+        elif operation in ("step", "jump"):
+            target = queue.now + (number % 3 if operation == "step" else number)
+            advance = queue.advance(target)
+            assert advance.due == sorted(height for height in records if height <= target)
+            records = {height: record for height, record in records.items() if height > target}
+        elif operation == "fork":
+            left.append((queue, dict(records)))
+            queue = queue.fork()
+        assert_is_as_of_a_list(queue, records)
+    for branch, known in left:
+        assert_is_as_of_a_list(branch, known)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.dictionaries(st.integers(0, 2**63 - 1), st.binary(max_size=3), min_size=1, max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_the_root_does_not_depend_on_the_way_to_it(records, shuffle):
+    """Whatever was put in and taken out in between, and in whatever order, the same heights have the same root."""
+    tree, order = EMPTY, list(records)
+    shuffle.shuffle(order)
+    for height in order:
+        tree = tree.put(height ^ 1, b"gone").put(height, b"old").put(height, records[height])
+    for height in order:
+        other = height ^ 1
+        tree = tree.put(other, records[other]) if other in records else tree.drop(other)
+
+    assert list(tree) == sorted(records)
+    assert tree.root() == plain_root(sorted(records), records)

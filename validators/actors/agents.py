@@ -1,0 +1,107 @@
+"""Gas bidding agents: the one of the documents that bids by risk, and one that does everything an agent must not.
+
+An agent is asked read-only in each block in which a timer that names it is due, and answers with the encoded fees of
+TxFeeParams (CIP-1, section 7). Risk is debt / (collateral x price), as for the liquidation bot.
+"""
+
+from typing import Final, final
+
+import msgspec
+
+from scheduler import MAX_U63, FeeParams
+from validators.actors.calls import Actor
+from validators.actors.host import Revert
+from validators.actors.liquidation_bot import ALARM_RISK, LIQUIDATION_RISK, RISK_CYCLES, RISK_PARTS, Units
+from validators.actors.orders import Count, decode_order, require_owner
+
+ALARMED: Final = (4, 2)
+"""Above the alarm an agent pays up to so many times the lane's price, and so many times the median tip and a unit."""
+
+DESPERATE: Final = (16, 8)
+"""The same above the limit."""
+
+
+@final
+class BidContext(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What the chain tells an agent (CIP-1, section 7.2): heights in the timebase, fees in units per cycle or cell."""
+
+    trigger_block_height: Count
+    current_block_height: Count
+    basefee_cycle: Count
+    basefee_cell: Count
+    basefee_lane_timer: Count
+    last_block_cycle_usage: Count
+    previous_block_p50_priority_tip_per_cycle: Count
+    owner_actor_balance: Count
+
+
+@final
+class RiskOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A position and its price: what the agent's bids follow from."""
+
+    collateral: Units
+    debt: Units
+    price: Units
+
+
+@final
+class RiskAgent(Actor):
+    """Bids the more the nearer its position is to the limit (seed, example of a bidding agent)."""
+
+    handlers = ("assess", "get_gas_bid")
+
+    def assess(self, payload: bytes) -> None:
+        """Remember the position. Only the owner may."""
+        require_owner(self)
+        decode_order(payload, RiskOrder)
+        self.host.put(b"order", payload)
+
+    def get_gas_bid(self, payload: bytes) -> bytes:
+        """Return what to bid: the default values, or multiples of them, by risk."""
+        context = decode_order(payload, BidContext)
+        fee, tip = 2 * context.basefee_lane_timer, context.previous_block_p50_priority_tip_per_cycle
+        multiples = self._multiples()
+        if multiples is not None:
+            fee, tip = multiples[0] * context.basefee_lane_timer, multiples[1] * (tip + 1)
+        return msgspec.msgpack.encode(FeeParams(min(fee, MAX_U63), min(tip, MAX_U63), context.basefee_cell, 0))
+
+    def _multiples(self) -> tuple[int, int] | None:
+        stored = self.host.get(b"order")
+        if stored is None:
+            return None
+        order = decode_order(stored, RiskOrder)
+        self.host.compute(RISK_CYCLES)
+        value, debt = order.collateral * order.price, order.debt * RISK_PARTS
+        if debt > LIQUIDATION_RISK * value:
+            return DESPERATE
+        return ALARMED if debt > ALARM_RISK * value else None
+
+
+@final
+class ChaosAgent(Actor):
+    """Fails in the way that its storage names under `mode`, so that every road to the default values is taken."""
+
+    handlers = ("get_gas_bid",)
+
+    def get_gas_bid(self, payload: bytes) -> bytes:
+        """Revert, run out of cycles, fail, change something, or answer what is no bid."""
+        context = decode_order(payload, BidContext)
+        mode = self.host.get(b"mode") or b""
+        if mode == b"revert":
+            raise Revert("as ordered")
+        if mode == b"spin":
+            self.host.compute(MAX_U63)
+        if mode == b"crash":
+            raise ArithmeticError("a bug of the program")
+        if mode == b"write":
+            self.host.put(b"asked", payload)
+        return ABSURD_ANSWERS.get(mode) or msgspec.msgpack.encode([context.basefee_lane_timer, 0, 0, 0])
+
+
+ABSURD_ANSWERS: Final = {
+    b"negative": b"\x94\x01\xff\x01\x01",
+    b"great": b"\x94\xcf\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01\x01",
+    b"garbage": b"\xc1",
+    b"short": b"\x93\x01\x01\x01",
+}
+"""Answers that are no bid: -1, 2^64 - 1, no msgpack, too few numbers."""

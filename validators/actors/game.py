@@ -1,0 +1,96 @@
+"""The game loop and its players: ticks by timer, calls by message (seed, use cases).
+
+The loop pays for its ticks out of its own units and goes on until they run dry. At each tick it sends a message to each
+player, which is delivered in the same block, after the timers; a player answers by a message that was sent while the
+mailbox was served, and that is delivered in the next block.
+"""
+
+import contextlib
+from typing import Annotated, Final, final
+
+import msgspec
+
+from scheduler import UnknownTimer
+from validators.actors.calls import Actor
+from validators.actors.host import Revert
+from validators.actors.orders import (
+    Address,
+    Count,
+    Interval,
+    decode_order,
+    get_count,
+    put_count,
+    require_empty,
+    require_own_timer,
+    require_owner,
+)
+
+PLAYERS_MAX: Final = 64
+"""How many players one game has at most."""
+
+MOVE_CYCLES: Final = 1_000
+"""Cycles that a player gives to its answer."""
+
+
+@final
+class GameOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Tick every `interval`, in the chain's timebase; a player gets `cycles`. A `gas_limit` of 0 means the default."""
+
+    interval: Interval
+    players: Annotated[tuple[Address, ...], msgspec.Meta(max_length=PLAYERS_MAX)]
+    gas_limit: Count = 0
+    cycles: Count = 3_000
+
+
+@final
+class GameLoop(Actor):
+    """Counts ticks and tells the players of each; keeps the last move of each player."""
+
+    handlers = ("start", "move", "handle_timer")
+
+    def start(self, payload: bytes) -> None:
+        """Remember the order and schedule the next tick in the place of one that may be pending. Only the owner may."""
+        require_owner(self)
+        decode_order(payload, GameOrder)
+        pending = self.host.get(b"next")
+        if pending is not None:
+            with contextlib.suppress(UnknownTimer):
+                self.host.cancel_timer(pending)
+        self.host.put(b"order", payload)
+        self._schedule_next(self._order())
+
+    def move(self, payload: bytes) -> None:
+        """Keep a player's move. Only the players may."""
+        if self.host.sender not in self._order().players:
+            raise Revert("not a player")
+        self.host.put(b"move" + self.host.sender, payload[:8])
+        put_count(self, b"moves", get_count(self, b"moves") + 1)
+
+    def handle_timer(self, payload: bytes) -> None:
+        """Count a tick, tell the players, and schedule the next one."""
+        require_own_timer(self)
+        require_empty(payload)
+        order, tick = self._order(), get_count(self, b"ticks") + 1
+        put_count(self, b"ticks", tick)
+        for player in order.players:
+            self.host.send(player, "on_tick", tick.to_bytes(8, "big"), order.cycles)
+        self._schedule_next(order)
+
+    def _order(self) -> GameOrder:
+        return decode_order(self.host.get(b"order") or b"", GameOrder)
+
+    def _schedule_next(self, order: GameOrder) -> None:
+        timer_id = self.host.schedule_timer(self.host.now + order.interval, b"", gas_limit=order.gas_limit or None)
+        self.host.put(b"next", timer_id)
+
+
+@final
+class GamePlayer(Actor):
+    """Answers each tick with a move."""
+
+    handlers = ("on_tick",)
+
+    def on_tick(self, payload: bytes) -> None:
+        """Count the tick and answer whoever told it."""
+        put_count(self, b"ticks", get_count(self, b"ticks") + 1)
+        self.host.send(self.host.sender, "move", payload[:8], MOVE_CYCLES)

@@ -1,0 +1,65 @@
+"""The calendar queue of one block: epoch maintenance at its start, and the tables of the tiers at its end.
+
+Both tables follow from the state's buckets, its lane configuration and its present (docs/state.md, tiers).
+"""
+
+from typing import final
+
+import msgspec
+
+from scheduler import EpochPromoted, LaneConfig, Moment, Profile
+from validators.execution.heights import BranchHeights
+from validators.execution.schema import (
+    BUCKETS,
+    LANE_CONFIG,
+    OVERFLOW,
+    Epoch,
+    Overflow,
+    bucket_key,
+    epoch_key,
+)
+from validators.execution.view import View
+
+
+def profile_of(config: LaneConfig | None) -> Profile:
+    """Return the sizes of the tiers; a chain without a lane has them too, and nothing of them in its state."""
+    known = LaneConfig() if config is None else config
+    return Profile(known.ring_size, known.epoch_length, known.epoch_horizon)
+
+
+@final
+class Tiers:
+    """The heights of one block, as they are looked for and changed while it runs."""
+
+    def __init__(self, view: View, parent: BranchHeights, moment: Moment) -> None:
+        self._view = view
+        self._parent = parent
+        self._moment = moment
+        self.heights, self._left_overflow = parent.next_block(moment.now)
+
+    def promote(self) -> EpochPromoted | None:
+        """Return what epoch maintenance did, if an epoch has begun with this block (A-1)."""
+        length = self._parent.profile.epoch_length
+        epoch = self._moment.now // length
+        if epoch <= self._moment.parent_now // length:
+            return None
+        return EpochPromoted(epoch, self._left_overflow)
+
+    def close(self) -> None:
+        """Take over what the block did to its buckets, and write the tables where the chain has them."""
+        config = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
+        self.heights.settle(profile_of(config), self._record_of)
+        if config is None:
+            return
+        before, after = self._parent.epochs, self.heights.epochs
+        for epoch in sorted(before | after):
+            count = after.get(epoch, 0)
+            if count != before.get(epoch, 0):
+                self._view.set(epoch_key(epoch), Epoch(count) if count else None)
+        tree = self.heights.overflow
+        if tree is not self._parent.overflow:
+            self._view.set(OVERFLOW.key(), Overflow(len(tree), tree.root()) if tree else None)
+
+    def _record_of(self, height: int) -> bytes | None:
+        bucket = self._view.get(BUCKETS, bucket_key(height))
+        return None if bucket is None else msgspec.msgpack.encode(bucket)
