@@ -43,7 +43,7 @@ from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import MessageDelivered, TransactionReceipt
 from validators.execution.schema import LongStoredValue
 
-END_OF_BLOCK = "the end of the block: basefees and burned total"
+END_OF_BLOCK = "the block's own bookkeeping: prices, totals, epochs"
 """What writes the keys that belong to nobody."""
 
 _EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds
