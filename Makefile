@@ -22,7 +22,7 @@ check: .venv/.dev ## lint and type-check
 bench: .venv/.dev ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-soak: .venv/.dev ## run every scenario for many seeds
+soak: .venv/.dev ## run every scenario for many seeds, and the swarm for 2,000
 	$(BIN)/python -m tests.soak
 
 format: .venv/.dev ## format the code

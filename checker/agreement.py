@@ -20,7 +20,7 @@ from checker.observations import (
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from network.trace import Event
-from validators.counts import BROKEN
+from validators.counts import BROKEN, REFUSED_FINAL
 from validators.execution.blocks import Header, header_digest
 from validators.state import mmr_root
 
@@ -136,9 +136,9 @@ class Agreement:
             )
 
     def halted(self, event: Event) -> None:
-        """A validator that broke an invariant of its own says nothing more; that is no agreement."""
+        """A validator that broke an invariant of its own, or cannot execute what is final, does not agree."""
         reason = read_event(event, Halted).reason
-        if reason.startswith(BROKEN):
+        if reason.startswith((BROKEN, REFUSED_FINAL)):
             self._tally.compared += 1
             self._tally.fail(f"validator {event.node} halted: {reason}", validator=event.node, at_us=event.at_us)
 

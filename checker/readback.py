@@ -94,6 +94,12 @@ class LiveValues:
             return
         self._compare(readback, logged, "its operation log")
 
+    def refuse(self, node: int, reason: str) -> None:
+        """Note a validator whose memory is such that it cannot even be read."""
+        self._validators += 1
+        self._tally.compared += 1
+        self._tally.fail(f"validator {node}: what it holds cannot be read: {reason}", validator=node)
+
     def result(self) -> CheckResult:
         """Return what came of it."""
         return self._tally.result(

@@ -23,6 +23,7 @@ import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
 from checker.observations import NATIVE_TYPES
+from checker.results import CheckResult
 from checker.streams import (
     BLOCK_RECORD_BYTES_MAX,
     EVENT_BYTES_MAX,
@@ -51,6 +52,7 @@ __all__ = [
     "describe_event",
     "first_difference",
     "iterate_events",
+    "keep_run",
     "read_blocks",
     "read_genesis",
     "read_manifest",
@@ -243,6 +245,13 @@ class RecordReader:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise DamagedRecordError(self.path, VERDICT, str(error)) from None
 
+    def checks(self) -> tuple[CheckResult, ...]:
+        """Return the results of the run's checks."""
+        try:
+            return msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...])
+        except (msgspec.ValidationError, AssertionError) as error:
+            raise DamagedRecordError(self.path, VERDICT, f"holds no checks: {error}") from None
+
     def blocks(self) -> Iterator[BlockRecord]:
         """Yield the finalized blocks, lowest height first."""
         return read_blocks(self.path)
@@ -318,6 +327,17 @@ def _refuse_foreign(path: Path) -> None:
         read_manifest(path)
     except DamagedRecordError:
         raise RecordExistsError(path) from None
+
+
+def keep_run(source: Path, target: Path) -> Path:
+    """Move a complete run directory to another place on the same file system, replacing an older run there.
+
+    Raises:
+        RecordExistsError: Something else than a run directory stands there.
+    """
+    _refuse_foreign(target)
+    _move_into_place(source, target)
+    return target
 
 
 def _move_into_place(source: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ Only honest validators are judged.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple, final
 
 from checker.accounting import StormAccounting
@@ -221,6 +222,7 @@ class Suite:
         readbacks: Sequence[ReadBack],
         cold: ColdReplay | None,
         faults: Sequence[FaultOutcome] = (),
+        unreadable: Mapping[int, str] = MappingProxyType({}),
     ) -> list[CheckResult]:
         """Make the checks of the end and return all results in the order of the catalogue.
 
@@ -229,7 +231,11 @@ class Suite:
             readbacks: What each validator that still runs holds.
             cold: The cold replay, or None where none was made.
             faults: What each fault of the plan came to.
+            unreadable: Validators whose memory could not be read, and why.
         """
+        for node, reason in unreadable.items():
+            if node in self._honest:
+                self._live_values.refuse(node, reason)
         self._timers.finish(self._mirror.values)
         for readback in readbacks:
             if readback.node in self._honest:

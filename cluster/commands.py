@@ -18,13 +18,20 @@ import msgspec
 
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
+from cluster.draws import NAME as SWARM
+from cluster.explain_command import add_explain_parsers
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
 from cluster.proofs import ProofError
 from cluster.repeat import compare_with_repeat
+from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
+from cluster.shrink_command import add_shrink_parser
 from cluster.state_keys import KEY_FORMS
+from cluster.swarm import banner, draw_scenario
+from cluster.sweep_command import add_sweep_parser
+from cluster.teeth_command import add_teeth_parser
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
 
@@ -42,6 +49,12 @@ _EPILOG: Final = """examples:
   run_cluster.py run calm --check-determinism        run it twice and compare event by event
   run_cluster.py replay runs/calm-0                  run a recorded run again
   run_cluster.py check certified-split               say in plain words what its faults do
+  run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
+  run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
+  run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
+  run_cluster.py explain runs/swarm-29               why it went wrong: place, sides, key, timer, write, cause
+  run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
+  run_cluster.py teeth --only tip-burned             plant a known bug, and see which check catches it
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
@@ -65,7 +78,14 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(options.command(options))
-    except (ScenarioError, DamagedRecordError, RecordExistsError, ProofError, DataDirectoryError) as error:
+    except (
+        ScenarioError,
+        DamagedRecordError,
+        DamagedResultsError,
+        RecordExistsError,
+        ProofError,
+        DataDirectoryError,
+    ) as error:
         return _complain(str(error), EXIT_USAGE)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
@@ -97,7 +117,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version="stampede 0.1.0")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run a scenario", epilog="example: run_cluster.py run lossy --seed 7")
-    run.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
+    run.add_argument(
+        "scenario",
+        metavar="SCENARIO",
+        help="a scenario's name, a .toml file, or swarm: one drawn from the seed",
+    )
     run.add_argument("--seed", type=_seed, default=0, help="which run of the scenario (default 0)")
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
@@ -111,6 +135,10 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
     replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     replay.set_defaults(command=_replay)
+    add_sweep_parser(commands)
+    add_shrink_parser(commands)
+    add_explain_parsers(commands)
+    add_teeth_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",
@@ -180,7 +208,12 @@ def _seed(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    scenario = load_scenario(options.scenario, options.settings)
+    if options.scenario == SWARM:
+        scenario = draw_scenario(options.seed, options.settings)
+        if not options.json:
+            sys.stdout.write("".join(f"{line}\n" for line in banner(scenario)))
+    else:
+        scenario = load_scenario(options.scenario, options.settings)
     if options.data_dir is None:
         return _run_on(None, scenario, options)
     if options.check_determinism:
@@ -234,6 +267,8 @@ def _print_judged(judged: Judged, command: str, *, as_json: bool) -> None:
     lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}"]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
+    if judged.exit_code and judged.directory:
+        lines.append(f"explain with: {_command_line(['explain', str(judged.directory)])}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

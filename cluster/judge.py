@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from checker.cold_replay import run_cold_replay
+from checker.cold_replay import ColdReplayer, run_cold_replay
+from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
 from checker.readback import read_back
@@ -114,13 +115,14 @@ def judge(
     extra: Callable[["Judged"], CheckResult] | None = None,
     command: str = "",
     variant: str = "",
+    replay: ColdReplayer | None = None,
     data: DataDirectory | None = None,
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
     ``variant`` goes into the directory's name, so that a changed scenario does not take the place of the unchanged one.
-    ``data`` gives the validators real disks.
-    ``extra`` adds a check of its own before the record is written; ``command`` is what repeats the run.
+    ``data`` gives the validators real disks. ``extra`` adds a check of its own before the record is written;
+    ``command`` is what repeats the run; ``replay`` makes the cold replay, in a fresh process unless it is given.
 
     Raises:
         network.kernel.RunFailedError: The test bed itself broke.
@@ -128,6 +130,7 @@ def judge(
     """
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     jury = make_jury(cluster)
+    jury.replay = replay
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
     name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
     if runs is None:
@@ -234,14 +237,21 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
 
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
-    readbacks = [
-        read_back(place.node, engine, place.disk.pristine())
-        for place in run.places
+    readbacks: list[ReadBack] = []
+    unreadable: dict[int, str] = {}
+    for place in run.places:
         # A halted validator is read back like any other: what it holds may be why it halted.
-        if place.validator is not None and (engine := place.validator.engine) is not None
-    ]
-    cold = run_cold_replay(writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks})
-    results = jury.suite.finish(run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects)
+        if place.validator is not None and (engine := place.validator.engine) is not None:
+            try:
+                readbacks.append(read_back(place.node, engine, place.disk.pristine()))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
+                unreadable[place.node] = f"{type(error).__name__}: {error}"
+    cold = (jury.replay or run_cold_replay)(
+        writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks}
+    )
+    results = jury.suite.finish(
+        run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
+    )
     results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())

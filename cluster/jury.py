@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 
+from checker.cold_replay import ColdReplayer
 from checker.observations import AppliedBlock, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
@@ -32,6 +33,7 @@ class Jury:
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
     joined_heights: list[int] = field(default_factory=list)
+    replay: ColdReplayer | None = None
 
     def observe(self, event: Event) -> None:
         """See an event of the run."""

@@ -3,17 +3,18 @@
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
 is at work any more and every validator has finalized the height that the scenario asks for (with
 ``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
-it: step limit, time limit, deadlock.
+it: step limit, time limit, deadlock. Nobody waits for a validator that has halted.
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 import networkx as nx
 
+from checker.planted import factories_of
 from cluster.clients import Clients, ClientStatistics
 from cluster.data_directory import DataDirectory
 from cluster.directory import DirectoryDisk
@@ -40,6 +41,7 @@ from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make
 from validators.storage import DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
+BLOCKS_AFTER_HEALING = 2
 
 BLOCKS_AFTER_REOPENING: Final = 3
 """A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
@@ -59,6 +61,7 @@ class Progress:
     """How far each validator is; live figures for a person, and the condition that ends the run."""
 
     finalized_heights: list[int]
+    halted: dict[int, None] = field(default_factory=dict)
     now_us: int = 0
     healed_us: int | None = None
     drained_height: int | None = None
@@ -116,6 +119,10 @@ class Cluster:
         self._progress = Progress([0] * validators, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
+        own = {node: _factory(self.scenario, node) for node in range(validators)}
+        planted = factories_of(self.scenario.planted)
+        own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
+        self.factories = {**own, **self.factories}
 
     @property
     def genesis(self) -> Genesis:
@@ -186,7 +193,7 @@ class Cluster:
             seed=self._keys.validator_seeds[node],
             public_keys=self._keys.validator_keys,
             settings=_settings(self.scenario, node),
-            factory=self.factories.get(node) or _factory(self.scenario, node),
+            factory=self.factories[node],
             counts=place.counts,
             incarnation=place.incarnation,
             on_applied=partial(_append, self._applied[node]),
@@ -204,9 +211,14 @@ class Cluster:
             self._told_height = max(self._told_height, executed.header.height)
             self.hooks.on_applied(event.node, executed)
         elif event.kind == "boot":
+            progress.halted.pop(event.node, None)
             self._tell_untold(event)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
+            # A run that had its height before the faults were over still has to show that finality came back.
+            progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
+        elif event.kind == "halted":
+            progress.halted[event.node] = None
         elif event.kind == "fault":
             progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
         self._injector.observe(event)
@@ -242,9 +254,9 @@ class Cluster:
     def _is_over(self) -> bool:
         progress = self._progress
         is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
-        return (
-            is_drained and progress.healed_us is not None and min(progress.finalized_heights) >= progress.target_height
-        )
+        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
+        heights = [height for node, height in enumerate(progress.finalized_heights) if node not in progress.halted]
+        return is_drained and progress.healed_us is not None and min(heights, default=0) >= progress.target_height
 
 
 def _append(applied: deque[Executed], executed: Executed) -> None:

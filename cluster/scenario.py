@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from checker.planted import CATALOGUE
 from checker.promises import COUNTS, RECOVERIES
 from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
@@ -178,6 +179,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
+    planted: dict[str, tuple[NotNegative, ...]] = {}
+    """Known-bad variants (checker/planted) by name, and the validators that have each."""
 
 
 def scenario_paths() -> list[Path]:
@@ -195,7 +198,7 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     for setting in settings:
-        _apply_setting(raw, setting)
+        apply_setting(raw, setting)
     return convert_scenario(raw, str(path))
 
 
@@ -250,7 +253,8 @@ def _find(reference: str) -> Path:
     return path
 
 
-def _apply_setting(raw: dict[str, Any], setting: str) -> None:
+def apply_setting(raw: dict[str, Any], setting: str) -> None:
+    """Change one key of plain data by ``key=value``; raises ScenarioError."""
     key, separator, text = setting.partition("=")
     place = f"--set {setting}"
     if not separator or not key.strip():
@@ -319,6 +323,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
+    rules += _planted_rules(scenario)
     rules += [
         (f"expect.{table}.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}")
         for table, names in (("counts", scenario.expect.counts), ("at_most", scenario.expect.at_most))
@@ -354,6 +359,14 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+
+
+def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    for name, nodes in scenario.planted.items():
+        yield f"planted.{name}", name in CATALOGUE, f"is none of {', '.join(CATALOGUE)}"
+        is_there = all(node < count for node in nodes)
+        yield f"planted.{name}", is_there, f"this cluster has validators 0 to {count - 1}"
 
 
 def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

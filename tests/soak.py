@@ -1,6 +1,6 @@
-"""The long campaign of ``make soak``: every scenario for many seeds, one line each, two processes at a time.
+"""The long campaign of ``make soak``: every scenario for many seeds, one line each, then the swarm for many more.
 
-``python -m tests.soak [--seeds A..B] [--jobs N]`` exits 0 only if every run passed.
+``python -m tests.soak [--seeds A..B] [--swarm A..B] [--jobs N]`` exits 0 only if every run passed.
 """
 
 import argparse
@@ -51,6 +51,22 @@ def run_all(seeds: Sequence[int], jobs: int) -> Iterator[Finished]:
         yield from pool.map(lambda pair: run_one(*pair), [(name, seed) for name in names for seed in seeds])
 
 
+def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
+    """Sweep drawn scenarios; return how many did not pass, and a line about all."""
+    with TemporaryDirectory() as runs:
+        command = [sys.executable, "run_cluster.py", "sweep", "--swarm", "--seeds", f"{seeds[0]}..{seeds[-1]}"]
+        done = subprocess.run(
+            [*command, "--jobs", str(jobs), "--runs", runs, "--json"], cwd=ROOT, capture_output=True, check=False
+        )
+    if not done.stdout:
+        return 1, done.stderr.decode().strip()[-200:]
+    answer = msgspec.json.decode(done.stdout)
+    failed = answer["seeds"] - answer["verdicts"].get("passed", 0)
+    groups = [f"{signature} (seed {group[0]['seed']})" for signature, group in answer["groups"].items()]
+    summary = f"swarm: {answer['seeds']:,} seeds, {answer['seeds_per_hour']:,} an hour, {failed} did not pass"
+    return failed, "\n  ".join([summary, *groups])
+
+
 def parse_seeds(text: str) -> range:
     """Return the seeds that ``A..B`` names, both ends included."""
     first, _, last = text.partition("..")
@@ -61,6 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the campaign and print a line for each run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--seeds", type=parse_seeds, default=range(20))
+    parser.add_argument("--swarm", type=parse_seeds, default=range(2_000))
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     failed = 0
@@ -68,6 +85,9 @@ def main(arguments: Sequence[str]) -> int:
         failed += done.exit_code != 0
         line = f"{done.scenario:18} seed {done.seed:<4} {done.verdict:13} {done.digest[:16]} {done.seconds:6.1f} s"
         print(line, flush=True)
+    wrong, line = sweep_swarm(options.swarm, options.jobs)
+    failed += wrong
+    print(line, flush=True)
     print(f"{failed} runs did not pass" if failed else "all runs passed")
     return int(failed > 0)
 

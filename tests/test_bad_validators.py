@@ -8,6 +8,7 @@ from checker.streams import iterate_events
 from tests.cluster_runs import check_named, judged
 from validators.actors import PROGRAMS, Heartbeat
 from validators.block_exchange import BlockExchange
+from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
 from validators.gossip import Gossip
 from validators.mempool import Pooled
@@ -179,3 +180,48 @@ def test_a_large_transaction_at_the_head_does_not_stop_the_gossip():
     said = codec.decode(payload)
     assert isinstance(said, TransactionGossip)
     assert [len(encoded) for encoded in said.transactions] == [3 * MEBIBYTE // 2]
+
+
+def make_unreadable(*arguments):
+    """Return an engine whose memory cannot be read at the end."""
+    engine = make_engine(*arguments)
+
+    def fail():
+        raise IndexError("the index points behind the log")
+
+    engine.live_values = fail
+    return engine
+
+
+def make_refusing(*arguments):
+    """Return an engine that takes no block of height 4."""
+    engine = make_engine(*arguments)
+    execute = engine.execute
+
+    def execute_or_refuse(block):
+        if block.header.height == 4:
+            raise InvalidBlockError("the fourth block is not to its liking")
+        return execute(block)
+
+    engine.execute = execute_or_refuse
+    return engine
+
+
+def test_memory_that_cannot_be_read_is_a_finding_about_its_validator():
+    result = judged("calm", "run.until_height=3", factories={2: ValidatorFactory(engine=make_unreadable)})
+
+    check = check_named(result, "live-values")
+    assert (result.exit_code, check.status) == (1, "failed")
+    assert "validator 2: what it holds cannot be read: IndexError: the index points behind the log" in check.summary
+
+
+def test_a_validator_that_cannot_execute_what_is_final_does_not_agree():
+    """Its state would be another one, whatever the reason: that is safety, and the others do not wait for it."""
+    result = judged("calm", factories={3: ValidatorFactory(engine=make_refusing)})
+
+    check = check_named(result, "agreement")
+    assert (result.exit_code, check.status) == (1, "failed")
+    assert "validator 3 halted: finalized block of view" in check.summary
+    assert "the fourth block is not to its liking" in check.summary
+    assert result.figures["end"] == "stopped"
+    assert [row.finalized_height >= 10 for row in result.validators] == [True, True, True, False]

@@ -174,6 +174,17 @@ class TestEngine:
         assert (found.structure, found.place) == ("indexes", "timer 0 of the waiting set")
         assert first.timer_id.hex() in found.expected
 
+    def test_an_index_that_lost_everything_is_told_and_breaks_nothing(self):
+        """There is no first height to speak of."""
+        engine = waiting_engine()
+        audit = engine.database.audit()
+
+        branch = engine._tree.finalized
+        empty = BranchHeights(branch.heights.profile, branch.heights.now)
+
+        (found, *_) = audit_indexes(audit, empty, branch.waiting).deviations
+        assert (found.structure, found.kept, found.expected) == ("indexes", "0 times", "1 times")
+
     def test_a_height_that_is_indexed_twice_is_named(self):
         """Equal as sets is not equal."""
         engine = waiting_engine()

@@ -15,7 +15,7 @@ from network.codec import Codec
 from network.port import Port
 from validators.block_exchange import BlockExchange
 from validators.consensus import Finalization, Parent, Proposal, Scheme
-from validators.counts import ValidatorCounts
+from validators.counts import REFUSED_FINAL, ValidatorCounts
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
 from validators.follower import Follower, Goal, Purpose, Settled, run_block
@@ -369,7 +369,7 @@ class Application:
     def _finalize(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""
         if not settled.is_ready:
-            self._answers.halt(f"finalized block of view {goal.view} cannot be executed: {settled.reason}")
+            self._answers.halt(f"{REFUSED_FINAL} of view {goal.view} cannot be executed: {settled.reason}")
             return
         certificate = self._wanted
         assert certificate is not None and certificate.proposal.payload == goal.digest, "the last goal is the only one"  # noqa: PT018 - one claim

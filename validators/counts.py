@@ -6,6 +6,9 @@ from typing import Final
 BROKEN: Final = "broken invariant"
 """Begins the reason of a halt that no fault explains."""
 
+REFUSED_FINAL: Final = "finalized block"
+"""Begins the reason of a halt over a block that is final and that this validator cannot execute: a split."""
+
 DISK: Final = "disk"
 """Begins the reason of a halt over the disk: it failed, or what it holds cannot be repaired."""
 

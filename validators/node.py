@@ -166,7 +166,8 @@ class Validator:
         So does a disk that fails: nobody knows what it holds, and no vote and no answer may rest on that.
         """
         try:
-            step()
+            with self._factory.around():
+                step()
         except DiskError as error:
             self._halt(f"{DISK}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown

@@ -6,6 +6,7 @@ given another part, a planted bug or another road to the same state, without tou
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -96,8 +97,13 @@ def make_scheme(seed: bytes, public_keys: Sequence[bytes]) -> Scheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorFactory:
-    """The makers of a validator's parts."""
+    """The makers of a validator's parts.
+
+    ``around`` gives the context in which every synchronous step of the validator runs: a known-bad variant is in place
+    for just so long (checker/planted).
+    """
 
     engine: EngineMaker = field(default=make_engine)
     scheme: SchemeMaker = field(default=make_scheme)
     barrier: BarrierMaker = field(default=Barrier)
+    around: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)

@@ -33,7 +33,8 @@ def audit_indexes(audit: StateAudit, heights: BranchHeights, waiting: Waiting) -
 def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]:
     """Yield the first height that the index has and the buckets have not, or the other way round."""
     if kept != expected:
-        height = min(dict.fromkeys(kept).keys() ^ dict.fromkeys(expected).keys(), default=kept[0])
+        # Without a height that only one of them has, the index names one twice or in the wrong place.
+        height = min(dict.fromkeys(kept).keys() ^ dict.fromkeys(expected).keys() or kept)
         counts = [f"{heights.count(height)} times" for heights in (kept, expected)]
         yield Deviation("indexes", f"height {height} in the index of heights", counts[0], counts[1])
 

@@ -1,0 +1,129 @@
+"""Variants of consensus: what makes a quorum, what may be voted, what a restart remembers, when a view is given up."""
+
+from typing import Any, Final
+
+from checker.planted.variant import Swap, Variant, swap
+from validators.consensus import certificates, recovery, simplex
+from validators.consensus.rounds import Certified, Round
+
+POWER_CUTS: Final = (
+    "faults={"
+    'first={kind="blackout", validators=[0, 1, 2, 3], at_ms=4_120, restart_ms=4_320},'
+    'second={kind="blackout", validators=[3, 2, 1, 0], at_ms=7_330, restart_ms=7_540},'
+    'third={kind="blackout", validators=[1, 3, 0, 2], at_ms=10_440, restart_ms=10_660},'
+    'fourth={kind="blackout", validators=[2, 0, 3, 1], at_ms=13_550, restart_ms=13_780}}'
+)
+"""Four short losses of power, each in another part of a view."""
+
+
+def _quorum_of(count: Any) -> list[Swap]:
+    def quorum_of(validators: int) -> int:
+        return int(count(validators))
+
+    return [(simplex, "quorum_of", quorum_of), (certificates, "quorum_of", quorum_of)]
+
+
+def _smaller_quorum() -> list[Swap]:
+    return _quorum_of(lambda validators: validators - (validators - 1) // 3 - 1)
+
+
+def _majority() -> list[Swap]:
+    return _quorum_of(lambda validators: validators // 2 + 1)
+
+
+def _shifted_signers() -> list[Swap]:
+    def make(encode_signers: Any) -> Any:
+        def encode_shifted(signers: Any, validators: int) -> Any:
+            return encode_signers(((signer + 1) % validators for signer in signers), validators)
+
+        return encode_shifted
+
+    return [swap(certificates, "encode_signers", make)]
+
+
+def _finalize_whatever() -> list[Swap]:
+    def may_finalize(self: Any) -> bool:
+        return self.own_finalize is None and self.certified is Certified.PASSED
+
+    return [(Round, "may_finalize", may_finalize)]
+
+
+def _start_afresh() -> list[Swap]:
+    def make(replay: Any) -> Any:
+        def replay_and_forget(self: Any, artifacts: Any) -> None:
+            replay(self, artifacts)
+            self._is_restarted = False
+
+        return replay_and_forget
+
+    return [
+        (recovery, "_restore_vote", lambda _kept, _vote, _me: None),
+        swap(simplex.Simplex, "replay", make),
+    ]
+
+
+def _wait_for_ever() -> list[Swap]:
+    return [(simplex, "arm_timers", lambda _entered, _config: [])]
+
+
+def _cry_once() -> list[Swap]:
+    return [(simplex, "say_again", lambda _views, _config: [])]
+
+
+CONSENSUS: Final = (
+    Variant(
+        name="certificate-below-quorum",
+        what="one vote too few makes a certificate",
+        area="consensus",
+        caught_by=("certificates",),
+        swaps=_smaller_quorum,
+    ),
+    Variant(
+        name="quorum-by-majority",
+        what="a quorum is more than half and not two thirds",
+        area="consensus",
+        caught_by=("certificates",),
+        swaps=_majority,
+        on_all=True,
+    ),
+    Variant(
+        name="signers-shifted",
+        what="the bitmap of a certificate names each signer's successor",
+        area="consensus",
+        caught_by=("certificates",),
+        swaps=_shifted_signers,
+    ),
+    Variant(
+        name="finalizes-what-it-nullified",
+        what="a validator that nullified a view finalizes it when its block is certified after all",
+        area="consensus",
+        caught_by=("no-double-vote",),
+        swaps=_finalize_whatever,
+    ),
+    Variant(
+        name="restarted-leader-proposes-again",
+        what="a restarted validator does not count the votes in its journal as its own, and proposes once more",
+        area="consensus",
+        caught_by=("no-double-vote",),
+        swaps=_start_afresh,
+        on_all=True,
+        needs=(POWER_CUTS,),
+    ),
+    Variant(
+        name="waits-for-ever",
+        what="a view has no timeout",
+        area="consensus",
+        caught_by=("finality-regained",),
+        swaps=_wait_for_ever,
+        on_all=True,
+    ),
+    Variant(
+        name="cries-once",
+        what="a validator that gives a view up says so once and never again",
+        area="consensus",
+        caught_by=("finality-regained",),
+        swaps=_cry_once,
+        on_all=True,
+    ),
+)
+"""Variants of consensus."""

@@ -1,0 +1,133 @@
+"""Variants of what a validator does with its disk: syncing too late, writing too little, reading back too little."""
+
+from typing import Any, Final
+
+import msgspec
+
+from checker.planted.consensus import POWER_CUTS
+from checker.planted.variant import Swap, Variant, swap
+from validators.execution import engine
+from validators.storage import Barrier
+from validators.storage.files import FinalizedLog
+from validators.storage.journal import Journal
+
+SLOW_DISK: Final = "costs.sync_us=200_000"
+"""A fifth of a second passes before what was written is durable."""
+
+RESTARTS: Final = (
+    "faults={"
+    'first={kind="crash", validator=0, at_ms=5_000, restart_ms=6_000},'
+    'second={kind="crash", validator=1, at_ms=8_000, restart_ms=9_000},'
+    'third={kind="crash", validator=2, at_ms=11_000, restart_ms=12_000},'
+    'fourth={kind="crash", validator=3, at_ms=14_000, restart_ms=15_000}}'
+)
+"""Each of four validators comes back from its disk once."""
+
+
+def _act_before_the_sync() -> list[Swap]:
+    def make(then: Any) -> Any:
+        def act_and_sync(self: Any, action: Any) -> None:
+            action()
+            then(self, lambda: None)
+
+        return act_and_sync
+
+    return [swap(Barrier, "then", make)]
+
+
+def _count_unsynced() -> list[Swap]:
+    def make(finish: Any) -> Any:
+        def finish_all(self: Any, point: Any) -> None:
+            finish(self, point._replace(appended_bytes=self._disk.appended_bytes))
+
+        return finish_all
+
+    return [swap(Barrier, "finish", make)]
+
+
+def _log_without_the_first() -> list[Swap]:
+    def make(append: Any) -> Any:
+        def append_the_rest(self: Any, entry: Any) -> None:
+            append(self, msgspec.structs.replace(entry, operations=entry.operations[1:]))
+
+        return append_the_rest
+
+    return [swap(FinalizedLog, "append", make)]
+
+
+def _lose_the_journal() -> list[Swap]:
+    return [swap(Journal, "recover", lambda recover: lambda self, head: recover(self, head)._replace(artifacts=[]))]
+
+
+def _forget_the_last_entry() -> list[Swap]:
+    def make(recover: Any) -> Any:
+        def recover_all_but_one(self: Any) -> Any:
+            contents = recover(self)
+            return contents._replace(entries=contents.entries[:-1])
+
+        return recover_all_but_one
+
+    return [swap(FinalizedLog, "recover", make)]
+
+
+def _index_without_the_last() -> list[Swap]:
+    def make(scan_buckets: Any) -> Any:
+        return lambda items: dict(list(scan_buckets(items).items())[:-1])
+
+    return [swap(engine, "scan_buckets", make)]
+
+
+STORAGE: Final = (
+    Variant(
+        name="acts-before-the-sync",
+        what="votes leave and blocks are applied before what they rest on is durable",
+        area="storage",
+        caught_by=("agreement", "no-double-vote"),
+        swaps=_act_before_the_sync,
+        on_all=True,
+        needs=(POWER_CUTS, SLOW_DISK),
+    ),
+    Variant(
+        name="sync-covers-too-much",
+        what="a sync counts for what was written while it was under way",
+        area="storage",
+        caught_by=("agreement", "no-double-vote"),
+        swaps=_count_unsynced,
+        on_all=True,
+        needs=(POWER_CUTS, SLOW_DISK),
+    ),
+    Variant(
+        name="journal-not-read",
+        what="a restart begins consensus anew although the journal has its votes",
+        area="storage",
+        caught_by=("no-double-vote", "certificates"),
+        swaps=_lose_the_journal,
+        on_all=True,
+        needs=(POWER_CUTS,),
+    ),
+    Variant(
+        name="log-entry-cut",
+        what="the first operation of each block is missing in the log on the disk",
+        area="storage",
+        caught_by=("live-values", "operation-log"),
+        swaps=_log_without_the_first,
+    ),
+    Variant(
+        name="last-entry-not-read",
+        what="a restart does not read the last finalized block of its log",
+        area="storage",
+        caught_by=("agreement",),
+        swaps=_forget_the_last_entry,
+        needs=(RESTARTS,),
+    ),
+    Variant(
+        name="height-index-not-rebuilt",
+        what="a restart does not find the last height that has timers",
+        area="storage",
+        caught_by=("indexes", "equal-roots"),
+        swaps=_index_without_the_last,
+        cause="execution",
+        needs=(RESTARTS,),
+    ),
+)
+"""Variants of storage and recovery."""

@@ -1,0 +1,59 @@
+"""A resolved scenario without what is as by default: what a scenario file has to say."""
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from cluster.chain_section import ChainSection
+from cluster.scenario import Scenario
+from cluster.workload import Workload
+from faults import Fault
+
+
+def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resolved scenario's plain data with only what is not as by default: what a scenario file has to say."""
+    kept = {key: plain[key] for key in ("name", "title")}
+    stated = _without_defaults(plain, Scenario)
+    # What the policy sets where nothing is stated was written out when the scenario was resolved.
+    policy = plain.get("chain", {}).get("policy", ChainSection().policy)
+    timers = stated.get("chain", {}).get("timers", {})
+    as_resolved = msgspec.to_builtins(ChainSection().timers.resolved(policy))
+    for key in [key for key, value in timers.items() if as_resolved[key] == value]:
+        del timers[key]
+    if stated.get("chain", {}).get("timers") == {}:
+        del stated["chain"]["timers"]
+    return kept | {key: value for key, value in stated.items() if value != {}}
+
+
+def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    stated: dict[str, Any] = {}
+    for each in msgspec.structs.fields(kind):
+        if each.encode_name not in plain:
+            continue
+        value = plain[each.encode_name]
+        section = _section_of(each.type)
+        if each.name in {"workload", "faults"}:
+            union = Fault if each.name == "faults" else Workload
+            kinds = {part.__struct_config__.tag: part for part in get_args(union)}
+            value = {
+                name: {"kind": entry["kind"], **_without_defaults(entry, kinds[entry["kind"]])}
+                for name, entry in value.items()
+            }
+        elif section is not None and get_origin(each.type) is dict:
+            value = {name: _without_defaults(entry, section) for name, entry in value.items()}
+        elif section is not None and isinstance(value, Mapping):
+            value = _without_defaults(value, section)
+        if each.required or value != msgspec.json.decode(msgspec.json.encode(_default_of(each))):
+            stated[each.encode_name] = value
+    return stated
+
+
+def _default_of(each: msgspec.structs.FieldInfo) -> object:
+    return each.default if each.default is not msgspec.NODEFAULT else each.default_factory()
+
+
+def _section_of(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a type, a union of types, or None
+    """Return the struct that a field holds, if it holds one."""
+    parts = (kind, *get_args(kind))
+    return next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)

@@ -1,0 +1,37 @@
+"""The chance of a drawn scenario: every draw by its name, none streamed."""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar, final
+
+from network.chance import Chance, below
+
+NAME: Final = "swarm"
+"""The name of every drawn scenario; its seed tells it apart."""
+
+_Value = TypeVar("_Value")
+Plain = dict[str, Any]
+
+
+@final
+class Draw:
+    """The chance of one seed, by names. Each name is drawn once."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = Chance(seed)
+
+    def between(self, name: str, lowest: int, highest: int) -> int:
+        """Return a whole number, both ends included."""
+        return lowest + below(self._chance.draw(NAME, name, 0), highest - lowest + 1)
+
+    def chance(self, name: str, percent: int) -> bool:
+        """Return true for so many seeds of a hundred."""
+        return self.between(name, 0, 99) < percent
+
+    def one_of(self, name: str, values: Sequence[_Value]) -> _Value:
+        """Return one of the values."""
+        return values[self.between(name, 0, len(values) - 1)]
+
+    def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
+        """Return so many different values, in an order that is drawn as well."""
+        keyed = [(self._chance.draw(NAME, name, place), value) for place, value in enumerate(values)]
+        return [value for _, value in sorted(keyed, key=lambda pair: pair[0])[:count]]

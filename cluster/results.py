@@ -1,0 +1,136 @@
+"""The results file of a sweep: one SQLite database, one row a seed, each written in a transaction of its own.
+
+Invariant: what is in the file is what was judged, once. A sweep that is killed at any moment loses at most what no row
+was written for yet, and going on computes exactly those seeds. A file is opened only if it is ours and of the same
+subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from it,
+in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no triggers
+and no schema but the two tables is accepted).
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self, final
+
+FORMAT: Final = "stampede-sweep 2"
+"""What a file of ours says of itself."""
+
+TEXT_CHARACTERS_MAX: Final = 4_000
+"""The longest text of a row; a longer one is cut when it is written and refused when it is read."""
+
+SUBJECT_CHARACTERS_MAX: Final = 1 << 22
+"""The longest subject: a resolved scenario."""
+
+_RESULTS_TABLE: Final = (
+    "CREATE TABLE results (seed INTEGER PRIMARY KEY, exit_code INTEGER NOT NULL, verdict TEXT NOT NULL, "
+    "signature TEXT NOT NULL, headline TEXT NOT NULL, digest TEXT NOT NULL, milliseconds INTEGER NOT NULL, "
+    "directory TEXT NOT NULL, failed TEXT NOT NULL)"
+)
+_SCHEMA: Final = ("CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)", _RESULTS_TABLE)
+
+
+class DamagedResultsError(Exception):
+    """A results file that cannot be read, is none of ours, or belongs to another sweep."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+
+
+class SeedResult(NamedTuple):
+    """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
+
+    `failed` names the checks that failed, in the verdict's order, with a blank between them.
+    """
+
+    seed: int
+    exit_code: int
+    verdict: str
+    signature: str
+    headline: str
+    digest: str
+    milliseconds: int
+    directory: str = ""
+    failed: str = ""
+
+
+@final
+class ResultsFile:
+    """Opens or makes the file of one sweep; a context manager.
+
+    Args:
+        path: Where the file is or will be.
+        subject: What is swept, as text; the same file goes on only with the same subject.
+
+    Raises:
+        DamagedResultsError: The file is not one of this subject.
+    """
+
+    def __init__(self, path: Path, subject: str) -> None:
+        self.path: Final = path
+        is_new = not path.exists()
+        if is_new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(path, isolation_level=None)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SUBJECT_CHARACTERS_MAX * 4)
+            if is_new or not self._schema():
+                self._create(subject)
+            else:
+                self._check(subject)
+        except sqlite3.Error as error:
+            raise DamagedResultsError(path, f"is no results file of a sweep: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def add(self, result: SeedResult) -> None:
+        """Write one result; it is on the disk when this returns."""
+        cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in result]
+        self._connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
+
+    def results(self) -> Iterator[SeedResult]:
+        """Yield what is in the file, by seed."""
+        try:
+            for row in self._connection.execute("SELECT * FROM results ORDER BY seed"):
+                yield self._check_row(row)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
+
+    def _schema(self) -> Sequence[str]:
+        rows = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
+        return tuple(str(row[0]) for row in rows)
+
+    def _create(self, subject: str) -> None:
+        # WAL with full sync: a row that was written survives the loss of power, and a reader may look on meanwhile.
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA:
+            self._connection.execute(statement)
+        self._connection.execute("INSERT INTO sweep VALUES (?, ?)", (FORMAT, subject))
+        self._connection.execute("COMMIT")
+
+    def _check(self, subject: str) -> None:
+        if self._schema() != _SCHEMA:
+            raise DamagedResultsError(self.path, "is no results file of a sweep: it has other tables")
+        found = self._connection.execute("SELECT format, subject FROM sweep").fetchall()
+        if len(found) != 1 or found[0][0] != FORMAT:
+            raise DamagedResultsError(self.path, f"is no results file of this program, which writes {FORMAT!r}")
+        if found[0][1] != subject:
+            raise DamagedResultsError(
+                self.path, "holds another sweep: another scenario, other settings; give another --results"
+            )
+        self._connection.execute("PRAGMA synchronous = FULL")
+
+    def _check_row(self, row: Sequence[object]) -> SeedResult:
+        kinds = (int, int, str, str, str, str, int, str, str)
+        for value, kind in zip(row, kinds, strict=True):
+            if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
+                raise DamagedResultsError(self.path, f"seed {row[0]!r}: {value!r:.60} is none of what a sweep writes")
+        return SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above

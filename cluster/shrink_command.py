@@ -1,0 +1,120 @@
+"""The command ``shrink``: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+import tomli_w
+
+from checker.record import RecordReader
+from cluster.defaults import without_defaults
+from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario
+from cluster.shrink import RUNS_MAX, Shrinker, Shrunk
+from cluster.sweep import Task, Workers, signature_of
+from report.campaign import ShrinkProgress
+
+COMMENT_CHARACTERS_MAX: Final = 110
+
+_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
+
+
+def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "shrink",
+        help="make a run that went wrong smaller, as long as it goes wrong in the same way",
+        epilog="example: run_cluster.py shrink runs/swarm-29 --out smallest.toml",
+    )
+    parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="the scenario file (default RUN_DIRECTORY-shrunk.toml)"
+    )
+    parser.add_argument("--jobs", type=int, choices=range(1, 257), default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.set_defaults(command=run_shrink)
+
+
+def run_shrink(options: argparse.Namespace) -> int:
+    """Shrink, write the scenario, and return 0; a run that passed is bad input."""
+    reader = RecordReader(options.directory)
+    scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    seed = reader.manifest.seed
+    signature = recorded_signature(reader)
+    out = options.out or options.directory.with_name(f"{options.directory.name}-shrunk.toml")
+    if out.suffix != ".toml":
+        raise ScenarioError(str(out), "a scenario file's name ends in .toml")
+    with (
+        Workers(options.jobs) as workers,
+        ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
+    ):
+        ((_, again),) = workers.judge([Task(encode_scenario(scenario), seed)])
+        if again.signature != signature:
+            raise ScenarioError(
+                str(options.directory),
+                f"does not go wrong as recorded any more: it was {signature!r}, it is {again.signature or 'passed'!r}",
+            )
+        shrinker = Shrinker(scenario, seed, signature, judge=workers.judge, jobs=options.jobs, on_step=progress.show)
+        shrunk = shrinker.shrink()
+    write_scenario_file(out, shrunk.scenario, seed, signature, shrunk.runs)
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(_as_json(shrunk, signature, seed, out)).decode() + "\n")
+    else:
+        _print(scenario, shrunk, signature, seed, out)
+    return 0
+
+
+def recorded_signature(reader: RecordReader) -> str:
+    """Return the signature of a recorded run; raises ScenarioError where it passed."""
+    verdict = reader.manifest.verdict
+    if verdict == "passed":
+        raise ScenarioError(str(reader.path), "is a run that passed; there is nothing to shrink")
+    return signature_of(verdict, reader.checks())
+
+
+def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:
+    """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
+    comment = [
+        f"# Shrunk in {runs} runs. With --seed {seed} it shows:",
+        f"#   {signature[:COMMENT_CHARACTERS_MAX]}",
+        f"# run_cluster.py run {shlex.quote(path.name)} --seed {seed}",
+        "",
+    ]
+    plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
+    beside = path.with_name(f".{path.name}.partial")
+    beside.write_text("\n".join(comment) + "\n" + tomli_w.dumps(plain), encoding="utf-8")
+    beside.replace(path)
+
+
+def _print(before: Scenario, shrunk: Shrunk, signature: str, seed: int, out: Path) -> None:
+    after = shrunk.scenario
+    limit = f"; stopped at the limit of {RUNS_MAX} runs" if shrunk.is_cut_off else ""
+    sizes = [
+        f"faults {len(before.faults)} -> {len(after.faults)}",
+        f"workloads {len(before.workload)} -> {len(after.workload)}",
+        f"validators {before.cluster.validators} -> {after.cluster.validators}",
+    ]
+    lines = [
+        signature,
+        f"{', '.join(sizes)} ({shrunk.runs} runs{limit})",
+        f"written to {out}",
+        f"repeat with: {shlex.join([sys.executable, 'run_cluster.py', 'run', str(out), '--seed', str(seed)])}",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _as_json(shrunk: Shrunk, signature: str, seed: int, out: Path) -> dict[str, object]:
+    return {
+        "signature": signature,
+        "seed": seed,
+        "runs": shrunk.runs,
+        "is_cut_off": shrunk.is_cut_off,
+        "faults": len(shrunk.scenario.faults),
+        "workloads": len(shrunk.scenario.workload),
+        "validators": shrunk.scenario.cluster.validators,
+        "steps": shrunk.steps,
+        "scenario": str(out),
+    }

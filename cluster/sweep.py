@@ -1,0 +1,271 @@
+"""Many seeds of one scenario: judged in worker processes, written one by one, grouped by what went wrong.
+
+Workers share nothing: each is a process of its own with a replay worker of its own, and what passes between it and the
+sweep is a task and a result. Most seeds use the worker's replay process; every 20th is replayed in a fresh one and
+repeated under another hash seed and shuffle, so that the test bed's own determinism is judged all along.
+
+A run directory is kept for each seed that did not pass, and for no other.
+"""
+
+import multiprocessing
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.connection import wait as wait_for_sentinels
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Final, NamedTuple, Self, final
+
+from checker.cold_replay import ColdReplayWorker
+from checker.record import keep_run
+from checker.results import EXIT_CODES, PRECEDENCE, CheckResult
+from cluster.judge import COLD_HASH_SEED, Judged, judge
+from cluster.repeat import compare_with_repeat
+from cluster.results import ResultsFile, SeedResult
+from cluster.scenario import decode_scenario
+from network.kernel import RunFailedError
+from report.console import LiveProgress
+
+THOROUGH_EVERY: Final = 20
+"""Seeds divisible by this are replayed in a fresh process and checked for determinism."""
+
+TASKS_PER_JOB: Final = 2
+"""Tasks that wait for each worker; few, so that a sweep that is told to end does."""
+
+_BYTES_IN_HEXADECIMAL: Final = re.compile(r"\b[0-9a-f]{6,}\b(\.\.\.)?")
+_NUMBER: Final = re.compile(r"\d[\d,.]*")
+
+
+class Task(NamedTuple):
+    """One run to judge.
+
+    Attributes:
+        scenario: The resolved scenario, encoded.
+        seed: Its seed.
+        runs: Where the run directory goes if the run does not pass; nowhere where this is empty.
+        is_thorough: Whether it is replayed in a fresh process and repeated.
+    """
+
+    scenario: bytes
+    seed: int
+    runs: str = ""
+    is_thorough: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far a sweep has come: counts by verdict, and the seeds of each signature of a run that did not pass."""
+
+    total: int
+    done: int = 0
+    resumed: int = 0
+    milliseconds: int = 0
+    verdicts: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, list[SeedResult]] = field(default_factory=dict)
+
+    def add(self, result: SeedResult) -> None:
+        """Count one result."""
+        self.done += 1
+        self.milliseconds += result.milliseconds
+        self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
+        if result.exit_code:
+            self.groups.setdefault(result.signature, []).append(result)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict so far, by the precedence of the exit codes."""
+        return next((name for name in PRECEDENCE if name in self.verdicts), "passed" if self.done else "inconclusive")
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the worst verdict."""
+        return EXIT_CODES[self.verdict]
+
+
+def signature_of(verdict: str, checks: Sequence[CheckResult]) -> str:
+    """Return what runs that went wrong in the same way have in common.
+
+    It is the verdict, the first check that stands for it, and its line without numbers and without bytes: the same
+    mistake at another height, at another timer, has the same signature.
+    """
+    decisive = [check for check in checks if verdict in {check.status, check.exit_class} and check.status != "passed"]
+    if not decisive:
+        return verdict
+    line = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive[0].summary.partition(" (and ")[0]))
+    return f"{verdict}: {decisive[0].name}: {line}"
+
+
+def sweep(
+    scenario_of: Callable[[int], bytes],
+    seeds: Iterable[int],
+    *,
+    results: ResultsFile,
+    runs: Path,
+    jobs: int,
+    on_result: Callable[[Tally, SeedResult], None],
+) -> Tally:
+    """Judge every seed that the results file does not hold yet.
+
+    Args:
+        scenario_of: Gives the resolved scenario of a seed, encoded.
+        seeds: Which seeds.
+        results: Where results go, and what is there already.
+        runs: Where the run directories of seeds that do not pass go.
+        jobs: Worker processes.
+        on_result: Is told of each new result, in the order in which they come.
+    """
+    wanted = list(dict.fromkeys(seeds))
+    tally = Tally(len(wanted))
+    there = {result.seed: result for result in results.results()}
+    for seed in wanted:
+        if seed in there:
+            tally.add(there[seed])
+            tally.resumed += 1
+    missing = (
+        Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0) for seed in wanted if seed not in there
+    )
+    with Workers(jobs) as workers:
+        for _, result in workers.judge(missing):
+            results.add(result)
+            tally.add(result)
+            on_result(tally, result)
+    return tally
+
+
+@final
+class Workers:
+    """Processes that judge tasks; a context manager.
+
+    A process that is killed from inside (a run that computes for ever, a machine without memory) takes the others of
+    its pool with it: what was under way is judged again, each alone, and the one that ends its process once more is
+    the result.
+
+    Args:
+        jobs: How many processes.
+        judge_one: What each of them does with a task.
+    """
+
+    def __init__(self, jobs: int, judge_one: "Callable[[Task], SeedResult] | None" = None) -> None:
+        self._jobs = jobs
+        self._judge_one = judge_one or judge_task
+        self._pool = _make_pool(jobs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
+        """Judge tasks and yield each with its result, in the order in which they are done."""
+        queue = iter(tasks)
+        pending: dict[Future[SeedResult], Task] = {}
+        while True:
+            for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
+                pending[self._pool.submit(self._judge_one, task)] = task
+            if not pending:
+                return
+            finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+            try:
+                for future in finished:
+                    result = future.result()
+                    yield pending.pop(future), result
+            except BrokenProcessPool:
+                suspects = list(pending.values())
+                pending.clear()
+                self._pool = _make_pool(self._jobs)
+                for task in suspects:
+                    yield task, self._judge_alone(task)
+
+    def _judge_alone(self, task: Task) -> SeedResult:
+        with _make_pool(1) as pool:
+            try:
+                return pool.submit(self._judge_one, task).result()
+            except BrokenProcessPool:
+                return _broken(task.seed, "its process ended: a task computes for ever, or no memory is left", 0)
+
+
+def _make_pool(jobs: int) -> ProcessPoolExecutor:
+    # Spawned, not forked: a worker that inherits nothing can share nothing.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+
+
+_replayer: list[ColdReplayWorker] = []
+"""The worker process's own replay process, started with its first seed."""
+
+
+def _start_worker() -> None:
+    """Leave interrupts to the sweep, and end with it whatever ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker has a parent"
+
+    def end_with_parent() -> None:
+        wait_for_sentinels([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def judge_task(task: Task) -> SeedResult:
+    """Judge one seed and keep its run directory if it did not pass; runs in a worker process."""
+    started = time.perf_counter()
+    try:
+        judged, kept = _judge_into(task)
+    except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
+        name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
+        return _broken(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
+    return SeedResult(
+        seed=task.seed,
+        exit_code=judged.exit_code,
+        verdict=judged.verdict,
+        signature=signature_of(judged.verdict, judged.checks) if judged.exit_code else "",
+        headline=judged.headline,
+        digest=judged.digest.hex(),
+        milliseconds=_milliseconds_since(started),
+        directory=kept,
+        failed=" ".join(check.name for check in judged.checks if check.status == "failed"),
+    )
+
+
+def _judge_into(task: Task) -> tuple[Judged, str]:
+    scenario = decode_scenario(task.scenario, f"seed {task.seed}")
+    if not _replayer:
+        _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
+    runs = Path(task.runs) if task.runs else None
+    if runs is not None:
+        runs.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".sweep-", dir=runs) as scratch, LiveProgress(title="", is_quiet=True) as progress:
+        judged = judge(
+            scenario,
+            task.seed,
+            runs=Path(scratch),
+            progress=progress,
+            extra=compare_with_repeat if task.is_thorough else None,
+            replay=None if task.is_thorough else _replayer[0].run,
+        )
+        assert judged.directory is not None, "the run was written"
+        kept = ""
+        if runs is not None and judged.exit_code:
+            kept = str(keep_run(judged.directory, runs / judged.directory.name))
+    return judged, kept
+
+
+def _broken(seed: int, headline: str, milliseconds: int) -> SeedResult:
+    signature = f"environment: {_NUMBER.sub('#', headline)}"
+    return SeedResult(seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
+
+
+def _milliseconds_since(started: float) -> int:
+    return int((time.perf_counter() - started) * 1_000)

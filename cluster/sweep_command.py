@@ -1,0 +1,162 @@
+"""The command ``sweep``: many seeds, one results file, what went wrong by signature."""
+
+import argparse
+import hashlib
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from cluster.draws import NAME as SWARM
+from cluster.results import ResultsFile, SeedResult
+from cluster.scenario import encode_scenario, load_scenario
+from cluster.swarm import draw_scenario, swarm_identity
+from cluster.sweep import Tally, sweep
+from report.campaign import SweepProgress, group_table, seeds_per_hour
+from report.console import print_tables
+
+SEEDS_MAX: Final = 10_000_000
+"""A longer range is a slip."""
+
+SEED_LIMIT: Final = 1 << 63
+"""Seeds of a sweep stay below this: SQLite's integers are signed."""
+
+_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
+
+CONFIDENCE_SEEDS: Final = 3
+"""Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
+
+
+def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "sweep",
+        help="run a scenario for many seeds; go on where a killed sweep stopped",
+        epilog="example: run_cluster.py sweep lossy --seeds 0..999 --jobs 4",
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's name, or a path to a .toml file")
+    what.add_argument("--swarm", action="store_true", help="draw a different scenario from each seed")
+    parser.add_argument("--seeds", type=parse_seeds, default=range(20), metavar="A..B", help="both ends included")
+    parser.add_argument(
+        "--jobs",
+        type=parse_jobs,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="worker processes (default: one a core)",
+    )
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs that do not pass go (default runs)")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.set_defaults(command=run_sweep)
+
+
+def parse_seeds(text: str) -> range:
+    """Return the seeds that ``A..B`` or ``A`` names, both ends included."""
+    first, separator, last = text.partition("..")
+    try:
+        seeds = range(int(first), int(last if separator else first) + 1)
+    except ValueError:
+        seeds = range(0)
+    if not seeds or seeds[0] < 0 or seeds[-1] >= SEED_LIMIT or len(seeds) > SEEDS_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not A..B with whole numbers, 0 <= A <= B < 2^63 and at most {SEEDS_MAX:,} seeds"
+        )
+    return seeds
+
+
+def parse_jobs(text: str) -> int:
+    """Return a number of worker processes."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_024):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,024")
+    return int(text)
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Sweep, print what came of it, and return the exit code of the worst seed."""
+    name, subject, scenario_of = _subject(options)
+    path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(subject.encode()).hexdigest()[:6]}.sqlite"
+    with (
+        ResultsFile(path, subject) as results,
+        SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
+    ):
+        tally = sweep(
+            scenario_of,
+            options.seeds,
+            results=results,
+            runs=options.runs,
+            jobs=options.jobs,
+            on_result=lambda tally, _result: progress.show(tally),
+        )
+        seconds = progress.seconds
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(_as_json(tally, name, path, seconds)).decode() + "\n")
+    else:
+        _print(tally, options, path, seconds)
+    return tally.exit_code
+
+
+def _subject(options: argparse.Namespace) -> tuple[str, str, Callable[[int], bytes]]:
+    """Return the name of what is swept, what tells it apart from anything else, and the scenario of each seed."""
+    if options.swarm:
+        subject = swarm_identity(options.settings)
+        return SWARM, subject, lambda seed: encode_scenario(draw_scenario(seed, options.settings))
+    scenario = load_scenario(options.scenario, options.settings)
+    encoded = encode_scenario(scenario)
+    return scenario.name, encoded.decode(), lambda _seed: encoded
+
+
+def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float) -> None:
+    if tally.groups:
+        print_tables([group_table(tally.groups)])
+    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
+    fresh = tally.done - tally.resumed
+    lines = [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
+    if not tally.exit_code:
+        lines.append(
+            f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
+            "with 95 % confidence"
+        )
+    lines.append(
+        f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
+    )
+    lines.append(f"results {path}")
+    lines += [f"repeat seed {result.seed}: {_repeat(options, result.seed)}" for result in _examples(tally)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _examples(tally: Tally) -> list[SeedResult]:
+    """Return the quickest seed of each signature."""
+    return [min(group, key=lambda result: (result.milliseconds, result.seed)) for group in tally.groups.values()]
+
+
+def _repeat(options: argparse.Namespace, seed: int) -> str:
+    subject = SWARM if options.swarm else options.scenario
+    arguments = [sys.executable, "run_cluster.py", "run", subject, "--seed", str(seed)]
+    for setting in options.settings:
+        arguments += ["--set", setting]
+    return shlex.join(arguments)
+
+
+def _as_json(tally: Tally, name: str, path: Path, seconds: float) -> dict[str, object]:
+    return {
+        "scenario": name,
+        "verdict": tally.verdict,
+        "exit_code": tally.exit_code,
+        "seeds": tally.done,
+        "resumed": tally.resumed,
+        "verdicts": tally.verdicts,
+        "seeds_per_hour": seeds_per_hour(tally.done - tally.resumed, seconds),
+        "groups": {
+            signature: [{"seed": each.seed, "headline": each.headline, "directory": each.directory} for each in group]
+            for signature, group in tally.groups.items()
+        },
+        "results": str(path),
+    }

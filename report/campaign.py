@@ -1,0 +1,137 @@
+"""What a person sees of a sweep: its rate and its failures by signature, while it goes on and when it is over."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+DRAW_SECONDS = 0.2
+PLAIN_LINE_SECONDS = 2.0
+GROUPS_SHOWN = 12
+SEEDS_SHOWN = 4
+
+
+class ResultView(Protocol):
+    """One judged seed; see cluster.results.SeedResult."""
+
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def milliseconds(self) -> int: ...  # noqa: D102
+    @property
+    def headline(self) -> str: ...  # noqa: D102
+    @property
+    def directory(self) -> str: ...  # noqa: D102
+
+
+class TallyView(Protocol):
+    """How far a sweep has come; see cluster.sweep.Tally."""
+
+    total: int
+    done: int
+    resumed: int
+    verdicts: dict[str, int]
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[ResultView]]: ...  # noqa: D102
+
+
+class SweepProgress:
+    """Draws a sweep's progress; on a pipe, a plain line every two seconds and one for each new kind of failure."""
+
+    def __init__(self, *, title: str, is_quiet: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._title = title
+        self._is_quiet = is_quiet
+        self._live: Live | None = None
+        self._started = time.perf_counter()
+        self._next_draw = self._started
+        self._known: list[str] = []
+
+    def __enter__(self) -> Self:
+        if not self._is_quiet and self._console.is_terminal:
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    @property
+    def seconds(self) -> float:
+        """Real seconds since the start."""
+        return time.perf_counter() - self._started
+
+    def show(self, tally: TallyView) -> None:
+        """Draw, if it is time to."""
+        now = time.perf_counter()
+        if self._is_quiet:
+            return
+        if self._live is not None:
+            if now >= self._next_draw:
+                self._next_draw = now + DRAW_SECONDS
+                parts = (
+                    [Text(self._line(tally)), group_table(tally.groups)] if tally.groups else [Text(self._line(tally))]
+                )
+                self._live.update(Group(*parts), refresh=True)
+            return
+        for signature, results in tally.groups.items():
+            if signature not in self._known:
+                self._known.append(signature)
+                self._console.print(f"{self._title}: seed {results[0].seed}: {signature}", soft_wrap=True, markup=False)
+        if now >= self._next_draw:
+            self._next_draw = now + PLAIN_LINE_SECONDS
+            self._console.print(self._line(tally), soft_wrap=True, markup=False)
+
+    def _line(self, tally: TallyView) -> str:
+        rate = seeds_per_hour(tally.done - tally.resumed, self.seconds)
+        verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
+        return f"{self._title}  {tally.done:,} of {tally.total:,} seeds  {rate:,} seeds/h  {verdicts}"
+
+
+def seeds_per_hour(seeds: int, seconds: float) -> int:
+    """Return the rate of a sweep so far."""
+    return int(seeds * 3600 / seconds) if seconds > 0 else 0
+
+
+def group_table(groups: Mapping[str, Sequence[ResultView]]) -> Table:
+    """Return the table of what went wrong, the most frequent signature first; the quickest seeds stand for each."""
+    table = Table(title="what went wrong", title_justify="left")
+    table.add_column("seeds", justify="right")
+    table.add_column("signature", overflow="fold")
+    table.add_column("such as seed", overflow="fold")
+    ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
+    for signature, results in ranked[:GROUPS_SHOWN]:
+        quickest = sorted(results, key=lambda result: (result.milliseconds, result.seed))[:SEEDS_SHOWN]
+        table.add_row(f"{len(results):,}", Text(signature), ", ".join(str(result.seed) for result in quickest))
+    if len(ranked) > GROUPS_SHOWN:
+        table.add_row("", f"and {len(ranked) - GROUPS_SHOWN} more signatures", "")
+    return table
+
+
+class ShrinkProgress:
+    """Says each reduction that holds; on a pipe, at most one line every two seconds."""
+
+    def __init__(self, *, title: str, is_quiet: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._title = title
+        self._is_quiet = is_quiet
+        self._next_line = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        pass
+
+    def show(self, what: str, runs: int) -> None:
+        """Say what was reduced last, and how many runs it took so far."""
+        now = time.perf_counter()
+        if not self._is_quiet and (self._console.is_terminal or now >= self._next_line):
+            self._next_line = now + PLAIN_LINE_SECONDS
+            self._console.print(f"{self._title}: run {runs}: {what}", soft_wrap=True, markup=False)

@@ -1,0 +1,125 @@
+"""What a person sees of the campaign against the planted variants: its progress, the matrix, the page in docs/."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, Self
+
+from rich.console import Console
+from rich.table import Table
+
+PLAIN_LINE_SECONDS = 2.0
+
+
+class SizeView(Protocol):
+    """The size of a shrunk scenario; see cluster.teeth.Size."""
+
+    @property
+    def faults(self) -> int: ...  # noqa: D102
+    @property
+    def validators(self) -> int: ...  # noqa: D102
+    @property
+    def workloads(self) -> int: ...  # noqa: D102
+
+
+class TeethRow(NamedTuple):
+    """One variant in the matrix."""
+
+    name: str
+    what: str
+    area: str
+    cause: str
+    held_by: str
+    is_caught: bool
+    check: str
+    seeds: int
+    seconds: float
+    size: SizeView | None
+    is_small: bool
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as text."""
+        size = self.size
+        shrunk = "" if size is None else f"{size.faults} / {size.validators} / {size.workloads}"
+        caught = self.check if self.is_caught else f"**no** {self.check}".strip()
+        return (self.name, self.area, self.cause, self.held_by, caught, str(self.seeds), f"{self.seconds:.1f}", shrunk)
+
+
+COLUMNS = ("variant", "area", "cause", "held by", "caught by", "seeds", "seconds", "shrunk")
+
+
+class TeethProgress:
+    """Says how each hunt goes; on a pipe, at most one line every two seconds."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._is_quiet = is_quiet
+        self._next_line = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        pass
+
+    def show(self, line: str) -> None:
+        """Say something, if it is time to."""
+        now = time.perf_counter()
+        if not self._is_quiet and (self._console.is_terminal or now >= self._next_line):
+            self._next_line = now + PLAIN_LINE_SECONDS
+            self._console.print(line, soft_wrap=True, markup=False)
+
+
+def teeth_table(rows: Sequence[TeethRow]) -> Table:
+    """Return the matrix for a terminal."""
+    table = Table(title="planted variants", title_justify="left")
+    for column in COLUMNS:
+        table.add_column(column, justify="right" if column in {"seeds", "seconds"} else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row.cells())
+    return table
+
+
+def teeth_totals(rows: Sequence[TeethRow]) -> Iterator[str]:
+    """Yield what the matrix comes to."""
+    caught = [row for row in rows if row.is_caught]
+    percent = 100 * len(caught) / max(len(rows), 1)
+    yield f"{len(caught)} of {len(rows)} variants caught ({percent:.0f} %), each by a check that names what is wrong"
+    if caught:
+        seeds = sorted(row.seeds for row in caught)
+        yield f"seeds it took: {seeds[len(seeds) // 2]} in the median, {seeds[-1]} at most"
+    shrunk = [row for row in caught if row.size is not None]
+    if shrunk:
+        small = sum(row.is_small for row in shrunk)
+        yield f"{small} of {len(shrunk)} shrunk scenarios have at most 3 faults and 4 validators"
+
+
+def teeth_page(rows: Sequence[TeethRow], seeds: int) -> str:
+    """Return the page of docs/: what the campaign is, what came of it, the matrix, what each variant does."""
+    totals = "\n".join(f"- {line}" for line in teeth_totals(rows))
+    head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
+    matrix = "".join(f"| {' | '.join((f'`{row.name}`', *row.cells()[1:]))} |\n" for row in rows)
+    catalogue = "".join(f"| `{row.name}` | {row.what} |\n" for row in rows)
+    return _PAGE.format(seeds=seeds, totals=totals, matrix=head + matrix, catalogue=catalogue)
+
+
+_PAGE = """# Teeth
+
+This page is written by `run_cluster.py teeth --shrink --out docs/teeth.md`; a change by hand is lost.
+
+`checker/planted/` keeps a catalogue of known-bad variants of a validator. The campaign plants each of them alone in
+swarm seeds 0, 1, 2 ... (`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A variant is caught
+only if a check failed that the variant itself names: one whose failure says what is wrong.
+
+{totals}
+
+*Held by*: one validator (another one in each seed), or all, because one alone would only be outvoted and all together
+would agree on something wrong. *Cause*: what makes states differ, in one word; without one the state is not what goes
+wrong. *Seeds* and *seconds*: until it was caught, one seed after the other. *Shrunk*: faults, validators and workloads
+of the smallest scenario found that goes wrong in the same way.
+
+{matrix}
+## What each does
+
+| variant | |
+|---|---|
+{catalogue}"""

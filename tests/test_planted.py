@@ -1,0 +1,127 @@
+"""Known-bad variants: each swaps what is there, is taken out again, and is caught by a check that it names."""
+
+import msgspec
+import pytest
+
+from checker.planted import CATALOGUE, VARIANTS
+from checker.planted.variant import original, plant
+from checker.suite import CATALOGUE as CHECKS
+from cluster.run import Cluster
+from cluster.scenario import ScenarioError, load_scenario
+from cluster.swarm import draw_scenario
+from cluster.teeth import campaign_scenario
+from tests.cluster_runs import judged
+
+OTHER_CHECKS = ("oracle", "determinism")
+"""Checks that do not stand in the suite's catalogue."""
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_variant_replaces_something_and_puts_it_back(name):
+    """A part of the code that was renamed leaves no variant behind that does nothing."""
+    swaps = CATALOGUE[name].swaps()
+    before = [original(owner, attribute) for owner, attribute, _ in swaps]
+
+    with plant([CATALOGUE[name]]).around():
+        during = [original(owner, attribute) for owner, attribute, _ in swaps]
+    after = [original(owner, attribute) for owner, attribute, _ in swaps]
+
+    assert swaps
+    assert all(one is not other for one, other in zip(before, during, strict=True))
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def test_a_variant_of_something_that_is_gone_fails_loudly():
+    with pytest.raises(KeyError):
+        original(plant, "no_such_attribute")
+
+
+def test_two_validators_share_no_swap():
+    """What a variant remembers belongs to the validator that has it."""
+    for variant in VARIANTS:
+        pairs = zip(variant.swaps(), variant.swaps(), strict=True)
+        shared = [one[1] for one, other in pairs if one[2] is other[2] and callable(one[2])]
+        assert shared == [], variant.name
+
+
+def test_the_catalogue_is_large_and_its_names_are_one_variants_each():
+    assert len(CATALOGUE) == len(VARIANTS) >= 40
+    assert all(variant.what and len(variant.what) < 110 for variant in VARIANTS)
+
+
+def test_every_check_that_a_variant_names_exists():
+    known = [*(entry.name for entry in CHECKS), *OTHER_CHECKS]
+
+    assert [variant.name for variant in VARIANTS if not variant.caught_by] == []
+    assert [name for variant in VARIANTS for name in variant.caught_by if name not in known] == []
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_variant_makes_a_sound_campaign(name):
+    """What it needs goes with what a seed draws, and it stands in the scenario that is run."""
+    scenario = campaign_scenario(CATALOGUE[name], 1)
+
+    holders = scenario.planted[name]
+    assert len(holders) == (scenario.cluster.validators if CATALOGUE[name].on_all else 1)
+    assert scenario.run == draw_scenario(1).run
+
+
+def test_a_scenario_names_variants_and_their_validators():
+    scenario = load_scenario("calm", ["planted.tip-burned=[0, 3]"])
+
+    assert scenario.planted == {"tip-burned": (0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ("planted.tip-burnt=[0]", "planted.tip-burnt: is none of expiry-a-slot-late, "),
+        ("planted.tip-burned=[4]", "planted.tip-burned: this cluster has validators 0 to 3"),
+        ('planted.tip-burned="all"', "planted"),
+    ],
+)
+def test_what_cannot_be_planted_is_refused_with_what_is_allowed(setting, reason):
+    with pytest.raises(ScenarioError, match=r"planted") as refusal:
+        load_scenario("calm", [setting])
+
+    assert reason in str(refusal.value)
+
+
+CAUGHT = {
+    "tie-break-by-identifier": "timer-delivery",
+    "refund-forgotten": "supply",
+    "tip-burned": "oracle",
+    "created-keys-as-written": "equal-roots",
+    "certificate-below-quorum": "certificates",
+    "removed-timers-wait-on": "agreement",
+    "record-before-the-write": "live-values",
+}
+"""Variants that show in a short calm run, and the check that has to find each."""
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_variant_is_caught_by_a_check_that_names_what_is_wrong(name):
+    holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
+    result = judged("calm", f"planted.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
+
+    failed = [check.name for check in result.checks if check.status == "failed"]
+    assert CAUGHT[name] in failed
+    assert CAUGHT[name] in CATALOGUE[name].caught_by
+
+
+def test_a_variant_stands_in_the_recorded_scenario_alone():
+    """The same run without it passes, in the same process, right after."""
+    settings = ("run.until_height=4", "run.time_limit_ms=15_000")
+    planted = judged("calm", "planted.refund-forgotten=[0, 1, 2, 3]", *settings)
+    clean = judged("calm", *settings)
+
+    assert (planted.exit_code, clean.exit_code) == (1, 0)
+    assert msgspec.to_builtins(clean.scenario)["planted"] == {}
+
+
+def test_a_planted_validator_keeps_its_road():
+    """What is wrong with it shows on the road that the scenario gives it."""
+    cluster = Cluster(load_scenario("calm", ["planted.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
+
+    assert cluster.factories[1].engine.keywords["road"].apply == "certified"
+    assert cluster.factories[1].around is not cluster.factories[0].around

@@ -1,0 +1,177 @@
+"""Sweeps: each seed judged once, whatever kills the sweep; damage is told in one line."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from checker.cold_replay import ColdReplayProcessError, ColdReplayWorker, run_cold_replay
+from checker.results import CheckResult
+from cluster.results import DamagedResultsError, ResultsFile, SeedResult
+from cluster.scenario import encode_scenario, load_scenario
+from cluster.sweep import Tally, Task, Workers, signature_of, sweep
+from cluster.sweep_command import parse_seeds
+from tests.cluster_runs import REPOSITORY, judged
+
+RESULT = SeedResult(7, 1, "safety", "safety: equal-roots: height #", "height 3", "ab", 12)
+
+
+def sweep_command(tmp_path, *arguments):
+    return [
+        *(sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=2", "--jobs", "1", "--json"),
+        *("--runs", str(tmp_path), "--results", str(tmp_path / "r.sqlite"), *arguments),
+    ]
+
+
+def test_a_killed_sweep_goes_on_without_losing_or_repeating_a_seed(tmp_path):
+    path = tmp_path / "r.sqlite"
+    first = subprocess.Popen(sweep_command(tmp_path, "--seeds", "1..9"), cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+    while not (path.exists() and count_rows(path) >= 2):
+        assert first.poll() is None, "the sweep ended before it could be killed"
+        os.sched_yield()
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    there = read_rows(path)
+    assert 2 <= len(there) < 9
+    done = subprocess.run(sweep_command(tmp_path, "--seeds", "1..9"), cwd=REPOSITORY, capture_output=True, check=False)
+    answer = msgspec.json.decode(done.stdout)
+    assert (done.returncode, answer["seeds"], answer["resumed"]) == (0, 9, len(there))
+    rows = read_rows(path)
+    assert [row[0] for row in rows] == list(range(1, 10))
+    assert [row for row in rows if row in there] == there
+
+
+def count_rows(path):
+    try:
+        return len(read_rows(path))
+    except sqlite3.OperationalError:
+        return 0
+
+
+def read_rows(path):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        rows = connection.execute("SELECT * FROM results ORDER BY seed").fetchall()
+    connection.close()
+    return rows
+
+
+def die_with_seed_three(task):
+    if task.seed == 3:
+        os._exit(9)
+    return RESULT._replace(seed=task.seed)
+
+
+def test_a_worker_that_dies_costs_its_seed_alone():
+    tasks = [Task(b"", seed) for seed in range(1, 6)]
+    with Workers(2, die_with_seed_three) as workers:
+        results = {task.seed: result.verdict for task, result in workers.judge(tasks)}
+    assert results == {1: "safety", 2: "safety", 3: "environment", 4: "safety", 5: "safety"}
+
+
+def test_a_seed_that_breaks_the_test_bed_is_a_result():
+    with Workers(1) as workers:
+        ((_, result),) = workers.judge([Task(b"{", 3)])
+    assert (result.seed, result.verdict) == (3, "environment")
+    assert "not JSON" in result.headline
+
+
+def test_a_seed_that_does_not_pass_keeps_its_run_directory_and_a_signature(tmp_path):
+    scenario = encode_scenario(load_scenario("calm", ["run.until_height=2", "run.time_limit_ms=1_500"]))
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        tally = sweep(lambda _seed: scenario, [1, 2], results=results, runs=tmp_path, jobs=1, on_result=lambda *_: None)
+        rows = list(results.results())
+    assert tally.verdict == "inconclusive"
+    assert [len(group) for group in tally.groups.values()] == [2]
+    assert all((tmp_path / f"calm-{row.seed}" / "manifest.json").is_file() for row in rows)
+
+
+def test_signatures_leave_out_numbers_and_bytes():
+    def signature(height, key):
+        summary = f"height {height}: timer {key} is late (and {height} more)"
+        return signature_of("safety", [CheckResult("timer-delivery", "failed", "safety", summary, (), 1)])
+
+    assert signature(3, "ab12cd34") == signature(1_017, "ffeeddccbbaa...")
+    assert signature(3, "ab12cd34") == "safety: timer-delivery: height #: timer # is late"
+
+
+def test_the_worst_verdict_is_the_sweeps():
+    tally = Tally(3)
+    for verdict, code in (("passed", 0), ("inconclusive", 3), ("safety", 1)):
+        tally.add(RESULT._replace(verdict=verdict, exit_code=code))
+    assert (tally.verdict, tally.exit_code) == ("safety", 1)
+
+
+def test_results_come_back_as_they_were_written(tmp_path):
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        results.add(RESULT)
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        assert list(results.results()) == [RESULT]
+        with pytest.raises(sqlite3.IntegrityError):
+            results.add(RESULT)
+
+
+def test_a_results_file_of_another_sweep_is_refused(tmp_path):
+    ResultsFile(tmp_path / "r.sqlite", "calm").__exit__(None, None, None)
+    with pytest.raises(DamagedResultsError, match="another sweep"):
+        ResultsFile(tmp_path / "r.sqlite", "lossy")
+
+
+@pytest.mark.parametrize("content", [b"no database, but long " * 40, b"SQLite format 3\0" + b"\xff" * 900])
+def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "r.sqlite").write_bytes(content)
+    done = subprocess.run(
+        sweep_command(tmp_path, "--seeds", "1"), cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (tmp_path / "r.sqlite").read_bytes() == content
+
+
+def test_a_results_file_with_a_trigger_is_refused(tmp_path):
+    path = tmp_path / "r.sqlite"
+    ResultsFile(path, "calm").__exit__(None, None, None)
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM sweep; END")
+    connection.close()
+    with pytest.raises(DamagedResultsError, match="other tables"):
+        ResultsFile(path, "calm")
+
+
+def test_a_row_of_a_wrong_type_is_refused(tmp_path):
+    path = tmp_path / "r.sqlite"
+    ResultsFile(path, "calm").__exit__(None, None, None)
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO results VALUES (1, 0, X'00', '', '', '', 1, '', '')")
+    connection.close()
+    with ResultsFile(path, "calm") as results, pytest.raises(DamagedResultsError, match="seed 1"):
+        list(results.results())
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("0..3", range(4)), ("5", range(5, 6))])
+def test_seeds_are_a_range_with_both_ends(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["3..1", "-1..2", "a", "0..", "0..99999999", f"{1 << 63}"])
+def test_seeds_that_cannot_be_meant_are_refused(tmp_path, text):
+    done = subprocess.run(
+        sweep_command(tmp_path, f"--seeds={text}"), cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_replay_worker_says_what_a_fresh_process_says(tmp_path):
+    directory = judged("calm", "run.until_height=3", runs=tmp_path).directory
+    with ColdReplayWorker(90_125) as worker:
+        both = [worker.run(directory, 90_125, [2]) for _ in range(2)]
+    assert both == [run_cold_replay(directory, 90_125, [2])] * 2
+
+
+def test_a_replay_worker_that_is_gone_is_an_error_and_not_a_result(tmp_path):
+    worker = ColdReplayWorker(90_125)
+    worker.close()
+    with pytest.raises(ColdReplayProcessError):
+        worker.run(tmp_path, 90_125)
