@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -60,8 +61,13 @@ class WatchFile:
     def __init__(self, path: Path) -> None:
         self._disk = DirectoryDisk(path)
         self._file = RecordFile(self._disk, "watch")
-        records, _ = self._file.read()
-        self._file.cut(records[-1].end if records else 0)
+        records, damages = self._file.read()
+        end = records[-1].end if records else 0
+        if damages and damages[0].offset < end:
+            # A torn tail was never synced; what lies before a whole record was, and the checks would miss it.
+            self._disk.close()
+            raise DataDirectoryError(path, f"what was watched is damaged at byte {damages[0].offset}")
+        self._file.cut(end)
         self.entries = [msgspec.msgpack.decode(record.payload, type=WatchEntry) for record in records]
 
     def add(self, event: Event) -> None:
@@ -118,7 +124,10 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         if fault.enabled and isinstance(fault, DiskFault | Wipe):
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
+    path = path.resolve()
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        if path.exists() and path.samefile(Path.cwd()):
+            raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")
         _make(path, scenario, manifest)
     try:
         lock = os.open(path / _MANIFEST, os.O_RDONLY)
@@ -160,9 +169,18 @@ def _claim(path: Path, lock: int, manifest: Manifest) -> None:
 
 def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
     """Provision every validator's disk, aside, and put it in its place at once."""
-    aside = path.with_name(path.name + ".unfinished")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".unfinished", dir=path.parent))
+    try:
+        _fill(aside, scenario, manifest)
+        aside.rename(path)
+    except BaseException:
+        shutil.rmtree(aside)
+        raise
+    sync_directory(path.parent)
+
+
+def _fill(aside: Path, scenario: Scenario, manifest: Manifest) -> None:
     keys = keys_of(scenario)
     genesis = genesis_of(scenario, keys)
     for node, public_key in enumerate(keys.validator_keys):
@@ -174,5 +192,3 @@ def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
         file.flush()
         os.fsync(file.fileno())
     sync_directory(aside)
-    aside.rename(path)
-    sync_directory(path.parent)

@@ -28,10 +28,13 @@ class DirectoryDisk:
     """See ``validators.storage.Disk``."""
 
     def __init__(self, path: Path) -> None:
-        """Open a directory, make it if it is absent, and sync what is there; raises OSError."""
+        """Open a directory, make it if it is absent, and sync what is there; raises OSError.
+
+        A link is refused: what it leads to is not this disk's, and repair would cut it.
+        """
         self._path = path
         path.mkdir(exist_ok=True)
-        self._files = {each.name: os.open(each, os.O_RDWR) for each in sorted(path.iterdir())}
+        self._files = {each.name: os.open(each, os.O_RDWR | os.O_NOFOLLOW) for each in sorted(path.iterdir())}
         for descriptor in self._files.values():
             os.fsync(descriptor)
         sync_directory(path)
@@ -126,7 +129,7 @@ class DirectoryDisk:
 
     def _write(self, name: str, offset: int, data: bytes) -> None:
         if name not in self._files:
-            self._files[name] = os.open(self._path / name, os.O_RDWR | os.O_CREAT, 0o644)
+            self._files[name] = os.open(self._path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
             self._sizes[name] = 0
             self._has_new_names = True
         rest = memoryview(data)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -103,6 +104,15 @@ class TestDirectoryDisk:
         with pytest.raises(DiskSyncError, match="sync of all files"):
             sync(disk)
 
+    def test_a_link_is_not_followed(self, tmp_path):
+        """Repair cuts what is no record, and somebody else's file is none."""
+        (tmp_path / "disk").mkdir()
+        (tmp_path / "letter").write_bytes(b"dear")
+        (tmp_path / "disk" / "blocks").symlink_to(tmp_path / "letter")
+
+        with pytest.raises(OSError, match="blocks"):
+            DirectoryDisk(tmp_path / "disk")
+
 
 class TestDirectory:
     """Whose data a directory holds."""
@@ -143,6 +153,59 @@ class TestDirectory:
         (tmp_path / "other" / "letter").touch()
         with pytest.raises(DataDirectoryError, match="is no data directory"):
             open_data_directory(tmp_path / "other", scenario, 0)
+
+    def test_what_stands_beside_it_is_left_alone(self, tmp_path):
+        """Whatever its name is."""
+        (tmp_path / "data.unfinished").mkdir()
+        (tmp_path / "data.unfinished" / "letter").touch()
+        open_data_directory(tmp_path / "data", load_scenario("calm"), 0).close()
+
+        assert (tmp_path / "data.unfinished" / "letter").exists()
+
+    def test_one_that_cannot_be_made_leaves_nothing(self, tmp_path, monkeypatch):
+        """No room, say."""
+        monkeypatch.setattr("cluster.data_directory.provision", lambda *_: (tmp_path / "nothing").stat())
+
+        with pytest.raises(FileNotFoundError):
+            open_data_directory(tmp_path / "data", load_scenario("calm"), 0)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_an_empty_working_directory_is_not_replaced(self, tmp_path, monkeypatch):
+        """The run directory would be written nowhere."""
+        monkeypatch.chdir(tmp_path)
+
+        with pytest.raises(DataDirectoryError, match="is the working directory"):
+            open_data_directory(Path(), load_scenario("calm"), 0)
+
+    def test_a_link_to_an_empty_directory_is_one(self, tmp_path):
+        """The link stays."""
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "empty")
+        open_data_directory(tmp_path / "link", load_scenario("calm"), 0).close()
+
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "empty" / "stampede.json").exists()
+
+
+def test_damage_in_the_midst_of_a_watch_is_refused(tmp_path):
+    """With fewer votes known a contradiction might pass; a torn tail was not synced and is cut off."""
+    watch = WatchFile(tmp_path / "watch-0")
+    for view in (1, 2):
+        watch.add(Event(view, 0, "vote", ("nullify", view, b"")))
+    watch.close()
+    content = bytearray((tmp_path / "watch-0" / "watch").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "watch-0" / "watch").write_bytes(content)
+    assert len(WatchFile(tmp_path / "watch-0").entries) == 1
+
+    watch = WatchFile(tmp_path / "watch-0")
+    watch.add(Event(2, 0, "vote", ("nullify", 2, b"")))
+    watch.close()
+    content = bytearray((tmp_path / "watch-0" / "watch").read_bytes())
+    content[20] ^= 1
+    (tmp_path / "watch-0" / "watch").write_bytes(content)
+    with pytest.raises(DataDirectoryError, match="damaged at byte 0"):
+        WatchFile(tmp_path / "watch-0")
 
 
 def command(tmp_path, scenario, *more):

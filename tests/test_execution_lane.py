@@ -41,11 +41,12 @@ from validators.execution.schema import (
     LANE_CONFIG,
     LANE_MARKET,
     OVERFLOW,
+    RECENT_FIRES,
     TIMERS,
     decode_entry,
     epoch_key,
 )
-from validators.execution.timers import PoolKeeper
+from validators.execution.timers import PoolKeeper, Waiting
 
 HEARTS = tuple(bytes([0xE0 + index]) * 20 for index in range(4))
 AGENT = b"\xea" * 20
@@ -465,3 +466,21 @@ class TestForksAndRestarts:
             expected, found = advance(engine), advance(restarted)
             assert found.header.state_root == expected.header.state_root
             assert found.events == expected.events
+
+    @pytest.mark.parametrize("is_carried", [True, False])
+    def test_the_sums_by_count_are_those_of_the_state(self, is_carried, monkeypatch):
+        """Carried from block to block, or worked out anew where a restart has lost them."""
+        engine = racing(fairness_window_blocks=3)
+        advance(engine, [beat(0, 0), beat(1, 1, interval=2), beat(2, 2, interval=3)])
+        for _ in range(9):
+            if not is_carried:
+                waiting = engine._tree.finalized.waiting
+                monkeypatch.setattr(engine._tree.finalized, "waiting", Waiting(waiting.timers, waiting.through, None))
+            advance(engine)
+            recent = [
+                msgspec.msgpack.decode(value)[0]
+                for key, value in engine.database.items()
+                if key[0] == RECENT_FIRES.code
+            ]
+            assert engine._tree.finalized.waiting.fire_sums == {count: recent.count(count) for count in recent}
+        assert len(dict.fromkeys(recent)) > 1

@@ -3,7 +3,7 @@
 import pytest
 
 from checker.streams import iterate_events
-from tests.cluster_runs import check_named, judged
+from tests.cluster_runs import applied_blocks, check_named, judged
 from validators import node, recovery
 from validators.storage import JournalLostError, provision
 
@@ -104,3 +104,21 @@ def test_a_validator_that_lost_its_state_and_not_its_votes_votes_on_what_it_has_
     assert 0 in boots[1:], "the state was lost"
     assert [row.standing for row in result.validators] == ["voter"] * 4
     assert bool(result.figures["snapshots_joined"]) == (gap_blocks == 3)
+
+
+SLOW_JOIN = (
+    'faults.worn={kind="slow-disk", validator=2, factor=1, extra_ms=1_500, start_ms=16_000, stop_ms=20_000}',
+    "faults.restart.enabled=false",
+    "requires=['wipe', 'worn']",
+    "network.loss_ppm=0",
+    "run.until_height=20",
+)
+
+
+def test_a_snapshot_that_is_on_its_way_to_the_disk_is_the_only_one():
+    """What arrives while a slow disk takes it starts no second download, which would be written over the older base."""
+    run, _ = applied_blocks("wiped-rejoin", *SLOW_JOIN)
+    events = iterate_events(bytes(run.trace.log))
+    requests = [event for event in events if event.node == WIPED and "SnapshotRequest" in event.values]
+
+    assert [event.kind for event in requests] == ["send"]

@@ -308,6 +308,16 @@ class TestCursor:
 
         assert [event[0] for event in bench.run_block()] == [4, 1]
 
+    @pytest.mark.parametrize("packing", ["interleaved", "reserved", "stop"])
+    def test_in_a_paused_lane_it_is_nobodys_turn(self, packing):
+        """Whom the cursor does not find counts as held, whatever his payer has."""
+        timers = {"execution_lane_paused": True, "gc_cycles_per_block": 0}
+        bench = Bench({"poor": 0}, lane={"classification": "cursor", "packing": packing}, timers=timers)
+        bench.add("1", "poor", 1, quote=PLENTY, **SMALL)
+
+        assert [event[0] for event in bench.run_block()] == [2, 6]
+        assert bench.result.counts["waiting_dead"] == 0
+
     def test_an_insolvent_timer_that_does_not_fit_is_not_looked_at(self):
         """It counts as held."""
         bench = Bench(

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.state_batches import canonical_plainly, commit, fork
+from tests.state_model import plain_roots
 from tests.test_state_vectors import VECTORS, published_batches, section
 from validators.state import BadValue, Database, DeadBranch, NotMerkleized, qmdb_root
 from validators.state.mmr import append_leaves
@@ -68,6 +69,14 @@ class TestPublishedRoots:
                 assert batch.canonical_root.hex() == expected
                 database = database if kept else Database.from_operations(database.operations(), encoding="fixed")
                 assert database.canonical_root.hex() == expected
+
+    def test_a_write_of_the_value_that_a_key_has_is_an_update(self):
+        """One step of the floor raise as well; only the delete of an absent key vanishes."""
+        update = b"\xd2" + bytes(32) + b"v" * 32
+        first, second = (b"\xd3\x00\x00", update, update, b"\xd3\x00\x02"), (update, update, b"\xd3\x00\x05")
+        write = (bytes(32), b"v" * 32)
+
+        assert qmdb_root([[write], [write, (b"k" * 32, None)]]) == plain_roots([*first, *second], 5, [5, 6])
 
     def test_values_of_another_length_are_refused(self):
         """The function speaks of digests only, in both encodings."""

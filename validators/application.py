@@ -347,8 +347,11 @@ class Application:
         return held if held is not None and held.proposal.payload == self.engine.finalized_digest else None
 
     def _join_if_far_behind(self) -> None:
-        """Seek a snapshot when the finalized block is far above and not executed here."""
-        if self._wanted is None or self._is_by_blocks or self._is_finalizing or self.join.is_active:
+        """Seek a snapshot when the finalized block is far above and not executed here.
+
+        Not while one is sought, or is on its way to the disk: the second would be written over the older base.
+        """
+        if self._wanted is None or self._is_by_blocks or self._is_finalizing or self._follower.is_paused:
             return
         digest = self._wanted.proposal.payload
         block = self._follower.block(digest)

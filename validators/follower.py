@@ -153,6 +153,11 @@ class Follower:
             if isinstance(step, Fetch):
                 yield step.digest
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether the state is about to be replaced."""
+        return self._is_paused
+
     def pause(self) -> None:
         """Settle, execute and request nothing until ``resume``: the state is about to be replaced."""
         self._is_paused = True

@@ -196,11 +196,6 @@ class SnapshotJoin:
         self._download: _Download | None = None
         self._is_checking = False
 
-    @property
-    def is_active(self) -> bool:
-        """Whether a snapshot is being sought."""
-        return bool(self._peers)
-
     def begin(self, peers: Sequence[int]) -> None:
         """Ask the peers for a snapshot above the finalized height, in this order."""
         self._peers = list(peers)

@@ -158,7 +158,9 @@ class CursorPhase(LanePhase):
             return None
 
         competing = self._in_order([timer for timer in left if not reasons[timer.timer_id]])
-        known = [timer_id for timer_id, is_dead in dead.items() if is_dead]
+        # In a paused lane it is nobody's turn.
+        is_open = not self.present.config.execution_lane_paused
+        known = [timer_id for timer_id, is_dead in dead.items() if is_dead and is_open]
         held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing, known)
         reasons.update({timer.timer_id: "lane_full" for timer in held})
         return left, reasons

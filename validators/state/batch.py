@@ -188,13 +188,15 @@ class Batch:
             require_length(value, self._value_bytes)
         self._writes[key] = value
 
-    def merkleize(self, metadata: bytes | None = None) -> bytes:
+    def merkleize(self, metadata: bytes | None = None, *, keep_unchanged: bool = False) -> bytes:
         """Turn the writes into operations and return the root after them.
 
         A write of the value that the parent already has makes no operation; neither does the delete of an absent key.
 
         Args:
             metadata: Kept in the batch's commit operation.
+            keep_unchanged: A write of the value that the parent already has is an update like any other, as the
+                specification has it; what a block changed is more than its caller wants to know then.
 
         Raises:
             DeadBranch: The batch, or one it stands on, was dropped or lost to an applied sibling.
@@ -203,7 +205,7 @@ class Batch:
         """
         self._check_open()
         draft = Draft(self._view, self.base, self.base.active)
-        steps = draft.write_changes(self._writes)
+        steps = draft.write_changes(self._writes, keep_unchanged=keep_unchanged)
         ancestors = () if self.parent is None else self.parent.list_pending()
         # The commit before is active no longer: it makes the one step more than the changed keys do.
         floor = draft.raise_floor(steps + 1, ((ancestor.base.size, ancestor.operations) for ancestor in ancestors))

@@ -56,10 +56,11 @@ class Draft:
     deleted: list[bytes] = field(default_factory=list)
     created: list[bytes] = field(default_factory=list)
 
-    def write_changes(self, writes: Mapping[bytes, bytes | None]) -> int:
+    def write_changes(self, writes: Mapping[bytes, bytes | None], *, keep_unchanged: bool) -> int:
         """Write the operations of all changed keys, and return how many of these keys the parent had.
 
-        Existing keys come first, by their old location; created keys follow, by key.
+        Existing keys come first, by their old location; created keys follow, by key. With `keep_unchanged` a key whose
+        value stays counts as changed.
         """
         keys = list(writes)
         operations = self.view.store.codec.encode_writes(writes)
@@ -72,24 +73,30 @@ class Draft:
             is_known = [not absent for absent in is_absent]
             keys = list(compress(keys, is_known))
             operations = list(compress(operations, is_known))
-        self._write_known(keys, operations, [location for location in locations if location is not None])
+        known = [location for location in locations if location is not None]
+        self._write_known(keys, operations, known, keep_unchanged=keep_unchanged)
         self._write_created(made)
         if None in writes.values():
             self._mark_deleted()
         self.active += len(self.created) - len(self.deleted)
         return len(self.displaced)
 
-    def _write_known(self, keys: list[bytes], operations: list[bytes], locations: list[int]) -> None:
-        """Write the operations of keys that the parent has, but for those whose value stays."""
+    def _write_known(
+        self, keys: list[bytes], operations: list[bytes], locations: list[int], *, keep_unchanged: bool
+    ) -> None:
+        """Write the operations of keys that the parent has, but for those whose value stays unless they are kept."""
         # In the order of the log, which is that of memory as well: a large log is read faster so.
         order = sorted(range(len(locations)), key=locations.__getitem__)
         locations = list(map(locations.__getitem__, order))
         operations = list(map(operations.__getitem__, order))
-        # Encoding is injective: equal bytes are an equal value, and no value need be decoded to know it.
-        is_changed = list(map(ne, operations, self.view.read_operations(locations)))
-        self.superseded = list(compress(locations, is_changed))
-        self.displaced = list(compress(map(keys.__getitem__, order), is_changed))
-        self.operations = list(compress(operations, is_changed))
+        keys = list(map(keys.__getitem__, order))
+        if not keep_unchanged:
+            # Encoding is injective: equal bytes are an equal value, and no value need be decoded to know it.
+            is_changed = list(map(ne, operations, self.view.read_operations(locations)))
+            locations = list(compress(locations, is_changed))
+            keys = list(compress(keys, is_changed))
+            operations = list(compress(operations, is_changed))
+        self.superseded, self.displaced, self.operations = locations, keys, operations
 
     def _write_created(self, made: Mapping[bytes, bytes]) -> None:
         """Write the operations of new keys, and note where all keys written are now."""

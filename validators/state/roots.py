@@ -26,8 +26,9 @@ def qmdb_root(
     """Return the roots of a fresh database to which batches were applied one by one.
 
     Args:
-        batches: Writes of each batch, in any order but for the same key, whose last write counts; None deletes. Keys
-            and values are bare 32-byte digests, in both encodings.
+        batches: Writes of each batch, in any order but for the same key, whose last write counts; None deletes. A key
+            that gets the value it has already is updated, as the specification has it, where a block of the chain
+            would leave it out. Keys and values are bare 32-byte digests, in both encodings.
         encoding: How operations are written, "variable" or "fixed".
 
     Returns:
@@ -44,6 +45,6 @@ def qmdb_root(
         batch = database.batch()
         for key, value in writes:
             batch.write(key, value)
-        batch.merkleize()
+        batch.merkleize(keep_unchanged=True)
         database.apply(batch)
     return database.root, database.canonical_root

@@ -12,8 +12,9 @@ whole file), and damages of both copies as long as no record is hit in both.
 What is not survived. A record intact in neither copy is a torn tail, which no finished sync covered and no message
 relied on, unless an intact record behind it says that it was durable: then votes are lost, and ``JournalLostError`` is
 raised. So it is when the head is intact in neither copy, names another key, or two intact records differ. One case
-cannot be seen: both copies damaged at the same place with nothing intact behind it looks like a torn tail. It needs
-two faults at the last record of both copies; a fault plan never hits both copies at one record (``faults.plan``).
+cannot be seen: both copies damaged at the same place with nothing intact behind it looks like a torn tail, be it one
+record or many. It needs a fault in each copy that reaches its end; a fault plan never hits both copies at one record
+(``storage.medium``).
 """
 
 from collections.abc import Sequence
