@@ -10,20 +10,33 @@ from cluster.scenario import Scenario
 from cluster.workload import Workload
 from faults import Fault
 
+_TABLES = ("faults", "workload", "validators")
+"""Sections of entries by name: an empty entry says that it is there."""
+
 
 def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return a resolved scenario's plain data with only what is not as by default: what a scenario file has to say."""
     kept = {key: plain[key] for key in ("name", "title")}
     stated = _without_defaults(plain, Scenario)
     # What the policy sets where nothing is stated was written out when the scenario was resolved.
-    policy = plain.get("chain", {}).get("policy", ChainSection().policy)
-    timers = stated.get("chain", {}).get("timers", {})
-    as_resolved = msgspec.to_builtins(ChainSection().timers.resolved(policy))
-    for key in [key for key, value in timers.items() if as_resolved[key] == value]:
-        del timers[key]
-    if stated.get("chain", {}).get("timers") == {}:
-        del stated["chain"]["timers"]
-    return kept | {key: value for key, value in stated.items() if value != {}}
+    chain = ChainSection()
+    policy = plain.get("chain", {}).get("policy", chain.policy)
+    for name, resolved in (("timers", chain.timers.resolved(policy)), ("lane", chain.lane.resolved())):
+        written_out = msgspec.to_builtins(resolved)
+        section = stated.get("chain", {}).get(name, {})
+        for key in [key for key, value in section.items() if written_out[key] == value]:
+            del section[key]
+    return kept | _without_empty(stated)
+
+
+def _without_empty(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out sections in which nothing is left; tables by name keep their entries."""
+    found: dict[str, Any] = {}
+    for key, value in stated.items():
+        kept = _without_empty(value) if isinstance(value, Mapping) and key not in _TABLES else value
+        if kept != {}:
+            found[key] = kept
+    return found
 
 
 def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:

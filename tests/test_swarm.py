@@ -4,7 +4,8 @@ import os
 
 from cluster.draws import Draw
 from cluster.results import ResultsFile
-from cluster.scenario import encode_scenario
+from cluster.scenario import encode_scenario, load_scenario
+from cluster.shrink_command import write_scenario_file
 from cluster.swarm import banner, draw_scenario, swarm_identity
 from cluster.swarm_faults import FAULTS_UNTIL_MS
 from cluster.sweep import sweep
@@ -78,3 +79,12 @@ def test_the_banner_tells_every_drawn_parameter():
 
     assert f"cluster.validators = {DRAWN[3].cluster.validators}" in lines
     assert any(line.startswith("chain.timers.lane_timer_cycles = ") for line in lines)
+
+
+def test_a_drawn_scenario_written_for_a_person_reads_back_as_it_was(tmp_path):
+    """What a shrunk scenario file leaves out is as by default."""
+    for seed, scenario in enumerate(DRAWN[:30]):
+        write_scenario_file(tmp_path / "drawn.toml", scenario, seed, "safety: oracle: height #", 1)
+
+        assert load_scenario(str(tmp_path / "drawn.toml")) == scenario
+        assert "{}" not in (tmp_path / "drawn.toml").read_text()
