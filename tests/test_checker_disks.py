@@ -107,9 +107,9 @@ class TestStops:
         history = write_history()
         end_for(history, 3)
         history.disk_faulted = (3,)
-        history.add(3, "halted", "finalized block of view 3 cannot be executed")
+        history.add(3, "halted", "stopped for another reason")
 
-        assert_only(history.judge(), "finality-regained", "validator 3 halted: finalized block")
+        assert_only(history.judge(), "finality-regained", "validator 3 halted: stopped for another reason")
 
     def test_a_validator_restarted_after_its_stop_has_to_follow_again(self):
         """The operator mended the disk: it is live, and finality is asked of it."""

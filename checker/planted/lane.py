@@ -164,7 +164,7 @@ LANE: Final = (
         area="scheduler",
         caught_by=("oracle", "lane-books", "agreement"),
         swaps=_forget_the_price,
-        cause="execution",
+        cause="order",
         on_all=True,
     ),
     Variant(
