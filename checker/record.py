@@ -23,6 +23,7 @@ import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
 from checker.observations import NATIVE_TYPES
+from checker.results import CheckResult
 from checker.streams import (
     BLOCK_RECORD_BYTES_MAX,
     EVENT_BYTES_MAX,
@@ -243,6 +244,13 @@ class RecordReader:
             return msgspec.json.decode(_read_document(self.path, VERDICT), type=dict[str, object])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise DamagedRecordError(self.path, VERDICT, str(error)) from None
+
+    def checks(self) -> tuple[CheckResult, ...]:
+        """Return the results of the run's checks."""
+        try:
+            return msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...])
+        except (msgspec.ValidationError, AssertionError) as error:
+            raise DamagedRecordError(self.path, VERDICT, f"holds no checks: {error}") from None
 
     def blocks(self) -> Iterator[BlockRecord]:
         """Yield the finalized blocks, lowest height first."""

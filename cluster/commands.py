@@ -19,6 +19,7 @@ import msgspec
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.draws import NAME as SWARM
+from cluster.explain_command import add_explain_parsers
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
@@ -51,6 +52,8 @@ _EPILOG: Final = """examples:
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
+  run_cluster.py explain runs/swarm-29               why it went wrong: place, sides, key, timer, write, cause
+  run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
   run_cluster.py teeth --only tip-burned             plant a known bug, and see which check catches it
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
@@ -134,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.set_defaults(command=_replay)
     add_sweep_parser(commands)
     add_shrink_parser(commands)
+    add_explain_parsers(commands)
     add_teeth_parser(commands)
     check = commands.add_parser(
         "check",
@@ -263,6 +267,8 @@ def _print_judged(judged: Judged, command: str, *, as_json: bool) -> None:
     lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}"]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
+    if judged.exit_code and judged.directory:
+        lines.append(f"explain with: {_command_line(['explain', str(judged.directory)])}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -4,7 +4,6 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,7 +11,6 @@ import msgspec
 import tomli_w
 
 from checker.record import RecordReader
-from checker.results import CheckResult
 from cluster.defaults import without_defaults
 from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario
 from cluster.shrink import RUNS_MAX, Shrinker, Shrunk
@@ -71,15 +69,10 @@ def run_shrink(options: argparse.Namespace) -> int:
 
 def recorded_signature(reader: RecordReader) -> str:
     """Return the signature of a recorded run; raises ScenarioError where it passed."""
-    document = reader.verdict()
     verdict = reader.manifest.verdict
-    try:
-        checks: Sequence[CheckResult] = msgspec.convert(document.get("checks"), tuple[CheckResult, ...])
-    except (msgspec.ValidationError, AssertionError) as error:
-        raise ScenarioError(str(reader.path / "verdict.json"), f"holds no checks: {error}") from None
     if verdict == "passed":
         raise ScenarioError(str(reader.path), "is a run that passed; there is nothing to shrink")
-    return signature_of(verdict, checks)
+    return signature_of(verdict, reader.checks())
 
 
 def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:

@@ -72,7 +72,7 @@ def judge_oracle(genesis_bytes: bytes, blocks: Iterable[OracleBlock]) -> CheckRe
     except MalformedError as error:
         tally.require(False, f"genesis cannot be read: {error}", height=0)  # noqa: FBT003 - it never holds
         return tally.result("")
-    unknown = _unknown_to_the_oracle(genesis)
+    unknown = unknown_to_the_oracle(genesis)
     if unknown:
         return tally.inconclusive(f"the oracle does not know {unknown}")
     chain = OracleChain(genesis, genesis_bytes)
@@ -89,7 +89,8 @@ def judge_oracle(genesis_bytes: bytes, blocks: Iterable[OracleBlock]) -> CheckRe
     )
 
 
-def _unknown_to_the_oracle(genesis: Genesis) -> str:
+def unknown_to_the_oracle(genesis: Genesis) -> str:
+    """Return what of a genesis is not restated here, or nothing."""
     if genesis.policy not in POLICIES:
         return f"the policy {genesis.policy}"
     strange = [program for _, program, *_ in genesis.actors if program not in PROGRAMS]

@@ -33,6 +33,10 @@ class OperationLog:
         """How many operations there are."""
         return len(self._updates)
 
+    def operations(self, start: int) -> tuple[bytes, ...]:
+        """Return the encoded operations from a location on."""
+        return tuple(self._operations[start:])
+
     @property
     def operations_root(self) -> bytes:
         """The root over the operations alone after the last batch."""

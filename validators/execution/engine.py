@@ -64,7 +64,11 @@ class Finalization:
 
 @final
 class Engine:
-    """Executes, proposes and finalizes the blocks of one validator."""
+    """Executes, proposes and finalizes the blocks of one validator.
+
+    Whoever sets `on_executed` sees each execution before its roots are compared with those that the block claims: where
+    they differ, the block's header is the claimed one, and header and digest are what executing it gave.
+    """
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class Engine:
         if genesis.policy not in POLICIES:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
         self._rules = Rules(genesis, programs, verify_transaction)
+        self.on_executed: Callable[[Executed], None] = _look_away
         self._road = road or StateRoad()
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
@@ -286,28 +291,29 @@ class Engine:
             summary = run.run(take_transactions)
             batch.merkleize()
             sealed = _seal(header, run, batch.canonical_root)
+            executed = Executed(
+                block=block or Block(sealed, tuple(run.transactions)),
+                digest=header_digest(sealed),
+                header=sealed,
+                receipts=tuple(run.receipts),
+                events=tuple(run.events),
+                summary=summary,
+                batch=batch,
+                operations=tuple(batch.operations),
+                changes=dict(batch.changes),
+            )
+            self.on_executed(executed)
             if block is not None:
                 _check_roots(header, sealed)
         except InvalidBlockError:
             batch.drop()
             self._forget_gone(view.written_keys())
             raise
-        known = self.executed(header_digest(sealed))
+        known = self.executed(executed.digest)
         if known is not None:
             # A leader that proposes the same again: what is built on the first one must stay alive.
             batch.drop()
             return known
-        executed = Executed(
-            block=block or Block(sealed, tuple(run.transactions)),
-            digest=header_digest(sealed),
-            header=sealed,
-            receipts=tuple(run.receipts),
-            events=tuple(run.events),
-            summary=summary,
-            batch=batch,
-            operations=tuple(batch.operations),
-            changes=dict(batch.changes),
-        )
         self._tree.add(
             Branch(
                 digest=executed.digest,
@@ -347,6 +353,10 @@ class Engine:
         for key in keys:
             if self.database.get(key) is None:
                 self._cache.forget(key)
+
+
+def _look_away(_executed: Executed) -> None:
+    """See nothing."""
 
 
 def _seal(header: Header, run: BlockRun, state_root: bytes) -> Header:

@@ -1,0 +1,104 @@
+"""The cause of a difference between two outcomes of one block, in one word.
+
+*order*: the same receipts in another order, another timer taken first, or the same values by other operations: the root
+remembers the log. *hashing*: the same values and operations, and yet another root. *clean-up*: a timer that one side
+holds to be dead, what is kept of timers that left, or a state that only a validator holds that has taken blocks back,
+while a fresh engine with the same code comes to the right outcome. *input*: other bytes were executed. Everything else
+is *execution*.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from checker.explain.sides import Outcome
+from checker.explain.words import differing_keys, event_of, timer_of, timers_in, timers_of_keys
+from checker.planted.variant import Cause
+from checker.tables import BUCKET, BUCKET_ENTRY, GC_CURSOR
+from scheduler import Timer, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+
+_BOOKKEEPING: Final = (BUCKET, BUCKET_ENTRY, GC_CURSOR, 0x08)
+"""Tables of buckets, of their entries, of the GC lane's place, and of how many timers each actor has."""
+
+_Collected = TimerExpired | TimerCancelledInsufficientFunds
+
+
+class Circumstances(NamedTuple):
+    """What else is known of a difference.
+
+    Attributes:
+        before: The state before the block.
+        now: The present of the block, in the chain's timebase.
+        is_from_the_past: Whether a wrong validator had taken blocks back, and its code without that past comes to
+            another outcome.
+    """
+
+    before: Mapping[bytes, bytes]
+    now: int
+    is_from_the_past: bool
+
+
+def cause_of(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> Cause:
+    """Return why two outcomes of one block differ."""
+    if right.transactions != wrong.transactions:
+        return "input"
+    keys = differing_keys(right, wrong, circumstances.before)
+    if right.receipts != wrong.receipts or keys:
+        return _cause_of_values(right, wrong, keys, circumstances)
+    if circumstances.is_from_the_past:
+        return "clean-up"
+    return "hashing" if right.operations == wrong.operations else "order"
+
+
+def _cause_of_values(right: Outcome, wrong: Outcome, keys: Sequence[bytes], circumstances: Circumstances) -> Cause:
+    is_permuted = not keys and Counter(right.receipts) == Counter(wrong.receipts)
+    if is_permuted or _is_reordered(right, wrong, circumstances):
+        return "order"
+    is_clean_up = _is_about_the_dead(right, wrong, circumstances) or _is_about_removal(right, wrong, keys)
+    return "clean-up" if circumstances.is_from_the_past or is_clean_up else "execution"
+
+
+def _is_reordered(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> bool:
+    """Whether both sides took a timer that both might take, and not the same one first."""
+    for kind in (TimerFired, _Collected):
+        taken = [
+            [event.timer_id for event in map(event_of, side.receipts) if isinstance(event, kind)]
+            for side in (right, wrong)
+        ]
+        pair = next((pair for pair in zip(*taken, strict=False) if pair[0] != pair[1]), None)
+        if pair is None:
+            continue
+        if pair[0] in taken[1] and pair[1] in taken[0]:
+            return True
+        if kind is TimerFired and all(_is_ready(timer_of(circumstances.before, each), circumstances) for each in pair):
+            return True
+    return False
+
+
+def _is_ready(timer: Timer | None, circumstances: Circumstances) -> bool:
+    """Whether a timer may be taken; in the last slot of its life a side may hold it to be dead."""
+    return timer is not None and timer.due <= circumstances.now < timer.expires_at
+
+
+def _is_about_removal(right: Outcome, wrong: Outcome, keys: Sequence[bytes]) -> bool:
+    """Whether timers left alike on both sides, and what was kept of them by height and by actor did not."""
+    has_exits = any(isinstance(event_of(receipt), _Collected | TimerFired) for receipt in right.receipts)
+    return right.receipts == wrong.receipts and has_exits and all(key[0] in _BOOKKEEPING for key in keys)
+
+
+def _is_about_the_dead(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> bool:
+    """Whether the first receipts that differ, or else the keys that do, are about a timer that is dead on a side."""
+    events = [event_of(receipt) for receipt in _first_differing(right.receipts, wrong.receipts)]
+    if any(isinstance(event, _Collected) for event in events):
+        return True
+    timers = timers_in(events) or timers_of_keys(right, wrong, circumstances.before)
+    if right.receipts == wrong.receipts:
+        exits = [event.timer_id for event in map(event_of, right.receipts) if isinstance(event, _Collected)]
+        return bool(dict.fromkeys(exits).keys() & dict.fromkeys(timers).keys())
+    found = [timer_of(circumstances.before, timer_id) for timer_id in timers]
+    return any(timer is not None and timer.expires_at < circumstances.now for timer in found)
+
+
+def _first_differing(right: Sequence[bytes], wrong: Sequence[bytes]) -> tuple[bytes | None, bytes | None]:
+    return next((pair for pair in zip_longest(right, wrong) if pair[0] != pair[1]), (None, None))

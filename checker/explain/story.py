@@ -1,0 +1,232 @@
+"""The chain of events that led to a difference, or that surrounds a failed check, across all validators.
+
+From the log: who submitted what, who proposed and executed which block, what happened to validators meanwhile. From the
+receipts: when a timer was scheduled, held back, and taken out. Both are put together in the order in which it happened.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
+from typing import Final, NamedTuple, final
+
+from checker.explain.sides import Parting, Past, Side, wrong_validators
+from checker.explain.words import decode, events_of, name_key, show, show_written, timers_in
+from checker.explain.writes import Origin
+from checker.observations import ExecutedBlock, name_validators, read_event, short
+from checker.results import Evidence
+from checker.streams import describe_event
+from network.trace import Event
+from validators.execution.blocks import Header
+from validators.execution.receipts import TransactionReceipt
+
+AROUND_MAX: Final = 40
+"""Events shown around a failed check."""
+
+_SHOWN_MAX: Final = 8
+"""Receipts and events of one kind shown of those that lead to a difference."""
+
+_LAST_MAX: Final = 5
+"""Events shown of what each validator did last."""
+
+_DECISIONS: Final = (
+    "boot",
+    "enter",
+    "vote",
+    "certificate",
+    "executed",
+    "finalized",
+    "refused",
+    "undone",
+    "rolled-back",
+)
+"""What a validator says of its own decisions; the others are about messages and work."""
+
+_INDENT: Final = "  "
+TAKEN_BACK: Final = ("rolled-back", "undone")
+"""What a validator says when it takes back a block that it had executed or applied."""
+
+_ROADS: Final = (*TAKEN_BACK, "snapshot-joined", "repaired", "damage")
+"""What a validator has behind it that others have not, besides crashes and restarts."""
+
+_MACHINES: Final = ("fault", "crash", "restart", "halted")
+_VIEW_PLACES: Final = {"enter": 0, "vote": 1, "certificate": 1}
+"""Which value of an event is its view."""
+_HEIGHT_PLACES: Final = {"executed": 0, "finalized": 0, "rolled-back": 0, "undone": 0, "boot": 2}
+"""Which value of an event is its height."""
+
+
+class Mention(NamedTuple):
+    """A receipt that tells of a timer: the block, the receipt's index, the digest of its transaction if it has one."""
+
+    past: Past | None
+    receipt: int
+    transaction: bytes
+    line: str
+
+
+@final
+@dataclass(slots=True)
+class Thread:
+    """The events of a run that belong to one difference.
+
+    Attributes:
+        executions: Of each block that matters, its `executed` events.
+        submissions: When clients handed in the transactions that matter.
+        pasts: Of each wrong validator, what it went through before it executed the block.
+        machines: Faults, crashes and restarts before the block was executed.
+        aftermath: What wrong validators and the supervisor did after it.
+    """
+
+    executions: dict[bytes, list[Event]] = field(default_factory=dict)
+    submissions: dict[bytes, Event] = field(default_factory=dict)
+    pasts: dict[int, list[Event]] = field(default_factory=dict)
+    machines: list[Event] = field(default_factory=list)
+    aftermath: list[Event] = field(default_factory=list)
+
+
+def mentions_of(parting: Parting, timer_id: bytes) -> list[Mention]:
+    """Return the receipts before the block that tell of a timer, oldest first."""
+    found: list[Mention] = []
+    for past in parting.past if timer_id else ():
+        for index, receipt in enumerate(past.receipts):
+            if timer_id not in receipt:
+                continue
+            decoded = decode(receipt)
+            transaction = decoded.transaction if isinstance(decoded, TransactionReceipt) else b""
+            events = [event for event in events_of(receipt) if timer_id in timers_in([event])]
+            found += [Mention(past, index, transaction, show(event)) for event in events]
+    return found
+
+
+def follow(events: Iterable[Event], parting: Parting, transactions: Iterable[bytes], blocks: Iterable[bytes]) -> Thread:
+    """Return what a log holds of a difference.
+
+    Args:
+        events: The log.
+        parting: The difference.
+        transactions: Digests of the transactions that matter.
+        blocks: Digests of the blocks that matter; the one where sides part is among them without being named.
+    """
+    thread = Thread()
+    wanted = dict.fromkeys(transactions)
+    thread.executions = {digest: [] for digest in dict.fromkeys([*blocks, parting.digest])}
+    wrong = wrong_validators(parting.sides)
+    executed: dict[int, None] = {}
+    for event in events:
+        kind, values = event.kind, event.values
+        if kind == "executed" and values[2] in thread.executions:
+            thread.executions[values[2]].append(event)
+            if values[2] == parting.digest:
+                executed[event.node] = None
+        elif kind == "workload" and values[0] == "submitted" and values[2] in wanted:
+            thread.submissions.setdefault(values[2], event)
+        elif kind in _MACHINES and not executed:
+            thread.machines.append(event)
+            if kind == "restart" and values[0] in wrong:
+                thread.pasts.setdefault(int(values[0]), []).append(event)
+        elif kind in _ROADS and event.node in wrong and event.node not in executed:
+            thread.pasts.setdefault(event.node, []).append(event)
+        elif kind in {"refused", "halted"} and event.node in executed and len(thread.aftermath) < _SHOWN_MAX:
+            thread.aftermath.append(event)
+    return thread
+
+
+def tell(
+    parting: Parting, origin: Origin, mentions: Sequence[Mention], thread: Thread, keys: Sequence[bytes]
+) -> list[str]:
+    """Return the chain of events in lines, oldest first; each block stands where it was executed first."""
+    told: list[tuple[int, str]] = []
+    for mention in _ends(mentions):
+        if mention.past is None:
+            told.append((told[-1][0], mention.line))
+            continue
+        digest, header = mention.past.digest, mention.past.block.header
+        place = f"{_INDENT}height {header.height}, receipt {mention.receipt}: {mention.line}"
+        told += [*_submission(thread, mention.transaction), *_block_lines(digest, header, thread)]
+        told.append((_executed_us(thread, digest), place))
+    behind = chain.from_iterable(events[-_SHOWN_MAX:] for events in thread.pasts.values())
+    told += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
+    told += [*_submission(thread, origin.transaction), *_block_lines(parting.digest, parting.header, thread)]
+    at_us = _executed_us(thread, parting.digest)
+    for side, said in zip(parting.sides, origin.told or [origin.what] * len(parting.sides), strict=True):
+        told += [(at_us, f"{_INDENT}{line}") for line in _describe_side(parting, side, said, keys[:1])]
+    told += [(event.at_us, describe_event(event)) for event in thread.aftermath]
+    told.sort(key=itemgetter(0))
+    return list(dict.fromkeys(line for _, line in told))
+
+
+def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
+    """Return the events around a failed check: those of its view or height, else what each validator did last."""
+    view, height = evidence.get("view"), evidence.get("height")
+    nodes = [evidence[name] for name in ("validator", "other_validator") if name in evidence]
+    kept: list[tuple[int, Event]] = []
+    last: dict[int, deque[tuple[int, Event]]] = {}
+    for place, event in enumerate(events):
+        is_of_view = view is not None and view == _value(event, _VIEW_PLACES)
+        is_of_height = height is not None and height == _value(event, _HEIGHT_PLACES)
+        if event.kind in _MACHINES or is_of_view or (is_of_height and (not nodes or event.node in nodes)):
+            kept.append((place, event))
+        elif event.kind in _DECISIONS:
+            last.setdefault(event.node, deque(maxlen=_LAST_MAX)).append((place, event))
+    if view is None and height is None:
+        kept = sorted([*kept, *chain.from_iterable(last.values())], key=itemgetter(0))
+    lines = [describe_event(event) for _, event in kept]
+    left_out = len(lines) - AROUND_MAX
+    if left_out <= 0:
+        return lines
+    return [*lines[: AROUND_MAX // 2], f"... {left_out} more events", *lines[-AROUND_MAX // 2 :]]
+
+
+def _value(event: Event, places: Mapping[str, int]) -> object:
+    place = places.get(event.kind)
+    return None if place is None else event.values[place]
+
+
+def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:
+    event = thread.submissions.get(transaction)
+    return [] if event is None else [(event.at_us, describe_event(event))]
+
+
+def _executed_us(thread: Thread, digest: bytes) -> int:
+    """Return when a block was executed first, in virtual microseconds; 0 where no event tells."""
+    return min((event.at_us for event in thread.executions.get(digest, ())), default=0)
+
+
+def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[int, str]]:
+    by_outcome: dict[tuple[bytes, bool], list[tuple[int, int]]] = {}
+    for event in thread.executions.get(digest, ()):
+        executed = read_event(event, ExecutedBlock)
+        by_outcome.setdefault((executed.root, executed.mode == "diverged"), []).append((event.at_us, event.node))
+    at_us = _executed_us(thread, digest)
+    proposer = f"proposed by validator {header.proposer} in view {header.view}"
+    lines = [f"{_seconds(at_us)} block {short(digest)} of height {header.height}, {proposer}"]
+    for (root, is_diverged), places in by_outcome.items():
+        who = name_validators(dict.fromkeys(node for _, node in places))
+        claim = f" where it claims {short(header.state_root)}" if is_diverged else ""
+        lines.append(f"{_INDENT}from {_seconds(places[0][0])} on {who} came from it to root {short(root)}{claim}")
+    return [(at_us, line) for line in lines]
+
+
+def _describe_side(parting: Parting, side: Side, told: str, keys: Sequence[bytes]) -> list[str]:
+    writes = [f"writes {name_key(key, _values(parting, key))}: {show_written(side.outcome, key)}" for key in keys]
+    return [f"{side.name}: {line}" for line in (told, *writes, f"root {side.outcome.root.hex()}")]
+
+
+def _seconds(at_us: int) -> str:
+    seconds, rest_us = divmod(at_us, 1_000_000)
+    return f"{seconds}.{rest_us:06d} s"
+
+
+def _ends(mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the first and the last mentions, and a line for those between."""
+    if len(mentions) <= _SHOWN_MAX:
+        return list(mentions)
+    half = _SHOWN_MAX // 2
+    gap = Mention(None, -1, b"", f"... {len(mentions) - 2 * half} more receipts tell of the timer")
+    return [*mentions[:half], gap, *mentions[-half:]]
+
+
+def _values(parting: Parting, key: bytes) -> tuple[bytes | None, ...]:
+    return (parting.before.get(key), *(side.outcome.changes.get(key) for side in parting.sides))

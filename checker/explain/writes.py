@@ -1,0 +1,264 @@
+"""Which transaction or timer of a block made a difference, as its receipts tell."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from checker.explain.sides import Outcome, Parting
+from checker.explain.words import (
+    decode,
+    differing_keys,
+    event_of,
+    events_of,
+    receipt_at,
+    record_of,
+    show_call,
+    show_operation,
+    show_receipt,
+    timer_of,
+    timer_of_key,
+    timers_in,
+)
+from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE, read_amount
+from scheduler import (
+    Timer,
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledInsufficientFunds,
+    TimerDeferred,
+    TimerExpired,
+    TimerFired,
+    TimerScheduled,
+)
+from validators.execution.blocks import (
+    ExecuteActor,
+    Transaction,
+    Transfer,
+    address_of,
+    decode_transaction,
+)
+from validators.execution.errors import InvalidEncodingError
+from validators.execution.receipts import MessageDelivered, TransactionReceipt
+from validators.execution.schema import LongStoredValue
+
+END_OF_BLOCK = "the block's own bookkeeping: prices, totals, epochs"
+"""What writes the keys that belong to nobody."""
+
+_EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds
+_MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
+_TIMER_COUNTS = 0x08
+_LONG_STORAGE = 0x04
+
+
+class Origin(NamedTuple):
+    """Where a difference was made.
+
+    Attributes:
+        what: The transaction, timer or phase, in words.
+        told: What each side's receipts tell of it, in the order of the sides.
+        receipt: Index of the receipt in the block, -1 where there is none.
+        transaction: Digest of the transaction, or nothing.
+        timer: Identifier of the timer, or nothing.
+        actor: Address of the actor that ran, or nothing.
+        handler: The handler that ran, or nothing.
+        others: How many other receipts of the block might have made it as well.
+    """
+
+    what: str
+    told: tuple[str, ...] = ()
+    receipt: int = -1
+    transaction: bytes = b""
+    timer: bytes = b""
+    actor: bytes = b""
+    handler: str = ""
+    others: int = 0
+
+
+def origin_of(parting: Parting) -> Origin:
+    """Return what made the first difference: the first receipt that differs, else the one that touches the key."""
+    right, wrong = parting.right, parting.wrong
+    if len(parting.sides) == 1:
+        return _origin_of_refusal(parting)
+    for index, pair in enumerate(zip_longest(right.receipts, wrong.receipts)):
+        if pair[0] != pair[1]:
+            return _origin_at(parting, index)
+    keys = differing_keys(right, wrong, parting.before)
+    if not keys:
+        return _origin_in_log(parting)
+    touching = _receipts_that_touch(parting, keys[0])
+    if not touching:
+        return Origin(END_OF_BLOCK)
+    return _origin_at(parting, touching[0])._replace(others=len(touching) - 1)
+
+
+def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
+    """Return the record of a timer before the block, or as a side schedules it there."""
+    for values in (parting.before, *(side.outcome.changes for side in parting.sides)):
+        timer = timer_of(values, timer_id)
+        if timer is not None:
+            return timer
+    return None
+
+
+def _origin_of_refusal(parting: Parting) -> Origin:
+    """Return the header or the transaction that the oracle refuses and everybody executed."""
+    what = f"{parting.refusal}, and it was executed"
+    index = re.match(r"transaction (\d+):", parting.refusal)
+    if index is None:
+        return Origin(what)
+    place = int(index[1])
+    told = tuple(show_receipt(receipt_at(side.outcome, place)) for side in parting.sides)
+    return Origin(what, told, place, transaction=hashlib.sha256(parting.block.transactions[place]).digest())
+
+
+def _origin_in_log(parting: Parting) -> Origin:
+    """Return the first operation that differs where all values are the same."""
+    logs = [side.outcome.operations for side in parting.sides]
+    for index, operations in enumerate(zip_longest(*logs)):
+        if len(dict.fromkeys(operations)) > 1:
+            return Origin(f"operation {index} of the block in the log", tuple(map(show_operation, operations)))
+    return Origin("the state database: values and operations are the same on all sides")
+
+
+def _origin_at(parting: Parting, index: int) -> Origin:
+    """Return what made a receipt."""
+    pair = [receipt_at(side, index) for side in (parting.right, parting.wrong)]
+    decoded = decode(pair[0]) or decode(pair[1])
+    told = tuple(show_receipt(receipt_at(side.outcome, index)) for side in parting.sides)
+    if isinstance(decoded, TransactionReceipt):
+        transaction = next(iter(_transactions_of(parting)[index : index + 1]), None)
+        call = None if transaction is None else transaction.call
+        timers = timers_in([*_parted(events_of(pair[0]), events_of(pair[1])), *events_of(pair[0])])
+        return Origin(
+            "a transaction" if transaction is None else show_call(transaction),
+            told,
+            index,
+            transaction=decoded.transaction,
+            timer=timers[0] if timers else b"",
+            actor=call.actor if isinstance(call, ExecuteActor) else b"",
+            handler=call.handler if isinstance(call, ExecuteActor) else "",
+        )
+    timer_id = _timer_of_phase(parting, index)
+    exits = [_exit_of(side.outcome, timer_id) for side in parting.sides]
+    if any(exits):
+        told = tuple(
+            "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
+        )
+    timer = find_timer(parting, timer_id) if timer_id else None
+    what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
+    if timer is None:
+        actors = [getattr(event_of(receipt), "actor", b"") for receipt in pair]
+        return Origin(what, told, index, timer=timer_id, actor=actors[0] or actors[1])
+    return Origin(what, told, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
+
+
+def _timer_of_phase(parting: Parting, index: int) -> bytes:
+    """Return the first timer whose exit is not the same on both sides, else the one that a receipt belongs to."""
+    right, wrong = (_exits(side.receipts) for side in (parting.right, parting.wrong))
+    for exits, others in ((wrong, right), (right, wrong)):
+        for timer_id, receipt in exits.items():
+            if others.get(timer_id) != receipt:
+                return timer_id
+    for side in (parting.right, parting.wrong):
+        for receipt in side.receipts[index:]:
+            event = event_of(receipt)
+            # What a handler did stands before the fire or the delivery in which it ran.
+            if isinstance(event, _EXITS | TimerDeferred):
+                return event.timer_id
+            if isinstance(event, MessageDelivered):
+                break
+    return b""
+
+
+def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the receipt of each timer's exit in the timer phase."""
+    found = ((event_of(receipt), receipt) for receipt in receipts)
+    return {event.timer_id: receipt for event, receipt in found if isinstance(event, _EXITS)}
+
+
+def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
+    return _exits(outcome.receipts).get(timer_id) if timer_id else None
+
+
+def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
+    """Return the indexes of the receipts whose transaction or timer touches a key, as far as receipts tell."""
+    right, wrong = parting.right, parting.wrong
+    values = (parting.before.get(key), right.changes.get(key), wrong.changes.get(key))
+    timer_id, owner = timer_of_key(key, values), _owner_of(key, values)
+    transactions = _transactions_of(parting)
+    due = int.from_bytes(key[1:9], "big") if key[0] == BUCKET else -1
+
+    def touches(index: int, receipt: bytes) -> bool:
+        events = events_of(receipt)
+        if timer_id:
+            return timer_id in timers_in(events)
+        if due >= 0:
+            moved = timers_in(event for event in events if isinstance(event, _MOVES))
+            return any((timer := find_timer(parting, each)) is not None and timer.due == due for each in moved)
+        return bool(owner) and owner in _addresses(parting, receipt, transactions[index : index + 1])
+
+    touching = [index for index, receipt in enumerate(right.receipts) if touches(index, receipt)]
+    if key == BURNED_KEY:
+        return _receipts_that_burn(right.receipts, abs((read_amount(values[1]) or 0) - (read_amount(values[2]) or 0)))
+    if not touching and key[0] == ACCOUNT:
+        # The proposer: it stands in no receipt, and all tips go to it.
+        return [index for index, receipt in enumerate(right.receipts) if _sum_of(receipt, "tip")]
+    return touching[-1:] if timer_id else touching
+
+
+def _receipts_that_burn(receipts: Sequence[bytes], units: int) -> list[int]:
+    """Return the receipts that explain a difference of burned units: one of them, all fires, or whatever burns."""
+    burned = {index: _sum_of(receipt, "burned") for index, receipt in enumerate(receipts)}
+    fires = [index for index in burned if event_of(receipts[index]) is not None and burned[index]]
+    exact = [index for index, amount in burned.items() if amount == units]
+    if exact or sum(burned[index] for index in fires) == units:
+        return exact[:1] or fires
+    return [index for index, amount in burned.items() if amount]
+
+
+def _sum_of(receipt: bytes, name: str) -> int:
+    return sum(getattr(told, name, 0) for told in (decode(receipt), *events_of(receipt)))
+
+
+def _parted(right: list[object], wrong: list[object]) -> list[object]:
+    """Return the first two events that differ."""
+    pairs = ([one, other] for one, other in zip_longest(right, wrong) if one != other)
+    return next(pairs, [])
+
+
+def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:
+    if key[:1] in {bytes((table,)) for table in (ACCOUNT, STORAGE, _TIMER_COUNTS)}:
+        return key[1:21]
+    for record in (record_of(key, value) for value in values):
+        if isinstance(record, LongStoredValue):
+            return record.actor
+    return b""
+
+
+def _addresses(parting: Parting, receipt: bytes, transaction: Sequence[Transaction]) -> list[bytes]:
+    """Return the addresses that a receipt's transaction or timer touches, as far as the receipt tells."""
+    found = [getattr(event, name, b"") for event in events_of(receipt) for name in ("actor", "fee_payer")]
+    for timer_id in timers_in(events_of(receipt)):
+        timer = find_timer(parting, timer_id)
+        if timer is not None:
+            found += [timer.actor, timer.fee_payer]
+    for sent in transaction:
+        found.append(address_of(sent.public_key))
+        if isinstance(sent.call, ExecuteActor):
+            found.append(sent.call.actor)
+        elif isinstance(sent.call, Transfer):
+            found.append(sent.call.to)
+    return found
+
+
+def _transactions_of(parting: Parting) -> list[Transaction]:
+    """Return the block's transactions, up to the first that is none."""
+    found: list[Transaction] = []
+    for encoded in parting.block.transactions:
+        try:
+            found.append(decode_transaction(encoded))
+        except InvalidEncodingError:
+            break
+    return found

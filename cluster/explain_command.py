@@ -1,0 +1,176 @@
+"""The commands ``explain`` and ``diff``: why a recorded run went wrong, and where two recorded runs part."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from checker.explain import Explanation
+from checker.explain.words import on_one_line
+from checker.record import RecordReader
+from checker.results import EXIT_CODES
+from checker.streams import Difference
+from cluster.diff import Diff, compare_records
+from cluster.explain import explain_record
+
+_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
+
+_INDENT: Final = "  "
+
+
+def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add both commands to the command line."""
+    explain = commands.add_parser(
+        "explain",
+        help="say why a recorded run went wrong: where, on whose side, by which write, from what cause",
+        description="Run a recorded scenario again, look at every execution, and print the failure report.",
+        epilog="exit code 0 explained, 2 damaged, 5 the repeated run differs from the recorded one. "
+        "example: run_cluster.py explain runs/swarm-29",
+    )
+    explain.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
+    explain.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    explain.set_defaults(command=run_explain)
+    diff = commands.add_parser(
+        "diff",
+        help="say where two recorded runs part",
+        description="Compare two recorded runs: events, blocks and roots by height, values, figures.",
+        epilog="exit code 0 the same run, 1 they differ, 2 damaged. "
+        "example: run_cluster.py diff runs/calm-0 runs/calm-1",
+    )
+    diff.add_argument("first", type=Path, metavar="RUN_A", help="a directory that run wrote")
+    diff.add_argument("second", type=Path, metavar="RUN_B", help="another one")
+    diff.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    diff.set_defaults(command=run_diff)
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Explain a run directory; 0, or 5 where the run could not be repeated."""
+    reader = RecordReader(options.directory)
+    repeat = shlex.join([sys.executable, "run_cluster.py", "replay", str(options.directory)])
+    manifest = reader.manifest
+    if manifest.verdict == "passed":
+        return _print_passed(reader, repeat, as_json=options.json)
+    explanation, difference = explain_record(reader)
+    if options.json:
+        told = {
+            "scenario": manifest.scenario,
+            "seed": manifest.seed,
+            "verdict": manifest.verdict,
+            "repeat": repeat,
+            "difference": None if difference is None else msgspec.to_builtins(difference),
+            **msgspec.to_builtins(explanation),
+        }
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+    else:
+        lines = [
+            f"{on_one_line(manifest.verdict)}: {explanation.check}: {explanation.summary}",
+            f"seed {manifest.seed}, repeat with: {repeat}",
+            *(_unrepeated(difference) if difference is not None else ()),
+            *_lines_of(explanation),
+        ]
+        sys.stdout.write("\n".join(lines) + "\n")
+    return EXIT_CODES["determinism"] if difference is not None else 0
+
+
+def _print_passed(reader: RecordReader, repeat: str, *, as_json: bool) -> int:
+    manifest = reader.manifest
+    if as_json:
+        told = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": manifest.verdict, "repeat": repeat}
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+    else:
+        sys.stdout.write(f"passed: nothing went wrong in {on_one_line(manifest.scenario)} with seed {manifest.seed}\n")
+    return 0
+
+
+def _unrepeated(difference: Difference) -> list[str]:
+    return [
+        "the repeated run is not the recorded one; what follows is about the repeated one",
+        f"{_INDENT}event {difference.index} was {difference.first}",
+        f"{_INDENT}event {difference.index} is  {difference.second}",
+    ]
+
+
+def _lines_of(explanation: Explanation) -> Iterator[str]:
+    """Yield the report in the order of the design, section 7."""
+    yield from _lines_of_place(explanation)
+    yield from _lines_of_keys(explanation)
+    if explanation.write:
+        yield f"written by: {explanation.write}"
+    if explanation.actor:
+        yield f"{_INDENT}handler {explanation.handler or 'unknown'} of actor {explanation.actor}"
+    if explanation.transaction:
+        yield f"{_INDENT}transaction {explanation.transaction}"
+    yield f"cause: {explanation.cause or 'states do not differ'}"
+    yield from (f"note: {note}" for note in explanation.notes)
+    yield from ["how it came to that:"] * bool(explanation.chain)
+    yield from (f"{_INDENT}{line}" for line in explanation.chain)
+    yield from (f"also: {line}" for line in explanation.also)
+
+
+def _lines_of_place(explanation: Explanation) -> Iterator[str]:
+    if explanation.height is not None:
+        block = f", block {explanation.block}" if explanation.block else ""
+        leader = "" if explanation.leader is None else f", view {explanation.view}, by validator {explanation.leader}"
+        yield f"first difference: height {explanation.height}{leader}{block}"
+    for side in explanation.sides:
+        block = f"block {side.block} " if side.block else ""
+        yield f"{_INDENT}{side.who}: {block}root {side.root}"
+    if explanation.timer:
+        yield f"timer {explanation.timer}"
+        yield f"{_INDENT}{explanation.timer_record or 'neither in the state before the block nor written by it'}"
+
+
+def _lines_of_keys(explanation: Explanation) -> Iterator[str]:
+    if explanation.keys:
+        yield f"keys that differ: {explanation.keys_differing:,}"
+    for key in explanation.keys:
+        yield f"{_INDENT}{key.name}"
+        yield f"{2 * _INDENT}before: {key.before}"
+        for side, value in zip(explanation.sides, key.values, strict=True):
+            yield f"{2 * _INDENT}{side.who}: {value}"
+    if explanation.keys_differing > len(explanation.keys):
+        yield f"{_INDENT}... {explanation.keys_differing - len(explanation.keys):,} more"
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Compare two run directories; 0 the same run, 1 not."""
+    found = compare_records(RecordReader(options.first), RecordReader(options.second))
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+    else:
+        sys.stdout.write("\n".join(_lines_of_diff(found, options)) + "\n")
+    return 0 if found.is_same else 1
+
+
+def _lines_of_diff(found: Diff, options: argparse.Namespace) -> Iterator[str]:
+    if found.is_same:
+        yield f"the same run: digest {found.digests[0]}"
+        return
+    yield f"A is {options.first}, digest {found.digests[0]}"
+    yield f"B is {options.second}, digest {found.digests[1]}"
+    for name, pair in found.settings.items():
+        yield f"{name}: A {pair[0]}, B {pair[1]}"
+    if found.event is not None:
+        yield f"first event that differs: {found.event.index}"
+        yield f"{_INDENT}A {found.event.first}"
+        yield f"{_INDENT}B {found.event.second}"
+    else:
+        yield "all events are the same"
+    if found.height is not None:
+        yield f"first height that differs: {found.height}"
+        yield from (f"{_INDENT}{name}: A {pair[0]}, B {pair[1]}" for name, pair in found.block.items())
+        yield f"{_INDENT}values that differ there: {found.keys_differing:,}"
+    else:
+        yield "all blocks and roots are the same"
+    for key in found.keys:
+        yield f"{2 * _INDENT}{key.name}: A {key.first}, B {key.second}"
+    if found.keys_differing > len(found.keys):
+        yield f"{2 * _INDENT}... {found.keys_differing - len(found.keys):,} more"
+    yield from (f"{note}" for note in found.notes)
+    if found.figures:
+        yield "figures that differ:"
+        yield from (f"{_INDENT}{name}: A {pair[0]}, B {pair[1]}" for name, pair in found.figures.items())
