@@ -104,9 +104,10 @@ class Shrinker:
                 Task(encode_scenario(scenario), self._seed, is_thorough=self._is_thorough) for _, _, scenario in batch
             ]
             signatures = {task.scenario: result.signature for task, result in self._judge(tasks)}
-            for task, (what, plain, _) in zip(tasks, batch, strict=True):
+            for task, (what, _, _) in zip(tasks, batch, strict=True):
                 if signatures[task.scenario] == self._signature:
-                    self._plain = plain
+                    # Resolved: a candidate may have left out whole sections.
+                    self._plain = json.loads(task.scenario)
                     self._steps.append(what)
                     self._on_step(what, self._runs)
                     return True
