@@ -59,7 +59,7 @@ class StormAccounting:
         if _is_by_cursor(block):
             # How far the walk comes depends on what it looks at, and whom nobody looks at counts as held.
             return
-        removed, left = spent.expired + spent.insolvent, block.summary.waiting_dead
+        removed, left = spent.removed, block.summary.waiting_dead
         budget = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
         predicted = max(0, removed + left - budget)
         self._removed += removed

@@ -5,7 +5,7 @@ from typing import NamedTuple, final
 from checker.mirror import SettledBlock
 from checker.observations import ChainRules
 from checker.results import CheckResult, Tally
-from scheduler.events import TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+from scheduler.events import TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
 
@@ -18,6 +18,12 @@ class Spent(NamedTuple):
     fired: int
     expired: int
     insolvent: int
+    overdue: int
+
+    @property
+    def removed(self) -> int:
+        """How many timers the GC lane removed."""
+        return self.expired + self.insolvent + self.overdue
 
 
 @final
@@ -38,7 +44,7 @@ class Budgets:
         self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
         self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)
         self._limit(block, "timers fired with a paused lane", spent.fired if not lane else 0, 0)
-        self._limit(block, "removals in the GC lane", spent.expired + spent.insolvent, removals)
+        self._limit(block, "removals in the GC lane", spent.removed, removals)
         self._limit(block, "cycles of transactions", spent.cycles, rules.block_cycles)
         self._limit(block, "cells of transactions", spent.cells, rules.block_cells)
         self._match(block, spent)
@@ -62,7 +68,7 @@ class Budgets:
 
     def _match(self, block: SettledBlock, spent: Spent) -> None:
         summary = block.summary
-        gc_cycles = (spent.expired + spent.insolvent) * block.config.gc_cost_per_timer
+        gc_cycles = spent.removed * block.config.gc_cost_per_timer
         pairs = (
             ("cycles_used", summary.cycles_used, spent.cycles),
             ("cells_used", summary.cells_used, spent.cells),
@@ -95,4 +101,5 @@ def add_up(block: SettledBlock) -> Spent:
         fired=len(fires),
         expired=sum(isinstance(event, TimerExpired) for event in events),
         insolvent=sum(isinstance(event, TimerCancelledInsufficientFunds) for event in events),
+        overdue=sum(isinstance(event, TimerCancelledForDelay) for event in events),
     )

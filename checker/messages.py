@@ -13,6 +13,7 @@ from checker.results import CheckResult, Tally
 from checker.tables import MAILBOX_KEY, MESSAGE, read_fields
 from scheduler.events import (
     DeferredSummary,
+    TimerCancelledForDelay,
     TimerCancelledInsufficientFunds,
     TimerDeferred,
     TimerExpired,
@@ -23,7 +24,14 @@ from validators.execution.receipts import ChainEvent, MessageDelivered, Transact
 
 NAME: Final = "message-delivery"
 
-OF_THE_TIMER_PHASE: Final = (TimerFired, TimerDeferred, TimerExpired, TimerCancelledInsufficientFunds, DeferredSummary)
+OF_THE_TIMER_PHASE: Final = (
+    TimerFired,
+    TimerDeferred,
+    TimerExpired,
+    TimerCancelledInsufficientFunds,
+    TimerCancelledForDelay,
+    DeferredSummary,
+)
 """Events that nothing but the timer phase makes."""
 
 

@@ -17,6 +17,7 @@ from checker.tables import TIMER, read_fields
 from scheduler.events import (
     TimerCancelled,
     TimerCancelledByGovernance,
+    TimerCancelledForDelay,
     TimerCancelledInsufficientFunds,
     TimerExpired,
     TimerExtended,
@@ -148,7 +149,7 @@ class TimerDelivery:
                 is_short = event.available < event.required
                 reason = "was cancelled for funds with {} of {} at hand"
                 self._require(is_short, block, event.timer_id, reason, event.available, event.required)
-        elif isinstance(event, TimerCancelled):
+        elif isinstance(event, TimerCancelled | TimerCancelledForDelay):
             self._leave(block, event.timer_id, "cancelled")
         elif isinstance(event, TimerCancelledByGovernance):
             is_pending = event.timer_id in self._pending

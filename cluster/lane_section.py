@@ -45,6 +45,8 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     weight: Literal["multiplicative", "additive"] | None = None
     median: Literal["mean", "lower", "upper"] | None = None
     fairness_subject: Literal["actor", "deployer"] | None = None
+    max_allowed_delays: int | None = None
+    excessive_delay: Literal["off", "force", "cancel"] | None = None
 
     def config(self) -> LaneConfig:
         """Return the record that genesis holds.

@@ -1,7 +1,7 @@
 """What happened to timers, one record per happening, in the order of the block.
 
-Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled, and
-TimerCancelledByGovernance of a live timer.
+Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled,
+TimerCancelledForDelay, and TimerCancelledByGovernance of a live timer.
 Records are msgpack arrays that begin with their tag; tags 0 to 31 belong to this module (docs/chain.md, events).
 """
 
@@ -148,6 +148,16 @@ class EpochPromoted(msgspec.Struct, frozen=True, array_like=True, tag=13):
     heights: int
 
 
+@final
+class TimerCancelledForDelay(msgspec.Struct, frozen=True, array_like=True, tag=14):
+    """The GC lane removed a live timer passed over `delays` times; `penalty` units of its payer were burned (Q-34)."""
+
+    timer_id: bytes
+    fee_payer: bytes
+    delays: int
+    penalty: int
+
+
 TimerEvent = (
     TimerScheduled
     | TimerFired
@@ -163,5 +173,6 @@ TimerEvent = (
     | TimerPriorityClampedAtSchedule
     | GbaFailed
     | EpochPromoted
+    | TimerCancelledForDelay
 )
 """Every event of this module."""

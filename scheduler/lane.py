@@ -67,6 +67,8 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     weight: Literal["multiplicative", "additive"] = "multiplicative"
     median: Literal["mean", "lower", "upper"] = "mean"
     fairness_subject: Literal["actor", "deployer"] = "actor"
+    max_allowed_delays: int = 100
+    excessive_delay: Literal["off", "force", "cancel"] = "off"
 
     def __post_init__(self) -> None:
         """Refuse what no chain can run on.
@@ -99,6 +101,10 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
             InvalidInput: It does.
         """
         _require("min_lane_basefee", self.min_lane_basefee, self.min_lane_basefee >= LOWEST_MINIMUM)
+
+    def is_excessive(self, delays: int) -> bool:
+        """Say whether a timer that was passed over so often is handled by the hook, if that is on (E-7, Q-34)."""
+        return delays > self.max_allowed_delays
 
     @property
     def tier_multipliers(self) -> dict[str, Ratio]:

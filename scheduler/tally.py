@@ -6,7 +6,7 @@ from typing import final
 
 import msgspec
 
-from scheduler.events import DeferralReason, DeferredSummary, TimerDeferred, TimerExpired
+from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForDelay, TimerDeferred, TimerExpired
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, Moment, PhaseResult, Timer, TimerConfig
@@ -49,6 +49,17 @@ class Tally:
         else:
             self.insolvent += 1
         self.events.append(event)
+
+    def cancel_for_delay(self, timer: Timer, delays: int, cycle_basefee: int) -> None:
+        """Remove a live timer; its payer pays the removal's cycles at the basefee, as far as it can, and they burn."""
+        payer = timer.fee_payer
+        penalty = min(self.config.gc_cost_per_timer * cycle_basefee, self.ledger.balance(payer))
+        self.tables.remove(timer)
+        self.ledger.charge(payer, penalty)
+        self.ledger.burn(penalty)
+        self.burned += penalty
+        self.removed += 1
+        self.events.append(TimerCancelledForDelay(timer.timer_id, payer, delays, penalty))
 
     def fire(self, timer: Timer, required: int, priority: int = 0) -> int:
         """Settle a timer whose payer has `required`; return the cycles that it used."""

@@ -189,6 +189,8 @@ LANE_VALUES = {
     "weight": st.sampled_from(["multiplicative", "additive"]),
     "median": st.sampled_from(["mean", "lower", "upper"]),
     "fairness_subject": st.sampled_from(["actor", "deployer"]),
+    "max_allowed_delays": st.sampled_from([0, 1, 2, 5]),
+    "excessive_delay": st.sampled_from(["off", "force", "cancel"]),
 }
 TIMER_VALUES = {
     "lane_timer_cycles": st.sampled_from([0, 900, 2_000, 4_000]),
@@ -271,6 +273,7 @@ configs = st.fixed_dictionaries(
         for name in (
             *("slope", "settlement", "packing", "classification", "default_gba", "tie_break", "weight", "median"),
             *("fairness_subject", "ring_size", "epoch_length", "max_gba_calls_per_block", "gc_scan_per_block"),
+            *("max_allowed_delays", "excessive_delay"),
         )
     },
 )

@@ -12,7 +12,7 @@ from checker.oracle.calls import RevertedError
 from checker.oracle.contents import Market, Quote, Timer, TimerCounts
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
 from checker.oracle.lane import LanePhase
-from checker.oracle.lane_config import LaneConfig
+from checker.oracle.lane_config import LaneConfig, is_excessive
 from checker.oracle.market import Bid, Lane
 from checker.oracle.timers import handler_of
 from tests.oracle_bench import LATE, RICH, Bench, address, told
@@ -30,7 +30,6 @@ NOT_RESTATED = {
     "epoch_solve": "solves for a parameter",
     "overflow": "quotients again; `promotion` has the rule",
     "intro_range": "solves for a parameter",
-    "delays": "no hook was built",
 }
 OTHER_READINGS = ("exact", "floor_product", "effective_priority", "page_append")
 """What some cases give beside the reading that was built."""
@@ -421,10 +420,16 @@ def rollover_pos(inputs):
     return {"recommended_front": [timer.timer_id.decode() for timer in waiting]}
 
 
+def delays(inputs):
+    config = PLAIN._replace(max_allowed_delays=inputs["max_allowed_delays"])
+    return [[count, is_excessive(count, config)] for count in range(1, inputs["blocks_passed_over"] + 1)]
+
+
 ALL = (
     *(basefee, slope, schedule_check, default_gba, tier_hint, fairness_w, window, rank, pack, settle, solvency),
     *(solvency_pair, ttl, gc_drain, gc_reclassify, activation, e2e, fifo, fifo_validate, fifo_cost, heartbeat),
     *(actor_cap, fee_payer, extend, handler, ring, ring_next, tier, alias, promotion, intro_pq, rollover_pos),
+    delays,
 )
 ADAPTERS = {adapter.__name__: adapter for adapter in ALL}
 

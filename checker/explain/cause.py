@@ -16,12 +16,12 @@ from checker.explain.sides import Outcome
 from checker.explain.words import differing_keys, event_of, timer_of, timers_in, timers_of_keys
 from checker.planted.variant import Cause
 from checker.tables import BUCKET, BUCKET_ENTRY, GC_CURSOR
-from scheduler import Timer, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+from scheduler import Timer, TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 
 _BOOKKEEPING: Final = (BUCKET, BUCKET_ENTRY, GC_CURSOR, 0x08)
 """Tables of buckets, of their entries, of the GC lane's place, and of how many timers each actor has."""
 
-_Collected = TimerExpired | TimerCancelledInsufficientFunds
+_Collected = TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
 
 
 class Circumstances(NamedTuple):

@@ -26,6 +26,7 @@ from scheduler import (
     Timer,
     TimerCancelled,
     TimerCancelledByGovernance,
+    TimerCancelledForDelay,
     TimerCancelledInsufficientFunds,
     TimerDeferred,
     TimerExpired,
@@ -46,7 +47,7 @@ from validators.execution.schema import LongStoredValue
 END_OF_BLOCK = "the block's own bookkeeping: prices, totals, epochs"
 """What writes the keys that belong to nobody."""
 
-_EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds
+_EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
 _MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
 _TIMER_COUNTS = 0x08
 _LONG_STORAGE = 0x04

@@ -45,6 +45,7 @@ EVENTS = {
     11: "TimerPriorityClampedAtSchedule",
     12: "GbaFailed",
     13: "EpochPromoted",
+    14: "TimerCancelledForDelay",
     32: "Emitted",
     33: "MessageSent",
     34: "MessageDelivered",

@@ -3,14 +3,19 @@
 from dataclasses import dataclass, field
 
 from checker.oracle.bidding import ask
+from checker.oracle.calls import remove_timer
 from checker.oracle.contents import Timer
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
+from checker.oracle.lane_config import is_excessive
 from checker.oracle.market import Bid, Lane, median, next_lane_basefee, priority_of
 from checker.oracle.selection import Prices, fill, ranked
 from checker.oracle.timers import TimerPhase
 
 GBA_FAILED = 12
 """Tag of the event of an agent that gave no bid."""
+
+CANCELLED_FOR_DELAY = 14
+"""Tag of the event of a timer that was passed over too often."""
 
 CALL_LIMIT = "call_limit"
 
@@ -111,7 +116,39 @@ class LanePhase(TimerPhase):
     def _in_order(self, timers: list[Timer]) -> list[Timer]:
         by_subject, others = weights_of(self.recent, self.lane.config), weight_of_others(self.lane.config)
         weights = {timer.actor: by_subject.get(self._subject_of(timer.actor), others) for timer in timers}
-        return ranked(timers, self.priorities, weights, self.lane)
+        by_age = sorted(filter(self._is_forced, timers), key=lambda timer: (timer.due, timer.sequence))
+        rest = [timer for timer in timers if not self._is_forced(timer)]
+        return [*by_age, *ranked(rest, self.priorities, weights, self.lane)]
+
+    def _is_forced(self, timer: Timer) -> bool:
+        """Whether a timer goes first, which it does in the one block with which it has waited too long."""
+        config = self.lane.config
+        is_late = is_excessive(self.present.now - timer.due, config)
+        was_late = is_excessive(self.parent_now - timer.due, config)
+        return config.excessive_delay == "force" and is_late and not was_late
+
+    def _cancel_overdue(self, live: list[Timer]) -> list[Timer]:
+        config, present = self.lane.config, self.present
+        if config.excessive_delay != "cancel":
+            return live
+        # Who can pay is decided before anybody pays a penalty.
+        overdue = [
+            timer
+            for timer in live
+            if is_excessive(present.now - timer.due, config)
+            and timer.due <= self.parent_now
+            and not self._is_dead(timer)
+        ][: max(self._gc_budget - self.removed, 0)]
+        for timer in overdue:
+            price = present.config.gc_cost_per_timer * self.basefees.cycle
+            penalty = min(price, self.contents.balance(timer.fee_payer))
+            remove_timer(self.contents, timer)
+            self.contents.credit(timer.fee_payer, -penalty)
+            self.burned += penalty
+            self.overdue += 1
+            late = present.now - timer.due
+            self.events.append([CANCELLED_FOR_DELAY, timer.timer_id, timer.fee_payer, late, penalty])
+        return [timer for timer in live if timer.timer_id in self.contents.timers.rows]
 
     def _subject_of(self, actor: bytes) -> bytes:
         is_by_owner = self.lane.config.fairness_subject == "deployer"
@@ -149,6 +186,7 @@ class CursorPhase(LanePhase):
         # What has expired competes with nobody: it waits for the cursor.
         left = [timer for timer in there if not self._is_expired(timer)]
         self.waiting_dead += len(there) - len(left)
+        left = self._cancel_overdue(left)
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in left}
 
         def attempt(timer: Timer) -> int | None:

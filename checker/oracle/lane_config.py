@@ -43,6 +43,8 @@ class LaneConfig(NamedTuple):
     weight: str = "multiplicative"
     median: str = "mean"
     fairness_subject: str = "actor"
+    max_allowed_delays: int = 100
+    excessive_delay: str = "off"
 
 
 TIERS: Final = ("economy", "standard", "fast", "urgent")
@@ -82,6 +84,7 @@ _RULES: Final[Sequence[FieldRule]] = (
     *(_one_of("literal", "classic"), _one_of("additive", "literal"), _one_of("interleaved", "reserved", "stop")),
     *(_one_of("eager", "cursor"), _one_of("schedule", "fire"), _one_of("id", "age")),
     *(_one_of("multiplicative", "additive"), _one_of("mean", "lower", "upper"), _one_of("actor", "deployer")),
+    *(_whole(), _one_of("off", "force", "cancel")),
 )
 
 
@@ -91,6 +94,11 @@ def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
         return None
     config = LaneConfig(*fields)
     return config if Fraction(*config.weight_min) <= Fraction(*config.weight_max) else None
+
+
+def is_excessive(delays: int, config: LaneConfig) -> bool:
+    """Whether a timer that was passed over so often has waited too long."""
+    return delays >= config.max_allowed_delays + 1
 
 
 def lane_key_of(name: str) -> str:

@@ -33,6 +33,7 @@ class TimerPhase:
     fired: int = 0
     expired: int = 0
     insolvent: int = 0
+    overdue: int = 0
     lane_cycles: int = 0
     lane_cells: int = 0
     burned: int = 0
@@ -64,9 +65,14 @@ class TimerPhase:
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
         for timer in dead:
             self._remove_if_budget(timer)
+        live = self._cancel_overdue(live)
         held = self._fill_lane([timer for timer in live if not reasons[timer.timer_id]])
         reasons.update({timer.timer_id: "lane_full" for timer in held})
         return live, reasons
+
+    def _cancel_overdue(self, live: list[Timer]) -> list[Timer]:
+        """Remove what was passed over too often, where a policy does so; return what is left."""
+        return live
 
     def _prices(self, _timer: Timer) -> Prices:
         """What a fire of a timer pays."""
@@ -94,7 +100,7 @@ class TimerPhase:
     @property
     def removed(self) -> int:
         """How many timers the GC lane removed."""
-        return self.expired + self.insolvent
+        return self.expired + self.insolvent + self.overdue
 
     def _max_cost(self, timer: Timer) -> int:
         return max_cost_of(timer.gas_limit, self.present.config.max_cells_per_fire, self._prices(timer))

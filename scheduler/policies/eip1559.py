@@ -5,7 +5,7 @@ anything changes; each timer that leaves does so with exactly one event. The poo
 reads from it: what left is taken out at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, islice
@@ -70,6 +70,7 @@ class Eip1559:
             auction.remove_dead()
         else:
             auction.walk_for_dead()
+        auction.cancel_overdue()
         auction.fire()
         return auction.close(charged)
 
@@ -104,6 +105,8 @@ class _Auction:
     removed_dead: int = 0
     """How many of `dead` were removed."""
     gone: list[Timer] = field(default_factory=list)
+    handled: dict[bytes, Timer] = field(default_factory=dict)
+    """Cancelled or put first by the hook for excessive delays: they take no part in the auction."""
     priorities: list[int] = field(default_factory=list)
     actors: list[bytes] = field(default_factory=list)
 
@@ -157,18 +160,39 @@ class _Auction:
         if last is not None:
             self.lane.tables.set_gc_cursor(_place(last))
 
+    def cancel_overdue(self) -> None:
+        """Cancel live timers that were passed over too often, in waiting order, as far as the GC budget reaches."""
+        moment, config = self.tally.moment, self.lane.config
+        if config.excessive_delay != "cancel":
+            return
+        for timer in self.pool.walk():
+            delays = moment.now - timer.due
+            # In slots a timer may be late before any block has passed it over.
+            if not self.tally.can_remove or not config.is_excessive(delays) or timer.due > moment.parent_now:
+                break
+            if timer.timer_id not in self.pool.expired and not self._is_insolvent(timer):
+                self.tally.cancel_for_delay(timer, delays, self.prices.cycle)
+                self.handled[timer.timer_id] = timer
+                self.gone.append(timer)
+
     def fire(self) -> None:
-        """Fill the lane by effective priority."""
+        """Fill the lane: what is forced first, then by effective priority."""
         config, packing = self.tally.config, self.lane.config.packing
         if config.execution_lane_paused:
             return
         room = config.lane_timer_cycles - self.lane.already_used
         # Under the cursor the walk has found some dead; under eager all of them are known.
         skipped = self.dead or {timer.timer_id: timer for timer in self.gone}
+        forced = iter(self._force_overdue(skipped))
+        if self.handled:
+            skipped = {**skipped, **self.handled}
         ranking = Ranking(self.pool, self._scale(), answers=self.answers, skipped=skipped, bankrupt=self.bankrupt)
-        while (found := ranking.take(NO_LIMIT if packing == "stop" else room)) is not None:
+        while (found := next(forced, None) or ranking.take(NO_LIMIT if packing == "stop" else room)) is not None:
             timer, priority = found
             gas_limit = self.pool.rules.gas_limit(timer)
+            if gas_limit > room and packing != "stop":
+                # One of those put first: the ranking passes over what does not fit by itself.
+                continue
             # Under the cursor an insolvent timer is found at its turn; under eager it would not have been there.
             if gas_limit > room and not self._is_insolvent(timer):
                 break
@@ -185,6 +209,22 @@ class _Auction:
         self._leave_market(lane_burned)
         live = sum(count for _, count in held)
         return self.tally.result(waiting_live=live, waiting_dead=len(self.pool) - live, lane_burned=lane_burned)
+
+    def _force_overdue(self, skipped: Mapping[bytes, Timer]) -> list[tuple[Timer, int]]:
+        """Return the candidates whose delays became excessive with this block, in waiting order (Q-34: once)."""
+        moment, config = self.tally.moment, self.lane.config
+        if config.excessive_delay != "force":
+            return []
+        found = []
+        for timer in self.pool.walk((moment.parent_now - config.max_allowed_delays - 1, NO_LIMIT)):
+            if not config.is_excessive(moment.now - timer.due):
+                break
+            is_out = timer.timer_id in skipped or timer.timer_id in self.pool.expired
+            if is_out or timer.timer_id in self.pool.over_cap or self._priority(timer) < 0:
+                continue
+            self.handled[timer.timer_id] = timer
+            found.append((timer, self._priority(timer)))
+        return found
 
     def _offer(self, timer: Timer, params: FeeParams | None = None) -> Offer:
         """Return a timer's fees in this block, open ones filled in."""

@@ -299,6 +299,12 @@ def e2e(inputs, system):
     return found
 
 
+def delays(inputs, _system):
+    """How often a timer was passed over, and whether the hook handles it then."""
+    config = LaneConfig(max_allowed_delays=inputs["max_allowed_delays"])
+    return [[count, config.is_excessive(count)] for count in range(1, inputs["blocks_passed_over"] + 1)]
+
+
 ADAPTERS = {
     "basefee": basefee,
     "slope": slope,
@@ -312,6 +318,7 @@ ADAPTERS = {
     "settle": settle,
     "activation": activation,
     "e2e": e2e,
+    "delays": delays,
 }
 
 ALTERNATIVES = {

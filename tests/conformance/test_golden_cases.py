@@ -10,7 +10,6 @@ NOT_BUILT = {
     "B": "the policy gba-auction does not exist yet",
     "D": "the policy bias-auction does not exist yet",
     "F": "the policy aptos does not exist yet",
-    "delays": "the hook for excessive delays is off: no policy of this project has it (docs/spec.md)",
 }
 
 READINGS_LEFT_OUT = {

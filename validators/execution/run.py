@@ -22,6 +22,7 @@ from scheduler import (
     Policy,
     TimerCancelled,
     TimerCancelledByGovernance,
+    TimerCancelledForDelay,
     TimerScheduled,
     next_basefee,
     note_used_cycles,
@@ -302,4 +303,5 @@ class BlockRun:
 
 
 def _is_cancellation(event: msgspec.Struct) -> bool:
-    return isinstance(event, TimerCancelled) or (isinstance(event, TimerCancelledByGovernance) and event.was_live)
+    is_governance = isinstance(event, TimerCancelledByGovernance) and event.was_live
+    return is_governance or isinstance(event, TimerCancelled | TimerCancelledForDelay)
