@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from scheduler import PoolRules, Prices, fee_market, lifecycle
+from scheduler import LaneConfig, PoolRules, Prices, fee_market, lifecycle
 from scheduler.fairness import Weights, count_fires
 from scheduler.policies import eip1559
 from scheduler.ranking import Scale
@@ -27,6 +27,8 @@ max_cells_per_fire = 2_000
 
 [chain.lane]
 fairness_window_blocks = 5
+max_allowed_delays = 2
+excessive_delay = "force"
 
 [workload.crowd]
 kind = "heartbeats"
@@ -101,6 +103,10 @@ BREAKS = {
         patched(PoolRules, "tie", lambda _: lambda self, timer: timer.sequence.to_bytes(32, "big")),
     ),
     "a tip that is not clamped": ("A-VAL-03", patched(lifecycle, "freeze_quote", unclamped)),
+    "a delay too many": (
+        "E-RO-02",
+        patched(LaneConfig, "is_excessive", lambda function: lambda self, delays: function(self, delays - 1)),
+    ),
     "a default of thrice the price": ("A-VAL-05", patched(Prices, "default_params", thrice)),
 }
 
