@@ -1,5 +1,6 @@
 """The hook for excessive delays: off, force, cancel (E-7, Q-34)."""
 
+import msgspec
 import pytest
 
 from scheduler import LaneConfig, RunOutcome, TimerCancelledForDelay, TimerFired
@@ -74,11 +75,21 @@ class TestForce:
         assert not any(run(bench, 9))
 
     def test_it_respects_the_cap(self, classification):
-        """A gas limit above the whole lane has no attempt."""
-        bench = crowded("force", classification=classification)
+        """A gas limit above the whole lane has no attempt, and stops nobody where the first that does not fit does."""
+        bench = crowded("force", classification=classification, packing="stop")
+        small = offer(bench, BOB, 5, 99, gas_limit=LANE_CYCLES - 1)
         bench.config = free(lane_timer_cycles=LANE_CYCLES - 1)
+        run(bench, 4)
+        result = bench.run(5, bench.run_whole)
 
-        assert not any(run(bench, 9))
+        assert [event.timer_id for event in result.events if isinstance(event, TimerFired)] == [small]
+
+    def test_it_fires_once(self, classification):
+        """There is room for it twice, and it is gone after the first time."""
+        bench = crowded("force", classification=classification)
+        run(bench, 4)
+
+        assert len(alices(bench, bench.run(5))) == 1
 
     def test_it_respects_solvency(self, classification):
         """Who cannot pay is dead, forced or not."""
@@ -88,11 +99,13 @@ class TestForce:
         assert not any(run(bench, 9))
 
     def test_a_full_lane_passes_over_what_is_forced(self, classification):
-        """Nothing is left for it once others before it have used the lane."""
+        """Others before it have used the lane; what still fits fires."""
         bench = crowded("force", classification=classification)
+        small = offer(bench, BOB, 5, 99, gas_limit=LANE_CYCLES // 2)
         run(bench, 4)
+        result = bench.run(5, bench.run_whole, already_used=1)
 
-        assert not alices(bench, bench.run(5, bench.run_whole, already_used=1))
+        assert [event.timer_id for event in result.events if isinstance(event, TimerFired)] == [small]
 
     def test_its_turn_is_the_block_with_which_it_became_late(self, classification):
         """In slots one block may be many later than its parent; what was due within a gap goes first as well."""
@@ -151,3 +164,19 @@ class TestCancel:
         bench.run(9, lambda timer: RunOutcome(True, timer.gas_limit, 0, ()), parent=0)
 
         assert bench.late[0] in bench.tables.timers
+
+    def test_what_is_cancelled_does_not_fire(self):
+        """There is room for it in the lane of the same block."""
+        bench = crowded("cancel")
+        run(bench, 4)
+
+        assert [type(event) for event in alices(bench, bench.run(5))] == [TimerCancelledForDelay]
+
+    def test_who_is_insolvent_is_not_cancelled_for_delay(self):
+        """Under the cursor nobody has walked to it yet: it is dead, and dies of that."""
+        bench = crowded("cancel", classification="cursor")
+        bench.lane_config = msgspec.structs.replace(bench.lane_config, gc_scan_per_block=0)
+        run(bench, 4)
+        bench.ledger.balances[ALICE] = 0
+
+        assert alices(bench, bench.run(5, bench.run_whole)) == []
