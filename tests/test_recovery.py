@@ -12,6 +12,7 @@ from simplex_bench import (
     GENESIS,
     Bench,
     KeyedHashScheme,
+    finalization,
     finalize,
     notarization,
     notarize,
@@ -109,6 +110,14 @@ class TestConsensus:
         self.reopen(self.disk(nullify(0, 1)), notes)
 
         assert notes.kinds() == ["vote"]
+
+    def test_a_vote_in_the_finalized_view_counts_as_said_too(self, notes):
+        """Power went after the sync: the vote was never sent, and the finalization that holds it is served."""
+        proposal = proposal_of(1, 0)
+        kept = (notarization(proposal), Certification(1, True), finalize(0, proposal), finalization(proposal))
+        self.reopen(self.disk(*kept), notes)
+
+        assert notes.kinds() == ["certificate", "vote", "certificate"]
 
     def test_a_damaged_copy_is_repaired_and_noted(self, notes):
         """No vote is lost, and somebody should look at that disk."""

@@ -113,7 +113,8 @@ def _replay(
     replayed = [decode_artifact(encoded) for encoded in artifacts]
     simplex.replay(replayed)
     for artifact in replayed:
-        if artifact_view(artifact) > simplex.finalized_view:
+        # The finalized view too: its finalization is served from now on and may hold a vote that was never sent.
+        if artifact_view(artifact) >= simplex.finalized_view:
             repairs.kept(artifact)
     return simplex, head.observes
 
