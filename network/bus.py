@@ -81,8 +81,9 @@ class _Parcel(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A message that a rule keeps back."""
+    """A message that a rule keeps back, and since when."""
 
+    held_us: Micros
     wire: Wire
     ordinal: int
     parcel: _Parcel
@@ -235,7 +236,8 @@ class Bus:
     def release(self, name: str, destinations: Collection[NodeId] | None = None, *, gap_us: Micros = 1) -> None:
         """Let the held messages go, to everybody or to these receivers, for whom the rule is over as well.
 
-        Each receiver gets its messages in the order of their sending, the first in 1 us, the others `gap_us` apart.
+        Each receiver gets its messages in the order of their sending, those of one instant by sender. The first comes
+        in 1 us, the others `gap_us` apart.
 
         Raises:
             ConditionError: no rule ever had that name.
@@ -244,7 +246,8 @@ class Bus:
             raise ConditionError(f"no rule was ever called {name!r}")
         kept: list[_Held] = []
         counts: dict[NodeId, int] = {}
-        for held in self._held[name]:
+        # What two senders hold back in one instant has the order in which trio ran them, which must not be seen.
+        for held in sorted(self._held[name], key=lambda held: (held.held_us, held.wire.source)):
             receiver = held.wire.destination
             if destinations is not None and receiver not in destinations:
                 kept.append(held)
@@ -305,7 +308,7 @@ class Bus:
             self._drop(wire, ordinal, fate.loss, fate.condition)
         elif fate.held_by:
             wire.chain.add(self._kernel.now_us, "hold", wire.destination, ordinal, fate.held_by)
-            self._held[fate.held_by].append(_Held(wire, ordinal, parcel))
+            self._held[fate.held_by].append(_Held(self._kernel.now_us, wire, ordinal, parcel))
         else:
             if fate.flips:
                 parcel = self._wrap(flip_bytes(parcel.payload, fate.flips), parcel.label)

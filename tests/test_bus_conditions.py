@@ -156,6 +156,23 @@ class TestRules:
         assert rig.bus.statistics().in_flight == 0
         assert (len(rig.kinds("hold")), len(rig.kinds("release"))) == (21, 21)
 
+    def test_what_is_held_in_one_instant_is_released_by_sender(self):
+        """Whoever trio let run first."""
+        rig = build_rig(3)
+
+        def send_both():
+            rig.bus.send(1, 2, b"second", VOTE)
+            rig.bus.send(0, 2, b"first", VOTE)
+
+        heard = run_bus(
+            rig,
+            (0, impose(rig, "jam", "hold", [(0, 2), (1, 2)])),
+            (1, send_both),
+            (9_000, rig.bus.lift, "jam"),
+            (9_000, partial(rig.bus.release, "jam")),
+        )
+        assert [message.payload for _, message in heard[2]] == [b"first", b"second"]
+
     def test_a_first_release_is_for_the_chosen_receivers_only(self):
         """For them the rule is over; the others wait on, and go on being held."""
         rig = build_rig(3)
