@@ -12,7 +12,7 @@ from cluster.power import Place
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
 from cluster.workload import promised_counts
-from faults import DiskFault, Wipe, is_destroying, named_validators
+from faults import DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
 from network.trace import Event
 from report.console import ValidatorRow
 from validators.execution import Executed
@@ -28,6 +28,7 @@ class Jury:
     storm: StormWatch | None
     promises: Promises | None
     reorg: ReorgWatch | None = None
+    dishonest: tuple[int, ...] = ()
     chain: list[Executed] = field(default_factory=list)
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -38,6 +39,8 @@ class Jury:
     def observe(self, event: Event) -> None:
         """See an event of the run."""
         self.suite.observe(event)
+        if event.node in self.dishonest:
+            return
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
@@ -46,6 +49,9 @@ class Jury:
     def applied(self, node: int, executed: Executed) -> None:
         """See a block that a validator applied."""
         header, summary = executed.header, executed.summary
+        if node in self.dishonest:
+            self.last[node] = executed
+            return
         block = AppliedBlock(
             node=node,
             height=header.height,
@@ -78,11 +84,13 @@ def make_jury(cluster: Cluster) -> Jury:
     """Return the checks for a cluster that has not run yet."""
     scenario = cluster.scenario
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    dishonest = dishonest_validators(scenario.faults)
+    honest = [node for node in range(scenario.cluster.validators) if node not in dishonest]
     suite = Suite(
         genesis_values=dict(blank.database.items()),
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
-        honest=range(scenario.cluster.validators),
+        honest=honest,
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
         disk_faults=_disk_faults(scenario),
@@ -112,7 +120,7 @@ def make_jury(cluster: Cluster) -> Jury:
     reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
-    return Jury(suite, watch, promises, reorg)
+    return Jury(suite, watch, promises, reorg, dishonest)
 
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:
@@ -130,8 +138,10 @@ def row_of(place: Place, jury: Jury) -> ValidatorRow:
     fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
     last = jury.last.get(place.node)
     counts = place.counts
+    is_dishonest = place.node in jury.dishonest
     standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
     notes = [
+        "dishonest" if is_dishonest else "",
         counts.halted,
         "" if place.is_running else "down",
         f"observer: {counts.observes}" if counts.observes else "",
@@ -151,7 +161,7 @@ def row_of(place: Place, jury: Jury) -> ValidatorRow:
         insolvent=insolvent,
         waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
         note="; ".join(note for note in notes if note),
-        standing=standing,
+        standing="dishonest" if is_dishonest else standing,
     )
 
 

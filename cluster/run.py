@@ -19,11 +19,12 @@ from cluster.clients import Clients, ClientStatistics
 from cluster.data_directory import DataDirectory
 from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
+from cluster.liars import liars_of
 from cluster.power import Place, PowerGrid
 from cluster.retell import retell
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector, faults_from
+from faults import FaultEffect, Injector, Liar, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -109,6 +110,7 @@ class Cluster:
     _grid: PowerGrid = field(init=False)
     _injector: Injector = field(init=False)
     _told_height: int = field(init=False, default=0)
+    _liars: dict[int, Liar] = field(init=False)
 
     def __post_init__(self) -> None:
         validators = self.scenario.cluster.validators
@@ -119,7 +121,8 @@ class Cluster:
         self._progress = Progress([0] * validators, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
-        own = {node: _factory(self.scenario, node) for node in range(validators)}
+        self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
+        own = {node: _factory(self.scenario, node, self._liars.get(node)) for node in range(validators)}
         planted = factories_of(self.scenario.planted)
         own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
         self.factories = {**own, **self.factories}
@@ -149,7 +152,15 @@ class Cluster:
         )
         chance = Chance(self.seed)
         bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self._disks(chance), build=self._build)
+        grid = self._grid = PowerGrid(
+            kernel=kernel,
+            bus=bus,
+            trace=trace,
+            disks=self._disks(chance),
+            build=self._build,
+            begin_journal=self._begin_journal,
+            liars=self._liars,
+        )
         self._injector = Injector(
             faults_from(scenario.faults, kernel.now_us),
             kernel=kernel,
@@ -157,6 +168,7 @@ class Cluster:
             power=grid,
             chain=trace.chain(SUPERVISOR),
             validators=validators,
+            liars=self._liars,
         )
         clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places)
         self._injector.schedule()
@@ -180,9 +192,12 @@ class Cluster:
         if self.data is not None:
             return self.data.disks
         disks = [SimulatedDisk(node, chance) for node in range(self.scenario.cluster.validators)]
-        for node, public_key in enumerate(self._keys.validator_keys):
-            provision(disks[node], journal_head(self._genesis, node, public_key))
+        for node, disk in enumerate(disks):
+            self._begin_journal(node, disk)
         return disks
+
+    def _begin_journal(self, node: int, disk: SimulatedDisk) -> None:
+        provision(disk, journal_head(self._genesis, node, self._keys.validator_keys[node]))
 
     def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
         node = place.node
@@ -208,11 +223,13 @@ class Cluster:
             executed = self._applied[event.node].popleft()
             progress.finalized_heights[event.node] = executed.header.height
             self._note_drain(executed)
-            self._told_height = max(self._told_height, executed.header.height)
+            if event.node not in self._liars:
+                self._told_height = max(self._told_height, executed.header.height)
             self.hooks.on_applied(event.node, executed)
         elif event.kind == "boot":
             progress.halted.pop(event.node, None)
-            self._tell_untold(event)
+            if event.node not in self._liars:
+                self._tell_untold(event)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
             # A run that had its height before the faults were over still has to show that finality came back.
@@ -255,7 +272,9 @@ class Cluster:
         progress = self._progress
         is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
         # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
-        heights = [height for node, height in enumerate(progress.finalized_heights) if node not in progress.halted]
+        # A dishonest one promises nothing either.
+        gone = {**progress.halted, **self._liars}
+        heights = [height for node, height in enumerate(progress.finalized_heights) if node not in gone]
         return is_drained and progress.healed_us is not None and min(heights, default=0) >= progress.target_height
 
 
@@ -280,9 +299,12 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
     return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
 
 
-def _factory(scenario: Scenario, node: int) -> ValidatorFactory:
+def _factory(scenario: Scenario, node: int, liar: Liar | None) -> ValidatorFactory:
     section = scenario.validators.get(str(node))
-    return ValidatorFactory() if section is None else ValidatorFactory(engine=partial(make_engine, road=section.road()))
+    road = None if section is None else section.road()
+    if liar is not None:
+        return ValidatorFactory(engine=liar.make_engine(road), propose=liar.propose)
+    return ValidatorFactory() if road is None else ValidatorFactory(engine=partial(make_engine, road=road))
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:

@@ -1,5 +1,6 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.dishonest import LIES, Liar, LyingPort
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector
 from faults.kinds import (
@@ -8,6 +9,7 @@ from faults.kinds import (
     Crash,
     CrashAtBoundary,
     Cut,
+    Dishonest,
     DiskFault,
     DiskFull,
     Fault,
@@ -29,15 +31,17 @@ from faults.kinds import (
     named_validators,
     span_ms,
 )
-from faults.plan import PlanError, check_plan, is_destroying
+from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying
 from faults.power import Power, Watch
 
 __all__ = [
+    "LIES",
     "BitRot",
     "Blackout",
     "Crash",
     "CrashAtBoundary",
     "Cut",
+    "Dishonest",
     "DiskFault",
     "DiskFull",
     "Fault",
@@ -46,7 +50,9 @@ __all__ = [
     "Injector",
     "IoErrorFault",
     "IsolateLeader",
+    "Liar",
     "Links",
+    "LyingPort",
     "MisdirectedWrites",
     "Partition",
     "Pause",
@@ -60,6 +66,7 @@ __all__ = [
     "Watch",
     "Wipe",
     "check_plan",
+    "dishonest_validators",
     "explain_fault",
     "faults_from",
     "is_destroying",

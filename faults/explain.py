@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from faults.dishonest.catalogue import explain_dishonest
 from faults.kinds import (
     BitRot,
     Blackout,
     Crash,
     CrashAtBoundary,
     Cut,
+    Dishonest,
     DiskFault,
     DiskFull,
     Fault,
@@ -37,6 +39,8 @@ def explain_fault(fault: Fault) -> str:
         return f"{_span(fault)} {_explain_network(fault)}."
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
+    if isinstance(fault, Dishonest):
+        return f"{_span(fault)} validator {fault.validator} {explain_dishonest(fault)}."
     return f"{_explain_machine(fault)}."
 
 
@@ -157,7 +161,7 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: NetworkFault | DiskFault | Pause | Slow | CrashAtBoundary) -> str:
+def _span(fault: NetworkFault | DiskFault | Dishonest | Pause | Slow | CrashAtBoundary) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

@@ -9,13 +9,17 @@ stopped and that later came back, an event it held back, work that took longer.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
+from faults.dishonest.injection import Lies
+from faults.dishonest.liar import Liar
 from faults.disks import DiskFaults
 from faults.kinds import (
     Blackout,
     Crash,
     CrashAtBoundary,
     Cut,
+    Dishonest,
     DiskFault,
     Fault,
     Flapping,
@@ -78,7 +82,15 @@ class Injector:
     """Schedules a plan's edges on the kernel and reports what each fault came to."""
 
     def __init__(
-        self, plan: Mapping[str, Fault], *, kernel: Kernel, bus: Bus, power: Power, chain: EventChain, validators: int
+        self,
+        plan: Mapping[str, Fault],
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        power: Power,
+        chain: EventChain,
+        validators: int,
+        liars: Mapping[int, Liar] = MappingProxyType({}),
     ) -> None:
         self._plan = plan
         self._kernel = kernel
@@ -87,6 +99,7 @@ class Injector:
         self._chain = chain
         self._validators = validators
         self._disks = DiskFaults(power)
+        self._lies = Lies(power, liars)
         self._ordinal = 0
         self._stopped: dict[str, list[int]] = {}
         self._counts: dict[str, int] = {}
@@ -132,6 +145,8 @@ class Injector:
             return self._counts.get(name, 0)
         if isinstance(fault, DiskFault):
             return self._disks.count(name, fault)
+        if isinstance(fault, Dishonest):
+            return self._lies.count(name, fault)
         # A fault that never began, because it is disabled or the run ended before it, touched nothing.
         return self._bus.touched(name) if name in self._begun else 0
 
@@ -150,6 +165,9 @@ class Injector:
             yield from self._network_edges(name, fault)
         elif isinstance(fault, MachineFault):
             yield from self._machine_edges(name, fault)
+        elif isinstance(fault, Dishonest):
+            for at_ms, edge, act in self._lies.edges(name, fault):
+                yield _Edge(at_ms, edge, act)
         else:
             yield _Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
             yield _Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))

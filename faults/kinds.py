@@ -222,10 +222,49 @@ class TornWrites(_Fault, tag="torn-writes", kw_only=True, frozen=True, forbid_un
     stop_ms: Milliseconds
 
 
+Behaviour = Literal[
+    "equivocate",
+    "double-vote",
+    "nullify-and-finalize",
+    "amnesia",
+    "silent-leader",
+    "withhold",
+    "stale-votes",
+    "mutate-votes",
+    "replay",
+    "forge-block",
+    "drag-time",
+    "forge-answers",
+    "thin-certificates",
+    "garbage",
+    "flood",
+]
+
+
+class Dishonest(_Fault, tag="dishonest", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """One validator lies, with its true key, at each ``every``-th occasion; no check judges it in the whole run.
+
+    ``what`` chooses among the forms of a behaviour; ``kinds`` and ``to`` say what ``withhold`` keeps from whom;
+    ``every_ms`` is the time between two restarts of ``amnesia``. At most f validators may be dishonest, unless one of
+    their faults says ``above_f``: then the checks have to find what comes of it.
+    """
+
+    validator: Validator
+    behaviour: Behaviour
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+    every: Positive = 1
+    what: str = ""
+    kinds: tuple[str, ...] = ()
+    to: tuple[Validator, ...] = ()
+    every_ms: Positive = 3_000
+    above_f: bool = False
+
+
 NetworkFault = Partition | Cut | Flapping | IsolateLeader | Links | Rule
 MachineFault = Crash | Blackout | Pause | Slow | CrashAtBoundary | Wipe
 DiskFault = BitRot | StaleReads | MisdirectedWrites | IoErrorFault | DiskFull | SlowDisk | TornWrites
-Fault = NetworkFault | MachineFault | DiskFault
+Fault = NetworkFault | MachineFault | DiskFault | Dishonest
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:

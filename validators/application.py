@@ -22,7 +22,7 @@ from validators.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.gossip import Gossip
 from validators.identity import TransactionVerifier
 from validators.messages import BlockRelay, Message, block_label
-from validators.settings import ValidatorSettings
+from validators.settings import Proposer, ValidatorSettings
 from validators.snapshot_sync import SnapshotJoin, SnapshotSource
 from validators.state import Snapshot
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
@@ -66,6 +66,7 @@ class Surroundings:
     scheme: Scheme
     repaired: Callable[[str, int, str], None]
     leader: Callable[[int], int]
+    propose: Proposer
 
 
 class _Target(NamedTuple):
@@ -88,6 +89,7 @@ class Application:
         self._log = surroundings.log
         self._barrier = surroundings.barrier
         self._leader = surroundings.leader
+        self._propose = surroundings.propose
         self._answers = answers
         self._signatures_charged = 0
         self._proposing: _Target | None = None
@@ -191,7 +193,7 @@ class Application:
             proposer=self._settings.node,
             timestamp_ms=max(self._port.now_us // 1_000, parent.timestamp_ms + 1),
         )
-        executed = self.engine.propose(context, self._gossip.candidates())
+        executed = self._propose(self.engine, context, self._gossip.candidates())
         self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
         self._follower.begin(executed.digest)

@@ -219,6 +219,7 @@ class Validator:
             scheme=self._scheme,
             repaired=self._repairs.repaired,
             leader=lambda view: self._simplex.leader(view),  # noqa: PLW0108 - consensus is made after the application
+            propose=self._factory.propose,
         )
         answers = Answers(
             proposed=lambda view, digest: self._perform(self._simplex.proposed(view, digest)),
