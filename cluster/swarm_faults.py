@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from cluster.draws import Draw, Plain
+from cluster.swarm_dishonest import draw_dishonest
 from faults import Fault, PlanError, check_plan
 
 FAULTS_FROM_MS: Final = 2_000
@@ -26,8 +27,10 @@ def draw_faults(draw: Draw, validators: int) -> dict[str, Plain]:
     """Draw a few kinds and keep each fault that goes with those before it."""
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
     found: dict[str, Plain] = {}
-    for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
-        fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
+    kinds = draw.some_of("faults.kinds", list(_FAULTS), count)
+    wanted = {drawn: {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)} for drawn in kinds}
+    wanted |= draw_dishonest(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS)
+    for drawn, fault in wanted.items():
         plan = {**found, drawn: fault}
         try:
             check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)

@@ -318,13 +318,13 @@ class Validator:
         peer = delivery.source
         match message:
             case BlockRelay(block):
-                application.take_blocks((block,))
+                application.take_blocks(peer, (block,))
             case BlockResponse(blocks):
-                application.take_blocks(blocks)
+                application.take_blocks(peer, blocks)
             case BlockRequest():
                 application.exchange.serve(peer, message)
             case TransactionGossip(transactions):
-                self._gossip.take(transactions)
+                self._gossip.take(peer, transactions)
             case SnapshotRequest():
                 application.source.offer(peer, message)
             case SnapshotOffer():
