@@ -126,9 +126,11 @@ class FinalityRegained:
             self._tally.compared += 1
             self._tally.fail(f"validator {node} halted: {reason}", validator=node)
         lost = sorted({**self._observers, **self._stopped})
-        if len(lost) > self._validators - self._quorum:
+        dishonest = self._validators - len(self._is_up)
+        if lost and len(lost) + dishonest > self._validators - self._quorum:
             return self._tally.inconclusive(
-                f"{name_validators(lost)} lost their votes to their disks, f is {self._validators - self._quorum}"
+                f"{name_validators(lost)} lost their votes to their disks"
+                f"{f' beside {dishonest} dishonest' if dishonest else ''}, f is {self._validators - self._quorum}"
             )
         voters = [node for node in live if node not in self._observers]
         if len(voters) < self._quorum:

@@ -158,7 +158,7 @@ class Suite:
         self._agreement = Agreement(rules, disk_faults)
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
-        self._votes = NoDoubleVote()
+        self._votes = NoDoubleVote(honest)
         self._certificates = Certificates(validators=validators, honest=honest, retold_height=retold_height)
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
@@ -267,6 +267,7 @@ class Suite:
             "vote": (self._votes.vote, self._certificates.vote),
             "certificate": (self._certificates.certificate,),
             "enter": (finality.entered,),
+            "report": (self._votes.report,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
             "observer": (self._votes.observer, finality.observer),

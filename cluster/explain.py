@@ -1,6 +1,6 @@
 """Runs a recorded scenario once more and looks at what each execution came to; see checker.explain."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from checker.streams import Difference, first_difference, iterate_events
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import Scenario, decode_scenario
 from cluster.watchdog import Watchdog
+from faults import dishonest_validators
 from validators.execution import Engine, Executed
 from validators.execution.blocks import header_digest
 from validators.identity import TransactionVerifier
@@ -61,8 +62,11 @@ def explain_run(
     cluster = Cluster(scenario, seed, factories=factories or {})
     own = dict(cluster.factories)
     executions = Executions()
-    cluster.factories = {node: _watched(factory, partial(_note, executions, node)) for node, factory in own.items()}
-    cluster.hooks = RunHooks(on_applied=partial(_note_final, executions))
+    # What a dishonest validator makes of a block is nobody's finding.
+    honest = {node: factory for node, factory in own.items() if node not in dishonest_validators(scenario.faults)}
+    watched = {node: _watched(factory, partial(_note, executions, node)) for node, factory in honest.items()}
+    cluster.factories = {**own, **watched}
+    cluster.hooks = RunHooks(on_applied=partial(_note_final, executions, honest))
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
@@ -94,8 +98,9 @@ def _note(executions: Executions, node: int, executed: Executed) -> None:
     executions.add(node, header_digest(block.header), block, _outcome_of(executed))
 
 
-def _note_final(executions: Executions, node: int, executed: Executed) -> None:
-    executions.add_final(node, executed.header.height, executed.digest)
+def _note_final(executions: Executions, honest: Container[int], node: int, executed: Executed) -> None:
+    if node in honest:
+        executions.add_final(node, executed.header.height, executed.digest)
 
 
 def _outcome_of(executed: Executed) -> Outcome:

@@ -8,6 +8,7 @@ from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
 from checker.storm import StormWatch
 from checker.suite import Suite
+from checker.votes import EVIDENCE
 from cluster.power import Place
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
@@ -29,6 +30,8 @@ class Jury:
     promises: Promises | None
     reorg: ReorgWatch | None = None
     dishonest: tuple[int, ...] = ()
+    evidence: int = 0
+    """Pairs of contradicting votes that honest validators hold, each counted by each of them."""
     chain: list[Executed] = field(default_factory=list)
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -41,6 +44,8 @@ class Jury:
         self.suite.observe(event)
         if event.node in self.dishonest:
             return
+        if event.kind == "report" and event.values[0] in EVIDENCE:
+            self.evidence += 1
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
@@ -194,6 +199,7 @@ def figures_of(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
         **recoveries_of(run, jury),
         "undone": sum(place.counts.undone for place in run.places),
+        "evidence": jury.evidence,
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
