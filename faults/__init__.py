@@ -1,36 +1,22 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
 from faults.dishonest import LIES, Liar, LyingPort
-from faults.explain import explain_fault
-from faults.injection import FaultEffect, Injector
-from faults.kinds import (
+from faults.dishonest_kinds import Dishonest
+from faults.disk_kinds import (
     BitRot,
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
-    Dishonest,
     DiskFault,
     DiskFull,
-    Fault,
-    Flapping,
     IoErrorFault,
-    IsolateLeader,
-    Links,
     MisdirectedWrites,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
     SlowDisk,
     StaleReads,
     TornWrites,
-    Wipe,
-    faults_from,
-    kind_of,
-    named_validators,
-    span_ms,
 )
+from faults.explain import explain_fault
+from faults.injection import FaultEffect, Injector
+from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
 from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying
 from faults.power import Power, Watch
 

@@ -13,29 +13,12 @@ from types import MappingProxyType
 
 from faults.dishonest.injection import Lies
 from faults.dishonest.liar import Liar
+from faults.dishonest_kinds import Dishonest
+from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
-from faults.kinds import (
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
-    Dishonest,
-    DiskFault,
-    Fault,
-    Flapping,
-    IsolateLeader,
-    Links,
-    MachineFault,
-    NetworkFault,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
-    Wipe,
-    cut_windows_ms,
-    kind_of,
-    span_ms,
-)
+from faults.kinds import Fault, cut_windows_ms, kind_of, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
 from faults.plan import crossing_links, links_of, rule_links
 from faults.power import Power, Watch
 from network.bus import Bus

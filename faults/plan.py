@@ -8,32 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from faults.dishonest.catalogue import FORMS
-from faults.kinds import (
-    BitRot,
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
-    Dishonest,
-    Fault,
-    Flapping,
-    IoErrorFault,
-    IsolateLeader,
-    Link,
-    Links,
-    MisdirectedWrites,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
-    SlowDisk,
-    StaleReads,
-    TornWrites,
-    Wipe,
-    kind_of,
-    named_validators,
-    span_ms,
-)
+from faults.dishonest_kinds import Dishonest
+from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
+from faults.kinds import Fault, kind_of, named_validators, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
+from faults.terms import Link
 from validators.messages import KINDS_WITHOUT_VIEW, MESSAGE_KINDS
 
 

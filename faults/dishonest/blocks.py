@@ -11,7 +11,7 @@ import msgspec
 from faults.dishonest.liar import Liar, Lie, Post
 from faults.dishonest.policy import TwistKind
 from faults.dishonest.votes import other_digest
-from faults.kinds import Dishonest
+from faults.dishonest_kinds import Dishonest
 from network.types import NodeId
 from validators.consensus import Finalize, Notarize, Proposal
 from validators.execution import Block, Engine, Executed, InvalidBlockError, ProposalContext, Transaction

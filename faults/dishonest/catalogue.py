@@ -8,7 +8,7 @@ from faults.dishonest.blocks import DragTime, Equivocate, ForgeBlock, SilentLead
 from faults.dishonest.liar import Liar, Lie
 from faults.dishonest.noise import Flood, Garbage
 from faults.dishonest.votes import DoubleVote, MutatedVotes, NullifyAndFinalize, Replay, StaleVotes, Withhold
-from faults.kinds import Behaviour, Dishonest
+from faults.dishonest_kinds import Behaviour, Dishonest
 
 LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Dishonest], Lie]]] = {
     "equivocate": Equivocate,

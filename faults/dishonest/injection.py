@@ -6,7 +6,7 @@ from typing import final
 
 from faults.dishonest.catalogue import LIES
 from faults.dishonest.liar import Liar
-from faults.kinds import Dishonest
+from faults.dishonest_kinds import Dishonest
 from faults.power import Power
 
 

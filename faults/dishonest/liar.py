@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from faults.dishonest.policy import Twist, lying_policies
-from faults.kinds import Dishonest
+from faults.dishonest_kinds import Dishonest
 from network.chance import Chance, below
 from network.codec import Codec
 from network.types import Label, Micros, NodeId

@@ -9,7 +9,7 @@ from typing import Final, final
 import msgspec
 
 from faults.dishonest.liar import Liar, Lie, Post
-from faults.kinds import Dishonest
+from faults.dishonest_kinds import Dishonest
 from network.types import Label, NodeId
 from validators.consensus import (
     CertificateResponse,
