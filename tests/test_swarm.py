@@ -9,7 +9,7 @@ from cluster.shrink_command import write_scenario_file
 from cluster.swarm import banner, draw_scenario, swarm_identity
 from cluster.swarm_faults import FAULTS_UNTIL_MS
 from cluster.sweep import sweep
-from faults import span_ms
+from faults import dishonest_validators, kind_of, span_ms
 
 CLEAN_SEEDS = range(50)
 DRAWN = [draw_scenario(seed) for seed in range(200)]
@@ -51,12 +51,21 @@ def test_settings_change_a_drawn_scenario_and_its_identity():
 
 
 def test_most_kinds_of_faults_are_off_in_a_run_and_all_are_drawn_in_some():
-    names = [list(scenario.faults) for scenario in DRAWN]
+    names = [[name for name, fault in scenario.faults.items() if kind_of(fault) != "dishonest"] for scenario in DRAWN]
     every = dict.fromkeys(name for drawn in names for name in drawn)
 
     assert max(map(len, names)) <= 4
     assert [] in names
     assert len(every) >= 14
+
+
+def test_some_runs_have_dishonest_validators_and_most_have_none():
+    dishonest = [dishonest_validators(scenario.faults) for scenario in DRAWN]
+
+    assert 20 < sum(map(bool, dishonest)) < 60
+    assert all(
+        len(nodes) <= (scenario.cluster.validators - 1) // 3 for nodes, scenario in zip(dishonest, DRAWN, strict=True)
+    )
 
 
 def test_every_fault_is_over_in_time():
