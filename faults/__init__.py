@@ -1,5 +1,6 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.clocks import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing, true_again_ms
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector
 from faults.kinds import (
@@ -35,6 +36,11 @@ from faults.power import Power, Watch
 __all__ = [
     "BitRot",
     "Blackout",
+    "ClockDrift",
+    "ClockFault",
+    "ClockOffset",
+    "ClockStrobe",
+    "ClockSwing",
     "Crash",
     "CrashAtBoundary",
     "Cut",
@@ -66,4 +72,5 @@ __all__ = [
     "kind_of",
     "named_validators",
     "span_ms",
+    "true_again_ms",
 ]

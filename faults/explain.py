@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from faults.clocks import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.kinds import (
     BitRot,
     Blackout,
@@ -37,7 +38,33 @@ def explain_fault(fault: Fault) -> str:
         return f"{_span(fault)} {_explain_network(fault)}."
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
+    if isinstance(fault, ClockFault):
+        return f"{_span(fault)} {_explain_clock(fault)}; at the end they are set right."
     return f"{_explain_machine(fault)}."
+
+
+def _explain_clock(fault: ClockFault) -> str:
+    whose = _who(fault.validators)
+    match fault:
+        case ClockOffset():
+            return f"the wall clocks of {whose} are {_ahead(fault.offset_ms)}"
+        case ClockDrift():
+            return f"the clocks of {whose} run {_fast(fault.ppm)}, and their timers with them"
+        case ClockSwing():
+            half = _time(fault.period_ms // 2)
+            rhythm = f"{_fast(fault.ppm)} for {half}, then {_fast(-fault.ppm)} for {half}, and again"
+            return f"the clocks of {whose} run {rhythm}, and their timers with them"
+        case ClockStrobe():
+            rhythm = f"in the first half of every {_time(fault.period_ms)}, and right in the other"
+            return f"the wall clocks of {whose} are {_ahead(fault.offset_ms)} {rhythm}"
+
+
+def _ahead(offset_ms: int) -> str:
+    return f"{_time(abs(offset_ms))} {'ahead' if offset_ms > 0 else 'behind'}"
+
+
+def _fast(ppm: int) -> str:
+    return f"{_share(abs(ppm))} too {'fast' if ppm > 0 else 'slow'}"
 
 
 def _explain_machine(fault: MachineFault) -> str:
@@ -157,7 +184,7 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: NetworkFault | DiskFault | Pause | Slow | CrashAtBoundary) -> str:
+def _span(fault: NetworkFault | DiskFault | ClockFault | Pause | Slow | CrashAtBoundary) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

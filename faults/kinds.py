@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from faults.clocks import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from network.conditions import RuleAction
 from validators.storage import Boundary
 
@@ -225,7 +226,7 @@ class TornWrites(_Fault, tag="torn-writes", kw_only=True, frozen=True, forbid_un
 NetworkFault = Partition | Cut | Flapping | IsolateLeader | Links | Rule
 MachineFault = Crash | Blackout | Pause | Slow | CrashAtBoundary | Wipe
 DiskFault = BitRot | StaleReads | MisdirectedWrites | IoErrorFault | DiskFull | SlowDisk | TornWrites
-Fault = NetworkFault | MachineFault | DiskFault
+Fault = NetworkFault | MachineFault | DiskFault | ClockFault
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:
@@ -266,7 +267,7 @@ def faults_from(plan: Mapping[str, Fault], start_us: int) -> dict[str, Fault]:
 def named_validators(fault: Fault) -> tuple[int, ...]:
     """Return every validator that the fault names, in the order in which it does."""
     match fault:
-        case Blackout() | TornWrites():
+        case Blackout() | TornWrites() | ClockOffset() | ClockDrift() | ClockSwing() | ClockStrobe():
             return fault.validators
         case Partition() | Flapping():
             return tuple(node for group in fault.groups for node in group)
