@@ -83,6 +83,7 @@ def make_jury(cluster: Cluster) -> Jury:
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
+        max_skew_ms=scenario.chain.max_skew_ms,
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
         disk_faults=_disk_faults(scenario),
