@@ -58,6 +58,14 @@ class Entered(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Uncertified(msgspec.Struct, frozen=True, array_like=True):
+    """A validator refused to certify the notarized payload of a view."""
+
+    view: int
+    payload: bytes
+
+
+@final
 class ClockSet(msgspec.Struct, frozen=True, array_like=True):
     """The supervisor set the clocks of a machine: how far the wall clock is ahead (None: as it is), and their rate.
 

@@ -276,6 +276,7 @@ class Suite:
             "boot": (self._agreement.boot, self._equal_roots.boot, finality.boot),
             "vote": (self._votes.vote, self._certificates.vote, self._block_times.vote),
             "certificate": (self._certificates.certificate,),
+            "uncertified": (self._certificates.uncertified,),
             "enter": (finality.entered,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),

@@ -59,7 +59,7 @@ class Jury:
         )
         self.suite.applied(block)
         if self.storm is not None:
-            self.storm.applied(block)
+            self.storm.applied(block, slot=header.slot)
         if self.promises is not None:
             self.promises.applied(block)
         if header.height == len(self.chain) + 1:
@@ -100,6 +100,7 @@ def make_jury(cluster: Cluster) -> Jury:
             actors_min=storm.actors_min,
             drain_blocks_min=storm.drain_blocks_min,
             config=config,
+            timebase=cluster.genesis.timebase,
         )
     expect = scenario.expect
     promised = ReorgPromise(

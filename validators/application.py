@@ -321,6 +321,8 @@ class Application:
         if is_sound:
             self.engine.certify(proposal.payload)
             self._note_undone()
+        else:
+            self._port.trace("uncertified", proposal.view, proposal.payload)
         self._answers.certified(proposal, is_sound)
 
     def _note_undone(self) -> None:
