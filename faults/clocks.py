@@ -1,4 +1,4 @@
-"""Faults of validators' clocks: what a plan may say, what each does to a machine's clocks, and when all is over.
+"""Faults of validators' clocks: the rules of a plan, what each does to a machine, and when all is over.
 
 A fault of clocks reaches the state by one road: the timestamp in the header of a block that a hit validator leads. So
 it can outlive its own end. Where the clocks of a quorum were ahead, the chain is ahead of true time afterwards, and no
@@ -7,56 +7,13 @@ correct validator notarizes a block before true time has come near: `true_again_
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
-
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.power import Power
 from network.clock import MILLION, TRUE, ClockSetting
 
-DAY_MS: Final = 86_400_000
 _MILLISECOND_US: Final = 1_000
-
-_Offset = Annotated[int, msgspec.Meta(ge=-DAY_MS, le=DAY_MS)]
-_Drift = Annotated[int, msgspec.Meta(ge=-900_000, le=9_000_000)]
-_Swing = Annotated[int, msgspec.Meta(ge=-900_000, le=900_000)]
-_Period = Annotated[int, msgspec.Meta(ge=100)]
-
-
-class _Hit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    enabled: bool = True
-    validators: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
-    start_ms: Annotated[int, msgspec.Meta(ge=0)]
-    stop_ms: Annotated[int, msgspec.Meta(ge=0)]
-
-
-class ClockOffset(_Hit, tag="clock-offset", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Set the wall clocks of validators ahead, or back with a negative offset; at the end they are set right."""
-
-    offset_ms: _Offset
-
-
-class ClockDrift(_Hit, tag="clock-drift", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Both clocks of validators run fast, or slow with a negative rate; at the end the wall clocks are set right."""
-
-    ppm: _Drift
-
-
-class ClockSwing(_Hit, tag="clock-swing", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """A drift that turns round: fast for half of each period and slow for the other half, or slow first."""
-
-    ppm: _Swing
-    period_ms: _Period
-
-
-class ClockStrobe(_Hit, tag="clock-strobe", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """The wall clocks of validators jump to and fro: by the offset for half of each period, and right for the rest."""
-
-    offset_ms: _Offset
-    period_ms: Annotated[int, msgspec.Meta(ge=1, le=DAY_MS)]
-
-
-ClockFault = ClockOffset | ClockDrift | ClockSwing | ClockStrobe
 
 
 def rules_of_clock(fault: ClockFault) -> Iterator[tuple[str, bool, str]]:
