@@ -27,24 +27,28 @@ def explain_fault(fault: Fault) -> str:
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
     if isinstance(fault, ClockFault):
-        return f"{_span(fault)} {_explain_clock(fault)}; at the end they are set right."
+        return f"{_span(fault)} {_explain_clock(fault)}."
     return f"{_explain_machine(fault)}."
 
 
 def _explain_clock(fault: ClockFault) -> str:
     whose = _who(fault.validators)
+    is_one = len(fault.validators) == 1
+    wall = f"the wall clock of {whose} is" if is_one else f"the wall clocks of {whose} are"
+    timers = f"and {'its' if is_one else 'their'} timers with them"
     match fault:
         case ClockOffset():
-            return f"the wall clocks of {whose} are {_ahead(fault.offset_ms)}"
+            return f"{wall} {_ahead(fault.offset_ms)}; at the end {'it is' if is_one else 'they are'} set right"
         case ClockDrift():
-            return f"the clocks of {whose} run {_fast(fault.ppm)}, and their timers with them"
+            return f"the clocks of {whose} run {_fast(fault.ppm)}, {timers}; at the end they are set right"
         case ClockSwing():
             half = _time(fault.period_ms // 2)
             rhythm = f"{_fast(fault.ppm)} for {half}, then {_fast(-fault.ppm)} for {half}, and again"
-            return f"the clocks of {whose} run {rhythm}, and their timers with them"
+            return f"the clocks of {whose} run {rhythm}, {timers}; at the end they are set right"
         case ClockStrobe():
             rhythm = f"in the first half of every {_time(fault.period_ms)}, and right in the other"
-            return f"the wall clocks of {whose} are {_ahead(fault.offset_ms)} {rhythm}"
+            at_the_end = f"at the end {'it is' if is_one else 'they are'} set right"
+            return f"{wall} {_ahead(fault.offset_ms)} {rhythm}; {at_the_end}"
 
 
 def _ahead(offset_ms: int) -> str:

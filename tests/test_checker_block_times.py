@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
+from checker_history import write_history
 
-from tests.checker_history import write_history
 from validators.execution.blocks import Block, decode_block, encode_block, header_digest
 
 
