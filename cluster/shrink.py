@@ -137,7 +137,7 @@ class Shrinker:
     # -- passes: each yields candidates, the boldest first ---------------------------------------
 
     def _fewer_entries(self, plain: Plain) -> Iterator[Candidate]:
-        for table in ("faults", "workload", "validators"):
+        for table in ("faults", "workload", "observers", "validators"):
             names = list(plain[table])
             for removed in halves(names):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
