@@ -26,7 +26,7 @@ from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
 
 FORMAT: Final = 1
-WATCHED: Final = ("boot", "vote", "finalized")
+WATCHED: Final = ("boot", "vote", "finalized", "snapshot-joined")
 _MANIFEST: Final = "stampede.json"
 
 
@@ -47,7 +47,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A start, a vote that was sent or a block that was finalized, with the values of its trace event.
+    """A start, a vote that was sent, a block that was finalized or a snapshot that was joined, with its event's values.
 
     Starts, because a kill may come after a block was synced and before it was said: the next life goes on above it.
     """
