@@ -14,8 +14,9 @@ def liars_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dict[int,
         node: Liar(
             node,
             validators=scenario.cluster.validators,
+            replicas=scenario.replicas,
             dishonest=dishonest,
-            scheme=make_scheme(keys.validator_seeds[node], keys.validator_keys),
+            scheme=make_scheme(keys.seeds[node], keys.validator_keys),
             chance=chance,
             max_skew_ms=scenario.chain.max_skew_ms,
         )

@@ -1,5 +1,7 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.clocks import true_again_ms
 from faults.dishonest import LIES, Liar, LyingPort
 from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import (
@@ -24,6 +26,11 @@ __all__ = [
     "LIES",
     "BitRot",
     "Blackout",
+    "ClockDrift",
+    "ClockFault",
+    "ClockOffset",
+    "ClockStrobe",
+    "ClockSwing",
     "Crash",
     "CrashAtBoundary",
     "Cut",
@@ -59,4 +66,5 @@ __all__ = [
     "kind_of",
     "named_validators",
     "span_ms",
+    "true_again_ms",
 ]

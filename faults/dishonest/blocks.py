@@ -216,4 +216,4 @@ class DragTime(Lie):
         if self.fault.what == "earliest":
             parent = engine.executed(context.parent)
             return (engine.finalized if parent is None else parent.header).timestamp_ms + 1
-        return self.liar.wire.now_us // 1_000 + self.liar.max_skew_ms
+        return self.liar.wire.wall_us // 1_000 + self.liar.max_skew_ms

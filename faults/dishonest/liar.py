@@ -48,8 +48,8 @@ class Wire(Protocol):
     """What a liar may do besides what its validator does; the port of its incarnation."""
 
     @property
-    def now_us(self) -> Micros:
-        """The virtual time."""
+    def wall_us(self) -> Micros:
+        """What the machine's clock shows."""
 
     def post(self, posts: Iterable[Post]) -> None:
         """Send messages as they are."""
@@ -102,6 +102,7 @@ class Liar:
     Args:
         node: Its number.
         validators: How many validators there are.
+        replicas: How many there are with the observers, which are numbered after them.
         dishonest: All dishonest validators of the plan, this one among them.
         scheme: Signs with its true key.
         chance: The run's.
@@ -115,6 +116,7 @@ class Liar:
         node: NodeId,
         *,
         validators: int,
+        replicas: int,
         dishonest: Sequence[NodeId],
         scheme: Scheme,
         chance: Chance,
@@ -122,11 +124,13 @@ class Liar:
     ) -> None:
         self.node: Final = node
         self.validators: Final = validators
+        self.replicas: Final = replicas
         self.accomplices: Final = tuple(other for other in sorted(dishonest) if other != node)
         self.max_skew_ms: Final = max_skew_ms
         honest = [other for other in range(validators) if other not in dishonest]
         middle = len(honest) // 2
-        self.halves: Final = (tuple(honest[:middle]), tuple(honest[middle:]))
+        observers = range(validators, replicas)
+        self.halves: Final = (tuple(honest[:middle]), (*honest[middle:], *observers))
         self.codec: Codec[Message] = message_codec()
         self.engine: Engine | None = None
         self.twist = Twist()
@@ -212,7 +216,7 @@ class Liar:
 
     def everybody(self) -> tuple[NodeId, ...]:
         """Return all others."""
-        return tuple(node for node in range(self.validators) if node != self.node)
+        return tuple(node for node in range(self.replicas) if node != self.node)
 
     def notarize(self, proposal: Proposal) -> Notarize:
         """Sign a vote."""

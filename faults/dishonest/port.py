@@ -8,6 +8,7 @@ from typing import final
 
 from faults.dishonest.liar import Liar, Post
 from network.bus import Bus
+from network.clock import MachineClock
 from network.codec import Refused
 from network.kernel import Kernel
 from network.port import Pace, Port
@@ -23,9 +24,18 @@ class LyingPort(Port):
     __slots__ = ("_liar",)
 
     def __init__(
-        self, kernel: Kernel, bus: Bus, chain: EventChain, node: NodeId, incarnation: int, *, pace: Pace, liar: Liar
+        self,
+        kernel: Kernel,
+        bus: Bus,
+        chain: EventChain,
+        node: NodeId,
+        incarnation: int,
+        *,
+        pace: Pace | None = None,
+        clock: MachineClock | None = None,
+        liar: Liar,
     ) -> None:
-        super().__init__(kernel, bus, chain, node, incarnation, pace=pace)
+        super().__init__(kernel, bus, chain, node, incarnation, pace=pace, clock=clock)
         self._liar = liar
         liar.wire = self
 
