@@ -23,7 +23,7 @@ from cluster.power import Place, PowerGrid
 from cluster.retell import retell
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector, faults_from
+from faults import Cell, FaultEffect, Injector, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -83,6 +83,7 @@ class ClusterRun:
     trace: Trace
     places: list[Place]
     effects: tuple[FaultEffect, ...]
+    cells: tuple[Cell, ...]
     clients: ClientStatistics
     bus: BusStatistics
     progress: Progress
@@ -170,6 +171,7 @@ class Cluster:
             trace=trace,
             places=grid.places,
             effects=tuple(self._injector.effects()),
+            cells=self._injector.cells(),
             clients=clients.statistics(),
             bus=bus.statistics(),
             progress=self._progress,

@@ -1,5 +1,6 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.coverage import Cell, Coverage
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector
 from faults.kinds import (
@@ -29,12 +30,18 @@ from faults.kinds import (
     named_validators,
     span_ms,
 )
+from faults.phases import PHASES, ROLES
 from faults.plan import PlanError, check_plan, is_destroying
 from faults.power import Power, Watch
+from faults.promises import promised_cells
 
 __all__ = [
+    "PHASES",
+    "ROLES",
     "BitRot",
     "Blackout",
+    "Cell",
+    "Coverage",
     "Crash",
     "CrashAtBoundary",
     "Cut",
@@ -65,5 +72,6 @@ __all__ = [
     "is_destroying",
     "kind_of",
     "named_validators",
+    "promised_cells",
     "span_ms",
 ]
