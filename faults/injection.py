@@ -11,29 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from faults.coverage import Cell, Coverage
+from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
-from faults.kinds import (
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
-    DiskFault,
-    Fault,
-    Flapping,
-    IsolateLeader,
-    Links,
-    MachineFault,
-    NetworkFault,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
-    Wipe,
-    cut_windows_ms,
-    kind_of,
-    named_validators,
-    span_ms,
-)
+from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
 from faults.plan import crossing_links, links_of, rule_links
 from faults.power import Power, Watch
 from network.bus import Bus
