@@ -95,7 +95,8 @@ class DaskWorkers:
         except ModuleNotFoundError as missing:
             raise DaskError(f"{missing.name} is not installed: see requirements/dask.txt") from None
         # What it has to say of a lost connection is said here, in one line.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._distributed = distributed
         try:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS)
@@ -124,7 +125,8 @@ class DaskWorkers:
         queue = iter(tasks)
         pending: dict[Any, Task] = {}
         while True:
-            for task in islice(queue, self._places() - len(pending)):
+            # Fewer than none where workers have gone meanwhile.
+            for task in islice(queue, max(0, self._places() - len(pending))):
                 pending[self._client.submit(judge_remotely, task, pure=False)] = task
             if not pending:
                 return
@@ -170,4 +172,4 @@ def _unpack(packed: bytes, runs: Path) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__
+    return str(error).partition("\n")[0].rstrip(":") or type(error).__name__
