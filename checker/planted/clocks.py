@@ -27,8 +27,13 @@ BEHIND: Final = _faults(
 )
 """Two clocks that are behind: their validators notarize little, and drag the time where they lead."""
 
-JUMPING: Final = _faults('kind="clock-strobe", validators=[0, 1, 2, 3], offset_ms=-262_000, period_ms=1_700')
-"""Four clocks that jump back by minutes, and forward again."""
+JUMPING: Final = (
+    "faults={"
+    'jump={kind="clock-strobe", validators=[0, 1, 2, 3], offset_ms=-262_000, period_ms=8_000, start_ms=4_000, '
+    "stop_ms=16_000},"
+    'split={kind="partition", groups=[[0, 1], [2, 3]], start_ms=11_200, stop_ms=12_500}}'
+)
+"""Four clocks that jump back by minutes at 12 s, in the midst of a view that can only end by timeout."""
 
 AHEAD: Final = _faults('kind="clock-offset", validators=[0], offset_ms=20_000')
 """One clock that is ahead by more than anybody should let pass."""
