@@ -8,7 +8,7 @@ failure can be repeated and made smaller after this file has changed.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -82,13 +82,27 @@ def _draw_chain(draw: Draw) -> Plain:
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
         "block_cells": draw.one_of("chain.block_cells", (8_000, 10_000_000, 10_000_000)),
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (8_000, 2_000_000)),
-        "timers": {
-            "gc_cycles_per_block": 200 * gc_timers,
-            "lane_timer_cycles": NARROW_LANE_CYCLES
-            if is_narrow
-            else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
-            "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
-        },
+        "timers": _draw_timers(draw, gc_timers, is_narrow=is_narrow),
+    }
+
+
+def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
+    """Limits and prices of timers, most of them as by default."""
+    gc_cost = draw.one_of("timers.gc_cost_per_timer", (200, 200, 200, 7, 3_000))
+    return {
+        # A remainder that does not pay for one more.
+        "gc_cycles_per_block": gc_cost * gc_timers + draw.one_of("timers.gc_remainder", (0, gc_cost - 1)),
+        "gc_cost_per_timer": gc_cost,
+        "lane_timer_cycles": NARROW_LANE_CYCLES
+        if is_narrow
+        else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
+        "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
+        "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 8, 30)),
+        "max_cycles_per_fire": draw.one_of("timers.max_cycles_per_fire", (550_000, 550_000, 550_000, 36_000)),
+        "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 40)),
+        "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),
+        "extend_cycles": draw.one_of("timers.extend_cycles", (200, 200, 170)),
+        "cancel_cycles": draw.one_of("timers.cancel_cycles", (200, 200, 90)),
     }
 
 
@@ -101,9 +115,29 @@ def _draw_lane(draw: Draw) -> Plain:
         "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
         "gc_scan_per_block": draw.one_of("lane.gc_scan_per_block", (30, 25_000)),
         "max_gba_calls_per_block": draw.one_of("lane.max_gba_calls_per_block", (5, 1_000)),
+        **_draw_prices(draw),
     }
     lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in _READINGS.items()}
     return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "lane": lane}
+
+
+def _draw_prices(draw: Draw) -> Plain:
+    """What moves the lane's price, what bids may do, and what happens to a timer that waits too long."""
+    weight_min, weight_max = draw.one_of("lane.weights", (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3))))
+    drawn: dict[str, Sequence[Any]] = {
+        "min_lane_basefee": (800, 800, 8),
+        "max_lane_basefee": (2**62, 2**62, 2_500),
+        "initial_lane_basefee": (0, 0, 2_000),
+        "target_utilisation": ((1, 2), (1, 2), (1, 5), (2, 3)),
+        "max_basefee_step": ((1, 8), (1, 8), (1, 3)),
+        "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
+        "gba_call_cycles": (10_000, 10_000, 10_000, 700),
+        "bid_deprecation_blocks": (604_800, 604_800, 0, 6),
+        "max_allowed_delays": (100, 1, 3),
+        "excessive_delay": ("off", "off", "force", "cancel"),
+    }
+    found = {name: draw.one_of(f"lane.{name}", values) for name, values in drawn.items()}
+    return {**found, "weight_min": weight_min, "weight_max": weight_max}
 
 
 _READINGS: Final[Mapping[str, Sequence[str]]] = {

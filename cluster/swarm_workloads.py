@@ -32,15 +32,39 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     return found
 
 
+AGENTS: Final = (
+    *("calm", "alarmed", "desperate", "nobody", "revert", "spin", "crash"),
+    *("write", "negative", "great", "garbage", "short", "low"),
+)
+"""Who bids in the name of a workload's timers: by risk, or badly in one of many ways."""
+
+TIERS: Final = ("economy", "standard", "fast", "urgent")
+
+
 def _draw_offer(draw: Draw, name: str) -> Plain:
-    """What the timers of a workload offer for the lane; a chain without the lane does not ask."""
+    """What the timers of a workload offer for the lane; a chain without the lane does not ask.
+
+    An agent is asked for what the timer leaves open, so nothing is drawn for that.
+    """
     if not draw.chance(f"{name}.is_offering", 60):
         return {}
-    return {
+    offer: Plain = {
         "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
         "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
-        "agent": draw.one_of(f"{name}.agent", ("", "", "", "calm", "desperate", "revert", "garbage")),
     }
+    if draw.chance(f"{name}.has_agent", 50):
+        offer["agent"] = draw.one_of(f"{name}.agent", AGENTS)
+        for left_open in draw.one_of(f"{name}.left_open", (["max_fee", "tips"], ["max_fee", "tips"], ["tips"])):
+            del offer[left_open]
+    elif draw.chance(f"{name}.has_tier", 40):
+        offer["tier"] = draw.one_of(f"{name}.tier", TIERS)
+        if draw.chance(f"{name}.is_tier_alone", 80):
+            del offer["tips"]
+    elif draw.chance(f"{name}.is_fee_open", 25):
+        del offer["max_fee"]
+    if draw.chance(f"{name}.has_bid", 15):
+        offer["bid"] = 7
+    return offer
 
 
 def _draw_games(draw: Draw) -> Plain:
@@ -130,11 +154,24 @@ def _draw_bots(draw: Draw) -> Plain:
     }
 
 
+def _draw_plans(draw: Draw) -> Plain:
+    """Subscriptions that end while the run goes on, insolvent or lapsed, and one in two begins anew."""
+    return {
+        "kind": "subscriptions",
+        "subscriptions": draw.between("plans.subscriptions", 1, 3),
+        "price": draw.one_of("plans.price", (1_000_000, 300_000_000, 900_000_000)),
+        "funds": draw.one_of("plans.funds", (1_500_000_000, 100_000_000_000)),
+        "interval_slots": draw.between("plans.interval_slots", 1, 2),
+        **({"again_ms": draw.between("plans.again_ms", 4_000, 10_000)} if draw.chance("plans.is_again", 50) else {}),
+    }
+
+
 _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "payments": (50, _draw_payments),
     "storm": (80, _draw_storm),
     "feeds": (25, _draw_feeds),
     "games": (35, _draw_games),
     "bots": (30, _draw_bots),
+    "plans": (25, _draw_plans),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""
