@@ -1,9 +1,10 @@
 """The workloads of a drawn scenario, and what their timers offer for the timer lane."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from cluster.draws import Draw, Plain
+from cluster.edge_cases import CASES
 
 NARROW_LANE_CYCLES: Final = 9_000
 NARROW_GAS_LIMIT: Final = 3_000
@@ -25,10 +26,10 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
             found[name] = make(draw)
     if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
         for workload in found.values():
-            if "accounts" not in workload:
+            if workload["kind"] not in {"transfers", "edge-cases"}:
                 workload["gas_limit"] = NARROW_GAS_LIMIT
-    if draw.chance("council.is_on", 35):
-        found["council"] = _draw_council(draw, chain["timers"], found.get("storm"))
+    if draw.chance("council.is_on", 50):
+        found["council"] = _draw_council(draw, chain["timers"], found.get("storm"), has_lane="lane" in chain)
     return found
 
 
@@ -107,7 +108,7 @@ def _draw_storm(draw: Draw) -> Plain:
     return shape
 
 
-def _draw_council(draw: Draw, timers: Plain, storm: Plain | None) -> Plain:
+def _draw_council(draw: Draw, timers: Plain, storm: Plain | None, *, has_lane: bool) -> Plain:
     """Change one rule of the timers for a while, and reach into a storm; one council in four has no right to."""
     before = {"execution_lane_paused": False, "gc_lane_paused": False, **timers}
     key, value = draw.one_of(
@@ -132,11 +133,66 @@ def _draw_council(draw: Draw, timers: Plain, storm: Plain | None) -> Plain:
         expires_at = draw.between("council.expires_at", 6, 30)
         actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
         actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
+    if draw.chance("council.is_governing", 60):
+        actions += _draw_parameters(draw, timers, has_lane=has_lane)
     return {
         "kind": "governance",
         "actions": sorted(actions, key=lambda action: int(action["at_ms"])),
         "is_deployer": draw.chance("council.is_deployer", 75),
     }
+
+
+LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "max_cycles_per_fire_auction_phase": (2_000, 15_000),
+    "ring_size": (2, 3, 8, 4_096),
+    "epoch_length": (2, 5, 3_600),
+    "epoch_horizon": (0, 2, 24),
+    "fairness_window_blocks": (2, 4, 1_000),
+    "slope": ("literal", "classic"),
+    "settlement": ("additive", "literal"),
+    "packing": ("interleaved", "reserved", "stop"),
+    "classification": ("eager", "cursor"),
+    "default_gba": ("schedule", "fire"),
+    "tie_break": ("id", "age"),
+    "weight": ("multiplicative", "additive"),
+    "median": ("mean", "lower", "upper"),
+    "fairness_subject": ("actor", "deployer"),
+    "lane_multiplier": ([2, 1], [1, 1]),
+    "max_basefee_step": ([1, 4],),
+    "min_lane_basefee": (900, 8),
+    "max_gba_calls_per_block": (0, 2),
+    "gba_call_cycles": (600, 10_000),
+    "excessive_delay": ("off", "force", "cancel"),
+    "max_allowed_delays": (0, 1),
+    "priority_tier_multipliers.fast": ([7, 2],),
+    "priority_tier_multipliers.economy": ([0, 1],),
+}
+"""What a council may change of the lane by key, and to what."""
+
+TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "gc_cost_per_timer": (150, 700),
+    "lane_timer_cycles": (9_000, 30_000),
+    "max_cells_per_fire": (30, 550_000),
+    "max_cycles_per_fire": (15_000, 550_000),
+    "max_ttl_blocks": (3, 50),
+    "schedule_cycles": (100, 300),
+}
+"""And of the timer configuration."""
+
+
+def _draw_parameters(draw: Draw, timers: Plain, *, has_lane: bool) -> list[Plain]:
+    """Change a few parameters by their keys, for good or until the next one changes them."""
+    keys = {f"timer_config.{key}": values for key, values in TIMER_CHANGES.items() if key in timers}
+    if has_lane:
+        keys |= {f"system:cip1:{key}": values for key, values in LANE_CHANGES.items()}
+    actions: list[Plain] = []
+    for turn in range(draw.between("council.turns", 1, 3)):
+        chosen = draw.some_of(f"council.{turn}.keys", list(keys), draw.between(f"council.{turn}.count", 1, 3))
+        change = {key: draw.one_of(f"council.{turn}.{key}", keys[key]) for key in chosen}
+        actions.append(
+            {"do": "govern", "at_ms": draw.between(f"council.{turn}.govern_ms", 1_500, 12_000), "set": change}
+        )
+    return actions
 
 
 def _draw_feeds(draw: Draw) -> Plain:
@@ -166,6 +222,18 @@ def _draw_plans(draw: Draw) -> Plain:
     }
 
 
+def _draw_oddities(draw: Draw) -> Plain:
+    """A few groups of transactions that try the rules at their limits."""
+    return {
+        "kind": "edge-cases",
+        "first": draw.between("oddities.first", 0, len(CASES) - 1),
+        "count": draw.between("oddities.count", 2, 5),
+        "start_ms": draw.between("oddities.start_ms", 0, 6_000),
+        "every_ms": draw.one_of("oddities.every_ms", (30, 100)),
+        "is_deployer": draw.chance("oddities.is_deployer", 75),
+    }
+
+
 _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "payments": (50, _draw_payments),
     "storm": (80, _draw_storm),
@@ -173,5 +241,6 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "games": (35, _draw_games),
     "bots": (30, _draw_bots),
     "plans": (25, _draw_plans),
+    "oddities": (75, _draw_oddities),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""
