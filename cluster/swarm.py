@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from cluster.draws import NAME, Draw, Plain
+from cluster.edge_scripts import NARROW_MAILBOX
 from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_scenario
 from cluster.swarm_faults import draw_faults
 from cluster.swarm_workloads import NARROW_LANE_CYCLES, draw_workloads
@@ -81,7 +82,7 @@ def _draw_chain(draw: Draw) -> Plain:
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
         "block_cells": draw.one_of("chain.block_cells", (8_000, 10_000_000, 10_000_000)),
-        "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (8_000, 2_000_000)),
+        "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
         "timers": _draw_timers(draw, gc_timers, is_narrow=is_narrow),
     }
 

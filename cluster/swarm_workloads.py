@@ -227,7 +227,7 @@ def _draw_oddities(draw: Draw) -> Plain:
     return {
         "kind": "edge-cases",
         "first": draw.between("oddities.first", 0, len(CASES) - 1),
-        "count": draw.between("oddities.count", 2, 5),
+        "count": draw.between("oddities.count", 3, 8),
         "start_ms": draw.between("oddities.start_ms", 0, 6_000),
         "every_ms": draw.one_of("oddities.every_ms", (30, 100)),
         "is_deployer": draw.chance("oddities.is_deployer", 75),

@@ -109,20 +109,17 @@ STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[objec
 }
 """What a step does, and the rules and last defaults of its fields."""
 
-PASSED_OVER: tuple[tuple[type[Exception], ...], ...] = (
-    (),
-    (RevertedError,),
-    (RevertedError, OutOfGasError, CrashedError),
-)
-"""What does not end a script, by its patience."""
-
 
 def _run_script(call: Call, steps: list[tuple[str, list[Any]]], patience: int) -> None:
+    """Take the steps; a patience of 1 tells refusals and goes on, one of 2 goes on whatever it was."""
     for name, fields in steps:
         try:
             STEPS[name][0](call, *fields)
-        except PASSED_OVER[patience]:
-            continue
+        except (RevertedError, OutOfGasError, CrashedError) as error:
+            if patience == 0 or (patience == 1 and not isinstance(error, RevertedError)):
+                raise
+            if patience == 1:
+                call.emit("refused", str(error).encode())
 
 
 def _read_script(payload: bytes) -> tuple[list[tuple[str, list[Any]]], int]:

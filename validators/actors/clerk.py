@@ -193,7 +193,8 @@ AnyStep: TypeAlias = Put | Copy | Delete | Weigh | Pay | Tell | Schedule | Exten
 class Script(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Steps in their order, and how much goes wrong before the clerk gives up.
 
-    With a `patience` of 0 the first refusal ends the call, with 1 refusals are passed over, with 2 whatever it is.
+    With a `patience` of 0 the first refusal ends the call, with 1 refusals are told and passed over, with 2 whatever it
+    is, without a word.
     """
 
     steps: Annotated[tuple[AnyStep, ...], msgspec.Meta(max_length=STEPS_MAX)]
@@ -230,9 +231,15 @@ class Clerk(Actor):
         return payload
 
     def _run(self, script: Script) -> None:
-        passed_over = ((), (Rejected, Revert), Exception)[script.patience]
         for step in script.steps:
             try:
                 step.act(self)
-            except passed_over:
-                continue
+            except (Rejected, Revert) as refusal:
+                if script.patience == 0:
+                    raise
+                if script.patience == 1:
+                    reason = refusal.name if isinstance(refusal, Rejected) else str(refusal)
+                    self.host.emit("refused", reason.encode("utf-8"))
+            except Exception:
+                if script.patience < 2:
+                    raise
