@@ -13,10 +13,30 @@ import msgspec
 from cluster.edge_scripts import FORBIDDEN, NOBODY, SCRIPT_CELLS, SCRIPTS, Attempt, Bench, Case, script_of
 from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
 from scheduler import MAX_U63
-from validators.actors import FeedOrder, GameOrder, HeartbeatOrder, PlanOrder, PositionOrder, PriceOrder, Submission
+from validators.actors import (
+    FeedOrder,
+    GameOrder,
+    HeartbeatOrder,
+    PlanOrder,
+    PositionOrder,
+    PriceOrder,
+    RiskOrder,
+    StormOrder,
+    Submission,
+)
 from validators.actors.metering import SYSTEM_INSTRUCTION_CYCLES, TRANSACTION_CYCLES
 from validators.execution import GenesisActor, SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
 from validators.execution.blocks import ExecuteActor, Transfer
+
+
+def _spending(bench: Bench) -> tuple[Attempt, ...]:
+    """Fires of one block, of which the first spends what all the others would need."""
+    storm = StormOrder(count=7, delay=2, not_before=0, spread=1, ttl=6, gas_limit=2_000, handler="spend")
+    return (
+        bench.order("storm-maker", "make", storm),
+        bench.order("risk-agent", "assess", RiskOrder(3, 2, 1)),
+        bench.order("risk-agent", "assess", b"\x93\x01\x02"),
+    )
 
 
 def _services(bench: Bench) -> tuple[Attempt, ...]:
@@ -127,18 +147,27 @@ def _refused(bench: Bench) -> tuple[Attempt, ...]:
         {"max_fee_per_cell": FUNDS // 100},
     )
     return (
-        *(Attempt(call, change) for change in changes),
-        Attempt(call, is_spoilt=True),
+        *(Attempt(call, change, is_refused=True) for change in changes),
+        Attempt(call, is_spoilt=True, is_refused=True),
     )
 
 
-CASES: Final[tuple[Case, ...]] = (*SCRIPTS, _services, _not_the_owner, _instructions, _fees, _refused)
+CASES: Final[tuple[Case, ...]] = (*SCRIPTS, _spending, _services, _not_the_owner, _instructions, _fees, _refused)
 """Groups of transactions, each of which tries the rules of one thing."""
 
 PROGRAMS: Final = (
     *("heartbeat", "storm-maker", "oracle-feed", "liquidation-bot", "game-loop", "subscription", "merchant"),
+    "risk-agent",
 )
 """Programs of the bookkeeper's other actors."""
+
+
+AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
+    *(("clerk", b"script", script_of(step, patience=2)) for step in FORBIDDEN),
+    *(("risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, debt, 1))) for debt in (7, 8, 9, 10)),
+    *(("chaos-agent", b"mode", mode) for mode in (b"spin", b"crash", b"revert", b"low")),
+)
+"""Agents by program, with the key and the value that they have stored."""
 
 
 class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -156,13 +185,13 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbi
     def genesis(self, site: Site) -> GenesisShare:
         """The bookkeeper and the strangers; the clerks and the other actors."""
         keeper, bench = Client(site), self._bench(site)
-        strangers = sum(attempt.needs_stranger for attempt in self._attempts(bench))
+        strangers = sum(attempt.needs_stranger for attempt in self.attempts(site))
         actors = (
             GenesisActor(bench.clerk, "clerk", keeper.address, FUNDS),
             GenesisActor(bench.poor, "clerk", keeper.address, 0),
             *(
-                GenesisActor(address, "clerk", keeper.address, 0, ((b"script", script_of(step, patience=2)),))
-                for address, step in zip(bench.agents, FORBIDDEN, strict=True)
+                GenesisActor(address, program, keeper.address, 0, ((key, value),))
+                for address, (program, key, value) in zip(bench.agents, AGENTS, strict=True)
             ),
             *(GenesisActor(address, program, keeper.address, FUNDS) for program, address in bench.others.items()),
         )
@@ -172,7 +201,7 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbi
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """Yield the transactions of the groups, one after the other."""
         keeper, strangers = Client(site), 0
-        for ordinal, attempt in enumerate(self._attempts(self._bench(site))):
+        for ordinal, attempt in enumerate(self.attempts(site)):
             client = keeper
             if attempt.needs_stranger:
                 strangers += 1
@@ -186,7 +215,9 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbi
                 may_fail=True,
             )
 
-    def _attempts(self, bench: Bench) -> list[Attempt]:
+    def attempts(self, site: Site) -> list[Attempt]:
+        """Return what is sent, in order."""
+        bench = self._bench(site)
         groups = [CASES[(self.first + index) % len(CASES)] for index in range(self.count)]
         return [attempt for group in groups for attempt in group(bench)]
 
@@ -197,6 +228,6 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbi
             poor=site.actor(1),
             bookkeeper=Client(site).address,
             others={program: site.actor(2 + index) for index, program in enumerate(PROGRAMS)},
-            agents=tuple(site.actor(first + index) for index in range(len(FORBIDDEN))),
+            agents=tuple(site.actor(first + index) for index in range(len(AGENTS))),
             site=site,
         )

@@ -8,7 +8,7 @@ import msgspec
 
 from cluster.storms import Storm
 from cluster.submission import FUNDS, Site
-from scheduler import MAX_U63
+from scheduler import MAX_PAYLOAD_BYTES, MAX_U63
 from validators.actors.metering import TRANSACTION_CYCLES, TRANSFER_CYCLES
 from validators.execution.blocks import Call, ExecuteActor, Transfer
 
@@ -16,6 +16,9 @@ NOBODY: Final = b"\x77" * 20
 """An address without an actor."""
 
 LONG_KEY: Final = b"a key that is longer than ten bytes"
+CROWD: Final = 540
+"""Timers of a crowd: more than twice as many as the pool keeps in one block of a book."""
+
 NARROW_MAILBOX: Final = 8_000
 """What a narrow mailbox may use in a block, in cycles."""
 
@@ -27,13 +30,15 @@ SCRIPT_CELLS: Final = 6_000
 class Attempt:
     """What is sent, and how it differs from a transaction as clients make it; spoilt is a signature of something else.
 
-    A stranger with an account of its own sends what differs: one that no block takes holds up its sender's next ones.
+    What `is_refused` may stand in no block. A stranger with an account of its own sends what differs: one that no block
+    takes holds up its sender's next ones.
     """
 
     call: Call
     change: Mapping[str, Any] = field(default_factory=dict)
     is_spoilt: bool = False
     is_from_stranger: bool = False
+    is_refused: bool = False
 
     @property
     def needs_stranger(self) -> bool:
@@ -52,7 +57,7 @@ class Bench:
     others: Mapping[str, bytes]
     """Actors of the bookkeeper, by program."""
     agents: tuple[bytes, ...]
-    """Clerks that try one of `FORBIDDEN` each when they are asked."""
+    """Clerks that try one of `FORBIDDEN` each when they are asked, agents at the limits of risk, and bad ones."""
     site: Site
 
     def run(self, *steps: tuple[object, ...], patience: int = 1) -> Attempt:
@@ -201,7 +206,7 @@ def _far(bench: Bench) -> tuple[Attempt, ...]:
     delays = (1, 3, 5, 8, 9, 12, 20, 64, 5_000, 100_000)
     return (
         bench.run(*(("schedule", b"%d" % delay, delay, b"", None, 2_000) for delay in delays)),
-        bench.run(*(("cancel", b"%d" % delay) for delay in (3, 8, 12, 20, 5_000))),
+        bench.run(*(("cancel", b"%d" % delay) for delay in (3, 8, 12, 100_000, 20, 5_000))),
         bench.run(*(("extend", b"%d" % delay, 40) for delay in (5, 9, 64, 100_000))),
     )
 
@@ -289,14 +294,46 @@ FORBIDDEN: Final[tuple[tuple[object, ...], ...]] = (
 
 
 def _agents(bench: Bench) -> tuple[Attempt, ...]:
-    """Ask agents that try to change something."""
+    """Ask agents that try to change something, bid at the limits of risk, or fail."""
     return tuple(
-        bench.run(("schedule", b"q", delay, b"", None, 3_000, None, [None, None, None, agent]))
-        for delay, agent in enumerate(bench.agents, start=1)
+        bench.run(
+            *(
+                ("schedule", b"q", delay, b"", None, 3_000, None, [None, None, None, agent])
+                for delay, agent in enumerate(bench.agents[part::4], start=1)
+            )
+        )
+        for part in range(4)
     )
+
+
+def _crowd(bench: Bench) -> tuple[Attempt, ...]:
+    """Hundreds of timers of one actor, no two of which offer the same."""
+    fees = [(900 + 7 * place % 1_000, place % 13 * 40) for place in range(CROWD)]
+    return tuple(
+        Attempt(
+            ExecuteActor(
+                bench.clerk,
+                "run",
+                script_of(*(("schedule", b"q", 4, b"", None, 1_000, 20, terms) for terms in fees[first : first + 60])),
+            ),
+            {"cycles_limit": 5_000 + 60 * (bench.site.config.schedule_cycles + 100)},
+        )
+        for first in range(0, CROWD, 60)
+    )
+
+
+def _large(bench: Bench) -> tuple[Attempt, ...]:
+    """Payloads as long as they may be, and longer."""
+    calls = (
+        script_of(("schedule", b"l", 1, bytes(MAX_PAYLOAD_BYTES + 1)), patience=1),
+        script_of(("send", bench.clerk, "note", bytes(MAX_PAYLOAD_BYTES + 1), 400), patience=1),
+    )
+    limit = {"cells_limit": 2 * MAX_PAYLOAD_BYTES + 50_000}
+    return tuple(Attempt(ExecuteActor(bench.clerk, "run", call), limit) for call in calls)
 
 
 SCRIPTS: Final[tuple[Case, ...]] = (
     *(_storage, _money, _gas, _strange_calls, _due, _payers, _changes, _far, _conventions, _messages, _terms, _agents),
+    *(_crowd, _large),
 )
 """Groups of transactions, each of which tries the rules of one thing."""

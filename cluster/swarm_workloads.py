@@ -34,7 +34,8 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 
 AGENTS: Final = (
-    *("calm", "alarmed", "desperate", "nobody", "revert", "spin", "crash"),
+    *("calm", "alarmed", "desperate", "calm", "alarmed", "desperate"),
+    *("nobody", "revert", "spin", "crash"),
     *("write", "negative", "great", "garbage", "short", "low"),
 )
 """Who bids in the name of a workload's timers: by risk, or badly in one of many ways."""
@@ -53,7 +54,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
         "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
         "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
     }
-    if draw.chance(f"{name}.has_agent", 50):
+    if draw.chance(f"{name}.has_agent", 60):
         offer["agent"] = draw.one_of(f"{name}.agent", AGENTS)
         for left_open in draw.one_of(f"{name}.left_open", (["max_fee", "tips"], ["max_fee", "tips"], ["tips"])):
             del offer[left_open]
@@ -98,6 +99,7 @@ def _draw_storm(draw: Draw) -> Plain:
         "unfunded_actors": 0 if payer == "sender" else draw.one_of("storm.unfunded_actors", (0, 1, 1, 2)),
         "handler": draw.one_of("storm.handler", ("", "", "fail", "fail", "spin", "crash", "spend")),
         "payer": payer,
+        "tips_by": draw.one_of("storm.tips_by", ("actor", "order", "order")),
         **_draw_offer(draw, "storm"),
     }
     if draw.chance("storm.is_cancelled", 40):
