@@ -200,20 +200,22 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbi
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """Yield the transactions of the groups, one after the other."""
-        keeper, strangers = Client(site), 0
-        for ordinal, attempt in enumerate(self.attempts(site)):
+        keeper, strangers, at_ms = Client(site), 0, self.start_ms
+        for attempt in self.attempts(site):
+            at_ms += attempt.pause_ms
             client = keeper
             if attempt.needs_stranger:
                 strangers += 1
                 client = Client(site, strangers)
             yield client.sign(
-                self.start_ms + ordinal * self.every_ms,
+                at_ms,
                 attempt.call,
                 cells_limit=SCRIPT_CELLS,
                 change=attempt.change,
                 is_spoilt=attempt.is_spoilt,
                 may_fail=True,
             )
+            at_ms += self.every_ms
 
     def attempts(self, site: Site) -> list[Attempt]:
         """Return what is sent, in order."""

@@ -1,5 +1,7 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.clocks import true_again_ms
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -21,6 +23,11 @@ from faults.power import Power, Watch
 __all__ = [
     "BitRot",
     "Blackout",
+    "ClockDrift",
+    "ClockFault",
+    "ClockOffset",
+    "ClockStrobe",
+    "ClockSwing",
     "Crash",
     "CrashAtBoundary",
     "Cut",
@@ -52,4 +59,5 @@ __all__ = [
     "kind_of",
     "named_validators",
     "span_ms",
+    "true_again_ms",
 ]
