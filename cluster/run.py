@@ -26,7 +26,7 @@ from cluster.road_keeper import RoadKeeper
 from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector, Liar, faults_from
+from faults import Cell, FaultEffect, Injector, Liar, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -86,6 +86,7 @@ class ClusterRun:
     trace: Trace
     places: list[Place]
     effects: tuple[FaultEffect, ...]
+    cells: tuple[Cell, ...]
     clients: ClientStatistics
     roads: RoadKeeper
     bus: BusStatistics
@@ -193,6 +194,7 @@ class Cluster:
             trace=trace,
             places=grid.places,
             effects=tuple(self._injector.effects()),
+            cells=self._injector.cells(),
             clients=clients.statistics(),
             roads=self._keeper,
             bus=bus.statistics(),
