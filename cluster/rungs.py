@@ -132,9 +132,8 @@ def _towards(plain: Plain, path: Path, value: int) -> Iterator[Any]:
     Numbers between one and a greater default are no easier to read: there the default is the only rung.
     """
     lowest = next((rung for rung in (GONE, 0, 1) if _encoded(plain, path, rung)), None)
-    if lowest is None:
-        return
-    yield lowest
+    if lowest is not None:
+        yield lowest
     base = 0
     if lowest is GONE:
         default = _at(json.loads(_encoded(plain, path, GONE)), path)

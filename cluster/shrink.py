@@ -13,7 +13,7 @@ first in order is taken, so the result does not depend on how many jobs there we
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, final, get_args
 
 import msgspec
@@ -116,7 +116,7 @@ class Shrinker:
         flat = [ladder for group in groups for ladder in group]
 
         def chosen(rungs: Rungs) -> list[tuple[Ladder, int]]:
-            return list(zip(flat, chain.from_iterable(rungs), strict=True))
+            return list(zip(flat, rungs, strict=True))
 
         def holds(rungs: Rungs) -> bool:
             return self._runs < self._runs_max and self._shows_it(with_rungs(plain, chosen(rungs)))
