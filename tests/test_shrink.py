@@ -78,7 +78,7 @@ def test_no_more_runs_are_made_than_are_allowed():
 def runs(tmp_path_factory):
     """Return the directories of a run that passed, of one with a planted bug, and of one that nothing tells of."""
     directory = tmp_path_factory.mktemp("runs")
-    short = ("run.until_height=2", "run.time_limit_ms=6_000")
+    short = ("run.until_height=3", "run.time_limit_ms=6_000")
     passed = judged("calm", *short, runs=directory)
     planted = judged("calm", *short, "planted.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
