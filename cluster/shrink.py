@@ -14,19 +14,17 @@ import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias, final, get_args
+from typing import Final, NamedTuple, TypeAlias, final
 
 import msgspec
-from msgspec import inspect
 
 from cluster.defaults import TABLES, without_defaults
+from cluster.fewer_validators import with_validators
 from cluster.results import SeedResult
 from cluster.rungs import GONE, Ladder, Plain, ladders_of, with_rungs
 from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario
 from cluster.smallest import Rungs, find_smallest
 from cluster.sweep import Task
-from faults import Fault
-from faults.kinds import VALIDATOR_TITLE
 
 Candidate: TypeAlias = tuple[str, Plain]
 TaskJudge: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]
@@ -39,13 +37,6 @@ VALIDATORS_MIN: Final = 4
 
 _NEEDED: Final = ("cluster", "planted")
 """Sections that are no weather: how many validators there are, and what is wrong with them."""
-
-_FAULT_FIELDS: Final = {
-    str(kind.__struct_config__.tag): {field.encode_name: field.type for field in fields.fields}
-    for kind in get_args(Fault)
-    if isinstance(fields := inspect.type_info(kind), inspect.StructType)
-}
-"""The types of each kind of fault's values: they say which of them are validators."""
 
 
 class Shrunk(NamedTuple):
@@ -221,37 +212,6 @@ def _without(plain: Plain, table: str, removed: Sequence[str]) -> Plain:
         del smaller[table][name]
     smaller["requires"] = [name for name in smaller["requires"] if name not in removed]
     return smaller
-
-
-def with_validators(plain: Plain, count: int) -> Plain:
-    """Return a plan with fewer validators; what becomes senseless by that, the rules of scenarios refuse."""
-    smaller = copy.deepcopy(plain)
-    smaller["cluster"]["validators"] = count
-    smaller["network"]["regions"] = smaller["network"]["regions"][:count]
-    smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
-    smaller["planted"] = {name: [n for n in nodes if n < count] for name, nodes in plain["planted"].items()}
-    for fault in smaller["faults"].values():
-        kind = _FAULT_FIELDS[fault["kind"]]
-        for key, value in fault.items():
-            if key in kind:
-                kept = _below(value, kind[key], count)
-                # Whom a fault is about alone has to be somebody.
-                fault[key] = value % count if kept is None and isinstance(value, int) else kept
-    return smaller
-
-
-def _below(value: Any, kind: inspect.Type, count: int) -> Any:  # noqa: ANN401 - plain data
-    """Return what is left of a fault's value where there are fewer validators, None for nothing."""
-    if isinstance(kind, inspect.Metadata):
-        is_there = (kind.extra_json_schema or {}).get("title") != VALIDATOR_TITLE or value < count
-        return _below(value, kind.type, count) if is_there else None
-    if isinstance(kind, inspect.TupleType):
-        parts = [_below(part, each, count) for part, each in zip(value, kind.item_types, strict=True)]
-        return None if None in parts else parts
-    if isinstance(kind, inspect.VarTupleType):
-        parts = [_below(part, kind.item_type, count) for part in value]
-        return [part for part in parts if part is not None and part != []]
-    return value
 
 
 def describe(ladder: Ladder, rung: int) -> str:

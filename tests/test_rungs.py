@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from cluster.fewer_validators import with_validators
 from cluster.rungs import GONE, ladders_of, with_rungs
 from cluster.scenario import convert_scenario, encode_scenario
-from cluster.shrink import with_validators
 from cluster.smallest import find_smallest
 
 PLAN = {
