@@ -141,9 +141,8 @@ class Injector:
             return self._disks.count_at(name, fault, node)
         if isinstance(fault, ClockFault):
             return self._clocks.count_at(name, node)
-        if isinstance(fault, Slow) and name not in self._counts:
-            return self._power.slowed(node)
-        return self._count(name, fault)
+        is_under_way = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_under_way else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):
