@@ -163,7 +163,7 @@ BAD_SCENARIOS = {
     ),
     "unknown fault kind": (
         '[faults.f]\nkind = "meteor"',
-        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, crash,",
+        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, c",
     ),
     "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
     "a timer key beyond its range": (
