@@ -150,12 +150,14 @@ class Injector:
         if named and node not in named:
             return 0
         if isinstance(fault, DiskFault):
-            return self._disks.count_at(name, fault, node)
-        if isinstance(fault, ClockFault):
-            return self._clocks.count_at(name, node)
-        if isinstance(fault, Slow) and name not in self._counts:
-            return self._power.slowed(node)
-        return self._count(name, fault)
+            count = self._disks.count_at(name, fault, node)
+        elif isinstance(fault, ClockFault):
+            count = self._clocks.count_at(name, node)
+        elif isinstance(fault, Slow) and name not in self._counts:
+            count = self._power.slowed(node)
+        else:
+            count = self._count(name, fault)
+        return count
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):
