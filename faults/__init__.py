@@ -1,34 +1,20 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
-from faults.explain import explain_fault
-from faults.injection import FaultEffect, Injector
-from faults.kinds import (
+from faults.disk_kinds import (
     BitRot,
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
     DiskFault,
     DiskFull,
-    Fault,
-    Flapping,
     IoErrorFault,
-    IsolateLeader,
-    Links,
     MisdirectedWrites,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
     SlowDisk,
     StaleReads,
     TornWrites,
-    Wipe,
-    faults_from,
-    kind_of,
-    named_validators,
-    span_ms,
 )
+from faults.explain import explain_fault
+from faults.injection import FaultEffect, Injector
+from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
 from faults.plan import PlanError, check_plan, is_destroying
 from faults.power import Power, Watch
 

@@ -1,6 +1,6 @@
 """Faults of validators' disks: what each kind does to the medium, when it begins and when it ends."""
 
-from faults.kinds import (
+from faults.disk_kinds import (
     BitRot,
     DiskFault,
     DiskFull,
@@ -9,8 +9,8 @@ from faults.kinds import (
     SlowDisk,
     StaleReads,
     TornWrites,
-    named_validators,
 )
+from faults.kinds import named_validators
 from faults.power import Power
 from validators import storage
 

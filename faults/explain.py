@@ -3,32 +3,20 @@
 from collections.abc import Sequence
 from typing import Final
 
-from faults.kinds import (
+from faults.disk_kinds import (
     BitRot,
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
     DiskFault,
     DiskFull,
-    Fault,
-    Flapping,
     IoErrorFault,
-    IsolateLeader,
-    Links,
-    MachineFault,
     MisdirectedWrites,
-    NetworkFault,
-    Partition,
-    Pause,
-    Range,
-    Rule,
-    Slow,
     SlowDisk,
     StaleReads,
     TornWrites,
-    Wipe,
 )
+from faults.kinds import Fault
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
+from faults.terms import Range
 
 
 def explain_fault(fault: Fault) -> str:

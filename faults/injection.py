@@ -10,28 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
-from faults.kinds import (
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
-    DiskFault,
-    Fault,
-    Flapping,
-    IsolateLeader,
-    Links,
-    MachineFault,
-    NetworkFault,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
-    Wipe,
-    cut_windows_ms,
-    kind_of,
-    span_ms,
-)
+from faults.kinds import Fault, cut_windows_ms, kind_of, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
 from faults.plan import crossing_links, links_of, rule_links
 from faults.power import Power, Watch
 from network.bus import Bus

@@ -7,31 +7,11 @@ Every refusal names the place in the scenario, the rule, and what is allowed. In
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from faults.kinds import (
-    BitRot,
-    Blackout,
-    Crash,
-    CrashAtBoundary,
-    Cut,
-    Fault,
-    Flapping,
-    IoErrorFault,
-    IsolateLeader,
-    Link,
-    Links,
-    MisdirectedWrites,
-    Partition,
-    Pause,
-    Rule,
-    Slow,
-    SlowDisk,
-    StaleReads,
-    TornWrites,
-    Wipe,
-    kind_of,
-    named_validators,
-    span_ms,
-)
+from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
+from faults.kinds import Fault, kind_of, named_validators, span_ms
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
+from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
+from faults.terms import Link
 from validators.messages import KINDS_WITHOUT_VIEW, MESSAGE_KINDS
 
 
