@@ -14,6 +14,7 @@ import msgspec
 
 from cluster.draws import NAME, Draw, Plain
 from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_scenario
+from cluster.swarm_dramas import draw_drama
 from cluster.swarm_faults import draw_faults
 
 NARROW_LANE_CYCLES: Final = 9_000
@@ -29,6 +30,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     draw = Draw(seed)
     validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
     chain = _draw_chain(draw)
+    drama = draw_drama(draw, validators)
     raw: Plain = {
         "name": NAME,
         "title": f"drawn from seed {seed}",
@@ -39,9 +41,11 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": _draw_roads(draw, validators),
         "workload": _draw_workloads(draw, chain),
-        "faults": draw_faults(draw, validators),
+        "faults": draw_faults(draw, validators, drama.faults),
         "run": {"until_height": draw.between("run.until_height", 12, 22), "time_limit_ms": 240_000},
     }
+    for section, values in drama.settings.items():
+        raw[section] = {**raw.get(section, {}), **values}
     for setting in settings:
         apply_setting(raw, setting)
     return convert_scenario(raw, f"swarm seed {seed}")
