@@ -5,7 +5,7 @@ the first one does not answer; a vote that was forgotten matters when the power 
 hardly ever meet. A drama is a few faults that belong to each other, and settings that go with them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -32,13 +32,13 @@ def draw_drama(draw: Draw, validators: int) -> Drama:
     """Return the seed's drama, without any fault in the seeds that have none."""
     if not draw.chance("drama.is_on", PERCENT):
         return Drama({})
-    return _DRAMAS[draw.one_of("drama", tuple(_DRAMAS))](draw, validators)
+    return draw.one_of("drama", _DRAMAS)(draw, validators)
 
 
 def _bad_disk(draw: Draw, validators: int) -> Drama:
     """One validator's disk is bad, and it restarts from it twice."""
     node = draw.between("bad-disk.validator", 0, validators - 1)
-    ppm = draw.one_of("bad-disk.ppm", (30_000, 300_000))
+    ppm = draw.one_of("bad-disk.ppm", (60_000, 400_000))
     files = draw.one_of("bad-disk.files", ([], ["blocks"], ["operations"], ["journal"]))
     fault = draw.one_of(
         "bad-disk.kind",
@@ -50,13 +50,16 @@ def _bad_disk(draw: Draw, validators: int) -> Drama:
     )
     first_ms = draw.between("bad-disk.first_ms", 4_500, 8_000)
     second_ms = draw.between("bad-disk.second_ms", 10_000, 13_000)
-    return Drama(
-        {
-            "bad-disk": {**fault, "validator": node, "start_ms": 2_000, "stop_ms": 15_000},
-            "first-restart": _crash(node, first_ms, 600),
-            "second-restart": _crash(node, second_ms, 600),
-        }
-    )
+    faults: dict[str, Plain] = {
+        "bad-disk": {**fault, "validator": node, "start_ms": 2_000, "stop_ms": 15_000},
+        "first-restart": _crash(node, first_ms, 600),
+        "second-restart": _crash(node, second_ms, 600),
+    }
+    if draw.chance("bad-disk.is_asked", 50):
+        # Who comes back asks the next one first: for blocks that stand on the bad disk.
+        asking = (node - 1) % validators
+        faults["asking"] = {**_away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
+    return Drama(faults)
 
 
 def _failing_disk(draw: Draw, validators: int) -> Drama:
@@ -106,6 +109,8 @@ def _absent_leader(draw: Draw, validators: int) -> Drama:
     for place, node in enumerate(others[:3]):
         at_ms = 4_500 + 3_300 * place + draw.between(f"absent-leader.{place}.at_ms", 0, 2_500)
         faults[f"brief-{place}"] = _crash(node, at_ms, 300)
+    if draw.chance("absent-leader.is_unanswered", 60):
+        faults["no-answer"] = {**_drop(["CertificateResponse"]), "start_ms": 3_000, "stop_ms": 13_000}
     return Drama(faults)
 
 
@@ -115,19 +120,14 @@ def _far_behind(draw: Draw, validators: int) -> Drama:
     start_ms = draw.between("far-behind.start_ms", 2_000, 3_500)
     back_ms = draw.between("far-behind.back_ms", 8_500, 10_500)
     kinds = draw.one_of("far-behind.kinds", (["SnapshotOffer"], ["SnapshotChunk"], ["BlockResponse"], [*_ANSWERS]))
+    away = {**_away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
+    if draw.chance("far-behind.is_wiped", 40):
+        away = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
     silent = [(node + 1) % validators, *([(node + 2) % validators] if draw.chance("far-behind.is_two", 50) else [])]
     others = [other for other in range(validators) if other != node]
     faults: dict[str, Plain] = {
-        "far-behind": {"kind": "partition", "groups": [[node], others], "start_ms": start_ms, "stop_ms": back_ms},
-        "no-answer": {
-            "kind": "rule",
-            "action": "drop",
-            "kinds": kinds,
-            "from": silent,
-            "to": [node],
-            "start_ms": 2_000,
-            "stop_ms": 15_000,
-        },
+        "far-behind": away,
+        "no-answer": {**_drop(kinds, silent, [node]), "start_ms": 2_000, "stop_ms": 15_000},
     }
     if draw.chance("far-behind.is_noisy", 40):
         faults["noise"] = {
@@ -149,8 +149,8 @@ def _lost_certificates(draw: Draw, validators: int) -> Drama:
     return Drama(
         {
             "absent": _crash(absent, 2_500, 10_000),
-            "lost": {**_to(node, lost), "start_ms": 3_000, "stop_ms": 9_000},
-            "no-answer": {**_to(node, ["CertificateResponse"]), "from": silent, "start_ms": 3_000, "stop_ms": 14_000},
+            "lost": {**_drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
+            "no-answer": {**_drop(["CertificateResponse"], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
         }
     )
 
@@ -167,36 +167,35 @@ def _noise(draw: Draw, validators: int) -> Drama:
                 "start_ms": 2_000,
                 "stop_ms": 14_000,
             },
-            "late-blocks": {
-                "kind": "rule",
-                "action": "drop",
-                "kinds": ["BlockResponse"],
-                "to": some,
-                "start_ms": 3_000,
-                "stop_ms": 12_000,
-            },
+            "late-blocks": {**_drop(["BlockResponse"], to=some), "start_ms": 3_000, "stop_ms": 12_000},
         }
     )
 
 
-_DRAMAS: Final[Mapping[str, Callable[[Draw, int], Drama]]] = {
-    "bad-disk": _bad_disk,
-    "failing-disk": _failing_disk,
-    "power-cuts": _power_cuts,
-    "absent-leader": _absent_leader,
-    "far-behind": _far_behind,
-    "lost-certificates": _lost_certificates,
-    "noise": _noise,
-}
-"""Every drama by its name."""
+_DRAMAS: Final[Sequence[Callable[[Draw, int], Drama]]] = (
+    _bad_disk,
+    _bad_disk,
+    _failing_disk,
+    _power_cuts,
+    _absent_leader,
+    _far_behind,
+    _far_behind,
+    _lost_certificates,
+    _noise,
+)
+"""Every drama; one with many sides is drawn twice as often."""
 
 
 def _crash(node: int, at_ms: int, down_ms: int) -> Plain:
     return {"kind": "crash", "validator": node, "at_ms": at_ms, "restart_ms": at_ms + down_ms}
 
 
-def _to(node: int, kinds: list[str]) -> Plain:
-    return {"kind": "rule", "action": "drop", "kinds": kinds, "to": [node]}
+def _away(node: int, validators: int) -> Plain:
+    return {"kind": "partition", "groups": [[node], [other for other in range(validators) if other != node]]}
+
+
+def _drop(kinds: list[str], senders: Sequence[int] = (), to: Sequence[int] = ()) -> Plain:
+    return {"kind": "rule", "action": "drop", "kinds": kinds, "from": list(senders), "to": list(to)}
 
 
 def _span(draw: Draw, name: str) -> Plain:
