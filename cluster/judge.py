@@ -23,12 +23,12 @@ from checker.results import CheckResult, verdict_of
 from checker.streams import first_difference, iterate_events
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
-from cluster.jury import Jury, figures_of, make_jury, recoveries_of, row_of
+from cluster.jury import Jury, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
-from faults import span_ms
+from faults import Cell, span_ms
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
@@ -49,6 +49,7 @@ class Judged:
     checks: tuple[CheckResult, ...]
     validators: tuple[ValidatorRow, ...]
     figures: Mapping[str, int | str]
+    cells: tuple[Cell, ...]
     log: bytearray = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
@@ -100,6 +101,7 @@ class Judged:
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
+            "coverage": [cell._asdict() for cell in self.cells],
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
         }
@@ -262,6 +264,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         results += jury.promises.results()
     if run.scenario.expect.recovery:
         results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, recoveries_of(run, jury)))
+    if run.scenario.expect.roads:
+        results.append(judge_counts("promised-roads", run.scenario.expect.roads, roads_of(run)))
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -289,8 +293,9 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         seed=run.seed,
         digest=run.trace.digest,
         checks=checks,
-        validators=tuple(row_of(place, jury) for place in run.places),
+        validators=tuple(row_of(run, place, jury) for place in run.places),
         figures=figures_of(run, jury),
+        cells=run.cells,
         log=run.trace.log,
         genesis=run.genesis,
         chain=jury.chain,

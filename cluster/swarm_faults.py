@@ -29,13 +29,29 @@ def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict
     count = min(count, 1) if drama else count
     for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
         fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
-        plan = {**found, drawn: fault}
-        try:
-            check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)
-        except PlanError:
-            continue
-        found[drawn] = fault
+        if _keep_if_sound(found, drawn, fault, validators) and drawn in _NEEDING_CRASH:
+            name = f"{drawn}-crash"
+            _keep_if_sound(found, name, _NEEDING_CRASH[drawn](draw, name, fault, validators), validators)
     return found
+
+
+def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators: int) -> bool:
+    plan = {**found, name: fault}
+    try:
+        check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)
+    except PlanError:
+        return False
+    if len(found) == FAULTS_MAX:
+        return False
+    found[name] = fault
+    return True
+
+
+def drawn_kinds() -> tuple[str, ...]:
+    """Return every kind of fault that a seed may draw."""
+    draw = Draw(0)
+    drawn = ({"kind": name, **make(draw, name, 4)}["kind"] for name, make in _FAULTS.items())
+    return tuple(dict.fromkeys(drawn))
 
 
 def _span(draw: Draw, kind: str) -> tuple[int, int]:
@@ -189,6 +205,26 @@ def _draw_bit_rot(draw: Draw, name: str, validators: int) -> Plain:
     }
 
 
+def _draw_restart_during(draw: Draw, name: str, fault: Plain, _validators: int) -> Plain:
+    """A restart while a fault of the disk is at work: a validator reads most of its disk then."""
+    at_ms = draw.between(f"{name}.at_ms", fault["start_ms"] + 100, fault["stop_ms"] - 500)
+    down_ms = draw.between(f"{name}.down_ms", 100, 400)
+    return {"kind": "crash", "validator": fault["validator"], **_until(at_ms, down_ms)}
+
+
+def _draw_cut_during(draw: Draw, name: str, fault: Plain, validators: int) -> Plain:
+    """A crash with something written and not synced: only that can be torn."""
+    return {
+        "kind": "crash-at-boundary",
+        "validator": _validator(draw, name, validators),
+        "boundary": "after-append",
+        "occurrence": draw.between(f"{name}.occurrence", 1, 6),
+        "restart_after_ms": draw.between(f"{name}.restart_after_ms", 100, 1_500),
+        "start_ms": fault["start_ms"],
+        "stop_ms": fault["stop_ms"],
+    }
+
+
 def _draw_wipe(draw: Draw, name: str, validators: int) -> Plain:
     at_ms, restart_ms = _span(draw, name)
     return {"validator": _validator(draw, name, validators), "at_ms": at_ms, "restart_ms": restart_ms}
@@ -205,6 +241,55 @@ def _draw_pause(draw: Draw, kind: str, validators: int) -> Plain:
 def _draw_slow(draw: Draw, kind: str, validators: int) -> Plain:
     return {**_draw_pause(draw, kind, validators), "factor": draw.one_of(f"{kind}.factor", (5, 50, 300))}
 
+
+def _draw_clocks(draw: Draw, name: str, validators: int) -> Plain:
+    """Whose clocks are wrong and when: one machine's as often as a minority's, half of them, a quorum's or all."""
+    faulty = (validators - 1) // 3
+    count = draw.one_of(f"{name}.count", (1, 1, faulty, validators // 2, validators - faulty, validators))
+    order = draw.some_of(f"{name}.order", range(validators), validators)
+    return {"validators": order[:count], **_spanned(draw, name)}
+
+
+def _draw_offset_ms(draw: Draw, name: str) -> int:
+    """Jepsen's range, a few milliseconds to minutes, and both sides of the skew that voters allow.
+
+    Ahead not as far as back: a chain that is ahead of true time stands still until that has come.
+    """
+    ahead = (4, 60, 250, 480, 540, 600, 2_000, 16_000, 64_000, 200_000)
+    back = (4, 60, 480, 540, 4_000, 64_000, 262_000)
+    is_ahead = draw.chance(f"{name}.is_ahead", 60)
+    return draw.one_of(f"{name}.ahead_ms", ahead) if is_ahead else -draw.one_of(f"{name}.back_ms", back)
+
+
+def _draw_clock_offset(draw: Draw, name: str, validators: int) -> Plain:
+    return {**_draw_clocks(draw, name, validators), "offset_ms": _draw_offset_ms(draw, name)}
+
+
+def _draw_clock_drift(draw: Draw, name: str, validators: int) -> Plain:
+    ppm = draw.one_of(f"{name}.ppm", (200, 50_000, 1_000_000, 4_000_000, -200, -50_000, -500_000, -800_000))
+    return {**_draw_clocks(draw, name, validators), "ppm": ppm}
+
+
+def _draw_clock_swing(draw: Draw, name: str, validators: int) -> Plain:
+    ppm = draw.one_of(f"{name}.ppm", (20_000, 400_000, -20_000, -400_000))
+    period_ms = draw.one_of(f"{name}.period_ms", (500, 3_000))
+    return {**_draw_clocks(draw, name, validators), "ppm": ppm, "period_ms": period_ms}
+
+
+def _draw_clock_strobe(draw: Draw, name: str, validators: int) -> Plain:
+    period_ms = draw.one_of(f"{name}.period_ms", (1, 30, 1_000, 2_700))
+    return {
+        **_draw_clocks(draw, name, validators),
+        "offset_ms": _draw_offset_ms(draw, name),
+        "period_ms": period_ms,
+    }
+
+
+_NEEDING_CRASH: Final[Mapping[str, Callable[[Draw, str, Plain, int], Plain]]] = {
+    "torn-writes": _draw_cut_during,
+    "bit-rot": _draw_restart_during,
+}
+"""Faults that do nothing, or hardly anything, unless a validator loses its power meanwhile, and how that is drawn."""
 
 _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "partition": _draw_partition,
@@ -226,5 +311,9 @@ _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "wipe": _draw_wipe,
     "pause": _draw_pause,
     "slow": _draw_slow,
+    "clock-offset": _draw_clock_offset,
+    "clock-drift": _draw_clock_drift,
+    "clock-swing": _draw_clock_swing,
+    "clock-strobe": _draw_clock_strobe,
 }
 """Faults by name and how each is drawn; the name is the kind as well, unless the draw says another."""
