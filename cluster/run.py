@@ -106,6 +106,7 @@ class Cluster:
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
     data: DataDirectory | None = None
+    disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
@@ -127,6 +128,7 @@ class Cluster:
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
         self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
+        self.disks = self._make_disks()
         own = {node: _factory(self.scenario, node, self._liars.get(node)) for node in range(replicas)}
         planted = factories_of(self.scenario.planted)
         own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
@@ -161,7 +163,7 @@ class Cluster:
             kernel=kernel,
             bus=bus,
             trace=trace,
-            disks=self._disks(chance),
+            disks=self.disks,
             build=self._build,
             begin_journal=self._provision,
             liars=self._liars,
@@ -174,6 +176,7 @@ class Cluster:
             chain=trace.chain(SUPERVISOR),
             validators=replicas,
             liars=self._liars,
+            observers=len(scenario.observers),
         )
         self._keeper = RoadKeeper(
             scenario.observers_by_number,
@@ -201,10 +204,11 @@ class Cluster:
             progress=self._progress,
         )
 
-    def _disks(self, chance: Chance) -> Sequence[SimulatedDisk | DirectoryDisk]:
+    def _make_disks(self) -> Sequence[SimulatedDisk | DirectoryDisk]:
         """Return the disks of all replicas, provisioned."""
         if self.data is not None:
             return self.data.disks
+        chance = Chance(self.seed)
         disks = [SimulatedDisk(node, chance) for node in range(self.scenario.replicas)]
         for node, disk in enumerate(disks):
             self._provision(node, disk)
