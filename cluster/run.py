@@ -156,6 +156,7 @@ class Cluster:
             bus=bus,
             power=grid,
             chain=trace.chain(SUPERVISOR),
+            chance=chance,
             validators=validators,
         )
         clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places)

@@ -243,7 +243,7 @@ def _drop_validators(fault: Plain, count: int) -> None:
         if key in fault:
             kept = [[node for node in group if node < count] for group in fault[key]]
             fault[key] = [group for group in kept if len(group) == 2 or (key == "groups" and group)]
-    for key in ("validators", "from", "to", "first_to"):
+    for key in ("validators", "also", "from", "to", "first_to"):
         if key in fault:
             fault[key] = [node for node in fault[key] if node < count]
 

@@ -15,7 +15,7 @@ from faults.injection import FaultEffect, Injector
 from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
 from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
-from faults.plan import PlanError, check_plan, is_destroying
+from faults.plan import PlanError, check_plan, is_destroying, resolve_regions
 from faults.power import Power, Watch
 
 __all__ = [
@@ -51,5 +51,6 @@ __all__ = [
     "is_destroying",
     "kind_of",
     "named_validators",
+    "resolve_regions",
     "span_ms",
 ]

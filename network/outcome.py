@@ -1,4 +1,4 @@
-"""How a run ends, well or badly: the kernel's results and errors."""
+"""How a run ends, well or badly: results and errors of the kernel, counters and errors of the bus."""
 
 from __future__ import annotations
 
