@@ -1,5 +1,7 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.clocks import true_again_ms
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -13,14 +15,20 @@ from faults.disk_kinds import (
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector
 from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
-from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.plan import PlanError, check_plan, is_destroying, resolve_regions
 from faults.power import Power, Watch
 
 __all__ = [
     "BitRot",
     "Blackout",
+    "ClockDrift",
+    "ClockFault",
+    "ClockOffset",
+    "ClockStrobe",
+    "ClockSwing",
+    "Clog",
     "Crash",
     "CrashAtBoundary",
     "Cut",
@@ -38,10 +46,12 @@ __all__ = [
     "Pause",
     "PlanError",
     "Power",
+    "RestartStorm",
     "Rule",
     "Slow",
     "SlowDisk",
     "StaleReads",
+    "SwizzleClog",
     "TornWrites",
     "Watch",
     "Wipe",
@@ -53,4 +63,5 @@ __all__ = [
     "named_validators",
     "resolve_regions",
     "span_ms",
+    "true_again_ms",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -25,7 +26,37 @@ def explain_fault(fault: Fault) -> str:
         return f"{_span(fault)} {_explain_network(fault)}."
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
+    if isinstance(fault, ClockFault):
+        return f"{_span(fault)} {_explain_clock(fault)}."
     return f"{_explain_machine(fault)}."
+
+
+def _explain_clock(fault: ClockFault) -> str:
+    whose = _who(fault.validators)
+    is_one = len(fault.validators) == 1
+    wall = f"the wall clock of {whose} is" if is_one else f"the wall clocks of {whose} are"
+    timers = f"and {'its' if is_one else 'their'} timers with them"
+    match fault:
+        case ClockOffset():
+            return f"{wall} {_ahead(fault.offset_ms)}; at the end {'it is' if is_one else 'they are'} set right"
+        case ClockDrift():
+            return f"the clocks of {whose} run {_fast(fault.ppm)}, {timers}; at the end they are set right"
+        case ClockSwing():
+            half = _time(fault.period_ms // 2)
+            rhythm = f"{_fast(fault.ppm)} for {half}, then {_fast(-fault.ppm)} for {half}, and again"
+            return f"the clocks of {whose} run {rhythm}, {timers}; at the end they are set right"
+        case ClockStrobe():
+            rhythm = f"in the first half of every {_time(fault.period_ms)}, and right in the other"
+            at_the_end = f"at the end {'it is' if is_one else 'they are'} set right"
+            return f"{wall} {_ahead(fault.offset_ms)} {rhythm}; {at_the_end}"
+
+
+def _ahead(offset_ms: int) -> str:
+    return f"{_time(abs(offset_ms))} {'ahead' if offset_ms > 0 else 'behind'}"
+
+
+def _fast(ppm: int) -> str:
+    return f"{_share(abs(ppm))} too {'fast' if ppm > 0 else 'slow'}"
 
 
 def _explain_machine(fault: MachineFault) -> str:
@@ -145,7 +176,7 @@ def _explain_cut(fault: Partition | Cut | Flapping | IsolateLeader) -> str:
             return f"whoever leads the current view is cut off from all others{rhythm if fault.open_ms else ''}"
 
 
-_IN_FLIGHT: Final = {"arrives": "", "lost": ", with what is on its way at the start"}
+_IN_FLIGHT: Final = {"arrives": "", "lost": ", and what is on its way at the start is lost"}
 
 
 def _explain_partition(fault: Partition) -> str:
@@ -168,17 +199,17 @@ def _explain_clog(fault: Clog | SwizzleClog) -> str:
         who = _who(fault.validators) if fault.validators else "half of all validators"
         pairs = f" and {fault.pairs} drawn links" if fault.pairs else ""
         first = f"{who}{pairs} clog one by one in the first half of the time, and unclog in another order in the second"
-        return f"{first}; {_channels(fault.channels)} messages wait meanwhile"
+        return f"{first}; {_messages(fault.channels)} wait meanwhile"
     ways = {"in": "to", "out": "from", "both": "to and from"}
     clogged = [f"{ways[fault.way]} {_who(fault.validators)}"] if fault.validators else []
     if fault.between:
         clogged.append("between " + ", ".join(f"{first}-{second}" for first, second in fault.between))
-    which = f"{_channels(fault.channels)} messages {_join(clogged)}"
+    which = f"{_messages(fault.channels)} {_join(clogged)}"
     return f"{which} wait, and arrive in their order at the end"
 
 
-def _channels(channels: Sequence[str]) -> str:
-    return f"all {_join(channels)}" if channels else "all"
+def _messages(channels: Sequence[str]) -> str:
+    return _join(channels) if channels else "all messages"
 
 
 def _explain_links(fault: Links) -> str:
@@ -223,7 +254,7 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: NetworkFault | DiskFault | Pause | Slow | CrashAtBoundary | RestartStorm) -> str:
+def _span(fault: NetworkFault | DiskFault | ClockFault | Pause | Slow | CrashAtBoundary | RestartStorm) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

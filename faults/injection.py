@@ -3,13 +3,15 @@
 Invariant: every edge of a fault is one event of the supervisor in the kernel's queue, so it comes
 before anything that a validator does in the same instant, and alone. A fault has taken effect only
 when something that would have happened did not: a message it touched, a running validator that it
-stopped and that later came back, an event it held back, work that took longer.
+stopped and that later came back, an event it held back, work that took longer, a clock that was read and was wrong.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from faults.clock_kinds import ClockFault
+from faults.clocks import ClockFaults, true_again_ms, turns_of
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
 from faults.drawn import storm_outages
@@ -31,7 +33,8 @@ from validators.storage import Boundary
 class FaultEffect:
     """What one fault of the plan came to.
 
-    ``count`` is messages touched, validators stopped and restarted, events held back, or work that took longer.
+    ``count`` is messages touched, validators stopped and restarted, events held back, work that took longer, or times
+    and timers that were not true.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Injector:
         self._validators = validators
         self._links = LinkFaults(bus, chance, validators, post_now=lambda action: self._post(kernel.now_us, action))
         self._disks = DiskFaults(power)
+        self._clocks = ClockFaults(power)
         self._ordinal = 0
         self._stopped: dict[str, dict[int, None]] = {}
         self._counts: dict[str, int] = {}
@@ -74,7 +78,7 @@ class Injector:
 
     @property
     def last_edge_us(self) -> int:
-        """Virtual time from which no enabled fault is at work any more."""
+        """Virtual time from which no enabled fault is at work any more, nor what clocks that were ahead left behind."""
         return self._last_edge_us
 
     def schedule(self) -> None:
@@ -84,6 +88,8 @@ class Injector:
                 for edge in self._edges(name, fault):
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
+        clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
+        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._validators) * MILLISECOND_US)
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
@@ -105,6 +111,8 @@ class Injector:
             return self._counts.get(name, 0)
         if isinstance(fault, DiskFault):
             return self._disks.count(name, fault)
+        if isinstance(fault, ClockFault):
+            return self._clocks.count(name, fault)
         return self._links.count(name)
 
     def _post(self, at_us: int, action: Callable[[], None]) -> None:
@@ -120,6 +128,11 @@ class Injector:
             yield from self._links.edges(name, fault)
         elif isinstance(fault, MachineFault):
             yield from self._machine_edges(name, fault)
+        elif isinstance(fault, ClockFault):
+            yield Edge(fault.start_ms, "start", partial(self._clocks.begin, name, fault))
+            for at_ms, ppm in turns_of(fault):
+                yield Edge(at_ms, "turn", partial(self._clocks.turn, fault, ppm))
+            yield Edge(fault.stop_ms, "stop", partial(self._clocks.end, name, fault))
         else:
             yield Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
             yield Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))

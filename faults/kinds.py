@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.disk_kinds import DiskFault, TornWrites
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Wipe
 from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule, SwizzleClog
 from faults.terms import Link
 
-Fault = NetworkFault | MachineFault | DiskFault
+Fault = NetworkFault | MachineFault | DiskFault | ClockFault
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:
@@ -59,11 +60,25 @@ def _named(links: Sequence[Link]) -> tuple[int, ...]:
     return tuple(node for link in links for node in link)
 
 
+_Several = (
+    Blackout
+    | TornWrites
+    | Pause
+    | CrashAtBoundary
+    | RestartStorm
+    | SwizzleClog
+    | ClockOffset
+    | ClockDrift
+    | ClockSwing
+    | ClockStrobe
+)
+
+
 def named_validators(fault: Fault) -> tuple[int, ...]:
     """Return every validator that the fault names, in the order in which it does."""
+    if isinstance(fault, _Several):
+        return fault.validators
     match fault:
-        case Blackout() | TornWrites() | Pause() | CrashAtBoundary() | RestartStorm() | SwizzleClog():
-            return fault.validators
         case Clog():
             return (*fault.validators, *_named(fault.between))
         case Partition() | Flapping():
