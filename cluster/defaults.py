@@ -6,12 +6,16 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from cluster.chain_section import ChainSection
+from cluster.roads import Observer
 from cluster.scenario import Scenario
 from cluster.workload import Workload
 from faults import Fault
 
-_TABLES = ("faults", "workload", "validators")
+_TABLES = ("faults", "workload", "validators", "observers")
 """Sections of entries by name: an empty entry says that it is there."""
+
+_UNIONS = {"faults": Fault, "workload": Workload, "observers": Observer}
+"""Those whose entries are of different kinds."""
 
 
 def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,9 +50,8 @@ def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> d
             continue
         value = plain[each.encode_name]
         section = _section_of(each.type)
-        if each.name in {"workload", "faults"}:
-            union = Fault if each.name == "faults" else Workload
-            kinds = {part.__struct_config__.tag: part for part in get_args(union)}
+        if each.name in _UNIONS:
+            kinds = {part.__struct_config__.tag: part for part in get_args(_UNIONS[each.name])}
             value = {
                 name: {"kind": entry["kind"], **_without_defaults(entry, kinds[entry["kind"]])}
                 for name, entry in value.items()

@@ -137,20 +137,21 @@ class Shrinker:
     # -- passes: each yields candidates, the boldest first ---------------------------------------
 
     def _fewer_entries(self, plain: Plain) -> Iterator[Candidate]:
-        for table in ("faults", "workload", "validators"):
+        for table in ("faults", "workload", "observers", "validators"):
             names = list(plain[table])
             for removed in halves(names):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
 
     def _fewer_validators(self, plain: Plain) -> Iterator[Candidate]:
-        for count in range(VALIDATORS_MIN, plain["cluster"]["validators"]):
+        before = plain["cluster"]["validators"]
+        for count in range(VALIDATORS_MIN, before):
             smaller = copy.deepcopy(plain)
             smaller["cluster"]["validators"] = count
             smaller["network"]["regions"] = smaller["network"]["regions"][:count]
             smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
             for fault in smaller["faults"].values():
-                _drop_validators(fault, count)
-            smaller["planted"] = {name: [n for n in nodes if n < count] for name, nodes in plain["planted"].items()}
+                _renumber_fault(fault, before, count)
+            smaller["planted"] = {name: _renumber(nodes, before, count) for name, nodes in plain["planted"].items()}
             yield f"{count} validators", smaller
 
     def _earlier_stop(self, plain: Plain) -> Iterator[Candidate]:
@@ -237,15 +238,22 @@ def _span_keys(fault: Mapping[str, object]) -> tuple[str | None, str | None]:
     return start, stop
 
 
-def _drop_validators(fault: Plain, count: int) -> None:
-    """Leave out the validators from ``count`` on; what becomes senseless by that, the rules of plans refuse."""
+def _renumber(nodes: Sequence[int], before: int, after: int) -> list[int]:
+    """Leave out validators that are gone; observers, numbered after the validators, move up."""
+    return [node if node < after else node - before + after for node in nodes if not after <= node < before]
+
+
+def _renumber_fault(fault: Plain, before: int, after: int) -> None:
+    """Make a fault of ``before`` validators one of ``after``; what becomes senseless, the rules of plans refuse."""
     for key in ("groups", "links", "between"):
         if key in fault:
-            kept = [[node for node in group if node < count] for group in fault[key]]
+            kept = [_renumber(group, before, after) for group in fault[key]]
             fault[key] = [group for group in kept if len(group) == 2 or (key == "groups" and group)]
     for key in ("validators", "also", "from", "to", "first_to"):
         if key in fault:
-            fault[key] = [node for node in fault[key] if node < count]
+            fault[key] = _renumber(fault[key], before, after)
+    if fault.get("validator", 0) >= before:
+        fault["validator"] += after - before
 
 
 def as_plain(scenario: Scenario) -> Plain:

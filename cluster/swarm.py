@@ -15,6 +15,7 @@ import msgspec
 from cluster.draws import NAME, Draw, Plain
 from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_scenario
 from cluster.swarm_faults import draw_faults
+from cluster.swarm_roads import draw_observer_fault, draw_observers, draw_roads
 
 NARROW_LANE_CYCLES: Final = 9_000
 NARROW_GAS_LIMIT: Final = 3_000
@@ -29,6 +30,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     draw = Draw(seed)
     validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
     chain = _draw_chain(draw)
+    faults, observers = draw_faults(draw, validators), draw_observers(draw)
     raw: Plain = {
         "name": NAME,
         "title": f"drawn from seed {seed}",
@@ -37,9 +39,10 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "network": _draw_network(draw),
         "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
-        "validators": _draw_roads(draw, validators),
+        "validators": draw_roads(draw, validators),
+        "observers": observers,
         "workload": _draw_workloads(draw, chain),
-        "faults": draw_faults(draw, validators),
+        "faults": {**faults, **draw_observer_fault(draw, faults, validators, len(observers))},
         "run": {"until_height": draw.between("run.until_height", 12, 22), "time_limit_ms": 240_000},
     }
     for setting in settings:
@@ -136,20 +139,6 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
 
 def _draw_games(draw: Draw) -> Plain:
     return {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1, "gas_limit": 30_000}
-
-
-def _draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Every second validator comes to its state by another road than the plain one."""
-    roads: dict[str, Plain] = {}
-    for node in range(validators):
-        if draw.chance(f"roads.{node}.is_other", 50):
-            roads[str(node)] = {
-                "apply": draw.one_of(f"roads.{node}.apply", ("finalized", "certified", "certified")),
-                "retain_blocks": draw.one_of(f"roads.{node}.retain_blocks", (2, 8)),
-                "prune_every": draw.one_of(f"roads.{node}.prune_every", (0, 1, 4)),
-                "rebuild_indexes_every": draw.one_of(f"roads.{node}.rebuild_indexes_every", (0, 0, 3)),
-            }
-    return roads
 
 
 def _draw_network(draw: Draw) -> Plain:

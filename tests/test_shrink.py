@@ -26,6 +26,7 @@ def test_what_fails_everywhere_shrinks_to_almost_nothing():
         shrunk = shrink(seed, lambda _scenario: True)
 
         assert (shrunk.faults, shrunk.workload, shrunk.validators, shrunk.cluster.validators) == ({}, {}, {}, 4)
+        assert shrunk.observers == {}
         assert decode_scenario(encode_scenario(shrunk), "again") == shrunk
 
 
@@ -34,6 +35,19 @@ def test_what_a_failure_needs_stays():
     needed = list(draw_scenario(seed).faults)[1]
 
     assert list(shrink(seed, lambda scenario: needed in scenario.faults).faults) == [needed]
+
+
+def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validators():
+    """Its number is the first after theirs."""
+    fault = 'faults={it={kind="crash", validator=7, at_ms=3_000, restart_ms=5_000}}'
+    settings = ("cluster.validators=7", 'observers={a={kind="restart"}}', fault, "validators={}", "planted={}")
+    needs = draw_scenario(0, settings)
+
+    def holds(scenario):
+        return "it" in scenario.faults and scenario.faults["it"].validator == scenario.cluster.validators
+
+    shrunk = Shrinker(needs, 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
 
 
 def test_a_section_that_was_put_back_to_its_default_can_be_reduced_further():

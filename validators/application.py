@@ -136,11 +136,15 @@ class Application:
         self._follower.want(Goal(Purpose.PROPOSE, view, parent.payload))
 
     def verify(self, proposal: Proposal, parent: Parent) -> None:
-        """Execute a proposal and say whether it is what its header says."""
+        """Execute a proposal and say whether it is what its header says; silence where nothing is done before time."""
+        if not self._settings.speculates:
+            return
         self._follower.want(Goal(Purpose.VERIFY, proposal.view, proposal.payload, proposal, parent.payload))
 
     def certify(self, proposal: Proposal) -> None:
-        """Execute a notarized block and say whether it may be built on."""
+        """Execute a notarized block and say whether it may be built on; silence where nothing is done before time."""
+        if not self._settings.speculates:
+            return
         self._follower.want(Goal(Purpose.CERTIFY, proposal.view, proposal.payload, proposal))
 
     def finalize(self, certificate: Finalization) -> None:
@@ -389,6 +393,8 @@ class Application:
     def _apply(self, certificate: Finalization) -> None:
         finalization = self.engine.finalize(certificate.proposal.payload)
         self._held = certificate
+        self._counts.rebuilt += finalization.is_rebuilt
+        self._counts.pruned += finalization.is_pruned
         self._note_undone()
         for executed in finalization.applied:
             header = executed.header

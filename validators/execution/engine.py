@@ -56,10 +56,12 @@ class ProposalContext:
 @final
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """What finalizing did: blocks applied, oldest first, and executed blocks that lost."""
+    """What finalizing did: blocks applied, oldest first, executed blocks that lost, and what upkeep fell due."""
 
     applied: tuple[Executed, ...]
     dropped: tuple[Executed, ...]
+    is_pruned: bool = False
+    is_rebuilt: bool = False
 
 
 @final
@@ -223,13 +225,14 @@ class Engine:
         """
         applied = self.path_to(digest)
         before = self.finalized.height
-        self._tree.finalize(digest)
+        is_pruned = self._tree.finalize(digest)
         dropped = self._tree.drop_losers()
         for executed in (*applied, *dropped):
             self._forget_gone(executed.changes)
-        if is_due(self._road.rebuild_indexes_every, before, self.finalized.height):
+        is_rebuilt = is_due(self._road.rebuild_indexes_every, before, self.finalized.height)
+        if is_rebuilt:
             self._rebuild_indexes()
-        return Finalization(tuple(applied), tuple(dropped))
+        return Finalization(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
 
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every key of the database, ascending, with its value as this validator holds it.
