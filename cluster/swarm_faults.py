@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from cluster.draws import Draw, Plain
+from cluster.swarm_network import NETWORK_FAULTS, vary
 from faults import Fault, PlanError, check_plan
 
 FAULTS_FROM_MS: Final = 2_000
@@ -27,7 +28,7 @@ def draw_faults(draw: Draw, validators: int) -> dict[str, Plain]:
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
     found: dict[str, Plain] = {}
     for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
-        fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
+        fault = vary(draw, drawn, {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}, validators)
         plan = {**found, drawn: fault}
         try:
             check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)
@@ -45,6 +46,10 @@ def _span(draw: Draw, kind: str) -> tuple[int, int]:
 def _spanned(draw: Draw, kind: str) -> Plain:
     start_ms, stop_ms = _span(draw, kind)
     return {"start_ms": start_ms, "stop_ms": stop_ms}
+
+
+def _spanning(make: Callable[[Draw, str, int], Plain]) -> Callable[[Draw, str, int], Plain]:
+    return lambda draw, name, validators: {**make(draw, name, validators), **_spanned(draw, name)}
 
 
 def _validator(draw: Draw, kind: str, validators: int) -> int:
@@ -272,5 +277,6 @@ _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "clock-drift": _draw_clock_drift,
     "clock-swing": _draw_clock_swing,
     "clock-strobe": _draw_clock_strobe,
+    **{name: _spanning(make) for name, make in NETWORK_FAULTS.items()},
 }
 """Faults by name and how each is drawn; the name is the kind as well, unless the draw says another."""

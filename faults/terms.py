@@ -7,7 +7,7 @@ import msgspec
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Validator = Annotated[int, msgspec.Meta(ge=0)]
+Validator = Annotated[int, msgspec.Meta(ge=0, title="validator")]
 Link = tuple[Validator, Validator]
 Range = tuple[NotNegative, NotNegative]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
