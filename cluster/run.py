@@ -25,7 +25,7 @@ from cluster.road_keeper import RoadKeeper
 from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector, faults_from
+from faults import Cell, FaultEffect, Injector, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -85,6 +85,7 @@ class ClusterRun:
     trace: Trace
     places: list[Place]
     effects: tuple[FaultEffect, ...]
+    cells: tuple[Cell, ...]
     clients: ClientStatistics
     roads: RoadKeeper
     bus: BusStatistics
@@ -182,6 +183,7 @@ class Cluster:
             trace=trace,
             places=grid.places,
             effects=tuple(self._injector.effects()),
+            cells=self._injector.cells(),
             clients=clients.statistics(),
             roads=self._keeper,
             bus=bus.statistics(),

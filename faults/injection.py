@@ -6,17 +6,18 @@ when something that would have happened did not: a message it touched, a running
 stopped and that later came back, an event it held back, work that took longer, a clock that was read and was wrong.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from faults.clock_kinds import ClockFault
 from faults.clocks import ClockFaults, true_again_ms, turns_of
+from faults.coverage import Cell, Coverage
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
 from faults.drawn import storm_outages
 from faults.edges import MILLISECOND_US, Edge
-from faults.kinds import Fault, cut_windows_ms, kind_of, span_ms
+from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
 from faults.links import LinkFaults
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
 from faults.network_kinds import NetworkFault
@@ -73,7 +74,9 @@ class Injector:
         self._clocks = ClockFaults(power)
         self._ordinal = 0
         self._stopped: dict[str, dict[int, None]] = {}
+        self._hits: dict[str, dict[int, int]] = {}
         self._counts: dict[str, int] = {}
+        self._coverage = Coverage({name: kind_of(fault) for name, fault in plan.items()}, validators, self.count_at)
         self._last_edge_us = 0
 
     @property
@@ -94,6 +97,7 @@ class Injector:
 
     def observe(self, event: Event) -> None:
         """See an event of the run: who leads the greatest view decides whom ``isolate-leader`` cuts off."""
+        self._coverage.observe(event)
         if event.kind != "enter":
             return
         view, leader = event.values
@@ -105,6 +109,30 @@ class Injector:
         """Yield what each fault of the plan came to, in the plan's order."""
         for name, fault in self._plan.items():
             yield FaultEffect(name, kind_of(fault), fault.enabled, self._count(name, fault))
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return whom the faults that took effect hit, and in which phase; asked when the run is over."""
+        return self._coverage.cells(effect.name for effect in self.effects() if effect.took_effect)
+
+    def count_at(self, name: str, node: int) -> int:
+        """Return how often a fault that has begun has touched one validator so far.
+
+        A kind without a branch of its own has touched each validator that it names, or everybody, as often as it says.
+        """
+        fault = self._plan[name]
+        named = named_validators(fault)
+        if isinstance(fault, NetworkFault):
+            return self._links.count_at(name, node)
+        if isinstance(fault, MachineFault) and not isinstance(fault, Slow):
+            return self._hits.get(name, {}).get(node, 0)
+        if named and node not in named:
+            return 0
+        if isinstance(fault, DiskFault):
+            return self._disks.count_at(name, fault, node)
+        if isinstance(fault, ClockFault):
+            return self._clocks.count_at(name, node)
+        is_slow_now = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_slow_now else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):
@@ -175,18 +203,29 @@ class Injector:
     def _switch_off(self, name: str, nodes: tuple[int, ...]) -> None:
         # One instant: every named validator is down before any of them could notice another's absence.
         crashed = [node for node in nodes if self._power.crash(node)]
-        self._stopped.setdefault(name, {}).update(dict.fromkeys(crashed))
+        self._note_stop(name, crashed)
+
+    def _note_stop(self, name: str, nodes: Iterable[int]) -> None:
+        for node in nodes:
+            self._stopped.setdefault(name, {})[node] = None
+            self._note_hits(name, node, 1)
+
+    def _note_hits(self, name: str, node: int, count: int) -> None:
+        hits = self._hits.setdefault(name, {})
+        hits[node] = hits.get(node, 0) + count
 
     def _switch_on(self, name: str, nodes: tuple[int, ...]) -> None:
-        stopped = [node for node in nodes if node in self._stopped[name]]
+        off = self._stopped.get(name, {})
+        stopped = [node for node in nodes if node in off]
         for node in stopped:
-            del self._stopped[name][node]
+            del off[node]
+            self._coverage.restart(node)
         restarted = [node for node in stopped if self._power.restart(node)]
         self._counts[name] = self._counts.get(name, 0) + len(restarted)
 
     def _wipe(self, name: str, nodes: tuple[int, ...]) -> None:
         self._switch_off(name, nodes)
-        for node in self._stopped[name]:
+        for node in self._stopped.get(name, {}):
             self._power.wipe(node)
 
     def _watch(self, name: str, fault: CrashAtBoundary) -> None:
@@ -202,7 +241,7 @@ class Injector:
 
         def note() -> None:
             self._chain.add(self._kernel.now_us, "fault", name, fault.boundary)
-            self._stopped.setdefault(name, {})[fault.validator] = None
+            self._note_stop(name, [fault.validator])
             self._switch_off(name, fault.also)
             back_us = self._kernel.now_us + fault.restart_after_ms * MILLISECOND_US
             back = Edge(back_us // MILLISECOND_US, "restart", partial(self._switch_on, name, fault.validators))
@@ -215,7 +254,10 @@ class Injector:
             self._power.pause(node)
 
     def _resume(self, name: str, nodes: tuple[int, ...]) -> None:
-        self._counts[name] = self._counts.get(name, 0) + sum(self._power.resume(node) for node in nodes)
+        for node in nodes:
+            held = self._power.resume(node)
+            self._counts[name] = self._counts.get(name, 0) + held
+            self._note_hits(name, node, held)
 
     def _speed_up(self, name: str, node: int) -> None:
         self._counts[name] = self._power.speed_up(node)
