@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.repeat import repeat_in_fresh_process
-from cluster.run import Cluster
+from cluster.run import Cluster, RunHooks
 from cluster.scenario import ScenarioError, encode_scenario, load_scenario
 from tests.test_fault_injection import count_of, run_with
 
@@ -152,3 +152,16 @@ def test_runs_under_these_faults_are_deterministic():
     log = repeat_in_fresh_process(encode_scenario(scenario), 3, hash_seed=77, shuffle=5)
 
     assert log == bytes(Cluster(scenario, 3).run().trace.log)
+
+
+def test_votes_held_in_one_instant_are_released_alike_under_every_order_of_tasks():
+    """A run of which no second was like the first; the validators of an instant have no order of their own."""
+    scenario = load_scenario("held-in-one-instant")
+    events = []
+    run = Cluster(scenario, 0, hooks=RunHooks(on_event=events.append)).run()
+    instants = [event.at_us for event in events if event.kind == "hold"]
+
+    logs = [repeat_in_fresh_process(encode_scenario(scenario), 0, hash_seed=7, shuffle=shuffle) for shuffle in (1, 2)]
+
+    assert max(instants.count(at_us) for at_us in dict.fromkeys(instants)) >= 6
+    assert [log == bytes(run.trace.log) for log in logs] == [True, True]
