@@ -50,7 +50,10 @@ class FaultEffect:
 
 
 class Injector:
-    """Schedules a plan's edges on the kernel and reports what each fault came to."""
+    """Schedules a plan's edges on the kernel and reports what each fault came to.
+
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote.
+    """
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Injector:
         chain: EventChain,
         chance: Chance,
         validators: int,
+        observers: int = 0,
     ) -> None:
         self._plan = plan
         self._kernel = kernel
@@ -70,6 +74,7 @@ class Injector:
         self._chance = chance
         self._validators = validators
         self._links = LinkFaults(bus, chance, validators, post_now=lambda action: self._post(kernel.now_us, action))
+        self._voters = validators - observers
         self._disks = DiskFaults(power)
         self._clocks = ClockFaults(power)
         self._ordinal = 0
@@ -92,7 +97,7 @@ class Injector:
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
         clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
-        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._validators) * MILLISECOND_US)
+        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._voters) * MILLISECOND_US)
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
@@ -131,8 +136,8 @@ class Injector:
             return self._disks.count_at(name, fault, node)
         if isinstance(fault, ClockFault):
             return self._clocks.count_at(name, node)
-        is_slow_now = isinstance(fault, Slow) and name not in self._counts
-        return self._power.slowed(node) if is_slow_now else self._count(name, fault)
+        is_under_way = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_under_way else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):

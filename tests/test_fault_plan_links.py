@@ -124,7 +124,7 @@ def test_each_kind_of_message_travels_in_one_channel():
                 "queue_max": 4,
                 "channels": ["blocks"],
             },
-            "of the stretches of 0.200 s, carry 20,000 bytes a second and throw a message out when more than 4 are under",
+            "carry 20,000 bytes a second and throw a message out when more than 4 are under way.",
         ),
         ({**RULE, "action": "replay"}, "are recorded on their way, and arrive once more in their order at 0.050 s."),
         (
