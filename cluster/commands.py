@@ -21,6 +21,7 @@ from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.draws import NAME as SWARM
 from cluster.explain_command import add_explain_parsers
+from cluster.faults_command import add_faults_parser
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
@@ -50,6 +51,7 @@ _EPILOG: Final = """examples:
   run_cluster.py run calm --check-determinism        run it twice and compare event by event
   run_cluster.py replay runs/calm-0                  run a recorded run again
   run_cluster.py check certified-split               say in plain words what its faults do
+  run_cluster.py faults clog                         what a kind of fault does, and its parameters
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
@@ -142,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     add_shrink_parser(commands)
     add_explain_parsers(commands)
     add_teeth_parser(commands)
+    add_faults_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",
