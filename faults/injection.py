@@ -150,14 +150,11 @@ class Injector:
         if named and node not in named:
             return 0
         if isinstance(fault, DiskFault):
-            count = self._disks.count_at(name, fault, node)
-        elif isinstance(fault, ClockFault):
-            count = self._clocks.count_at(name, node)
-        elif isinstance(fault, Slow) and name not in self._counts:
-            count = self._power.slowed(node)
-        else:
-            count = self._count(name, fault)
-        return count
+            return self._disks.count_at(name, fault, node)
+        if isinstance(fault, ClockFault):
+            return self._clocks.count_at(name, node)
+        is_under_way = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_under_way else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):
