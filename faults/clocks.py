@@ -42,6 +42,8 @@ def true_again_ms(plan: Sequence[ClockFault], validators: int, liars: int = 0) -
         for fault in hits:
             if fault.start_ms <= start_ms < fault.stop_ms:
                 for node in fault.validators:
+                    if node >= validators:
+                        continue  # an observer's clock lets nothing pass
                     leads_ms[node] = max(leads_ms[node], _greatest_lead_ms(fault))
         again_ms = max(again_ms, stop_ms + sorted(leads_ms, reverse=True)[needed - 1])
     return again_ms

@@ -220,6 +220,17 @@ def test_a_fast_clock_makes_timeouts_come_early():
     assert waited_us == {1: 2_000_000, 2: 500_000, 3: 2_000_000}
 
 
+def test_a_rate_that_changes_moves_the_timers_that_are_armed():
+    """Transactions are offered again every two seconds; of the second wait half is left when the clock runs double."""
+    drift = 'faults.it={kind="clock-drift", validators=[2], ppm=1_000_000, start_ms=3_000, stop_ms=5_000}'
+    _, events = run_with(drift)
+
+    fired_us = [
+        event.at_us for event in events if (event.node, event.kind, event.values) == (2, "timer", ("regossip",))
+    ]
+    assert fired_us[:5] == [2_000_000, 3_500_000, 4_500_000, 6_000_000, 8_000_000]
+
+
 def test_a_run_without_wrong_clocks_tells_nothing_of_clocks():
     _, events = run_with(offset([1], 600).replace("kind=", "enabled=false, kind="))
 
@@ -265,6 +276,7 @@ def ahead(*validators, offset_ms=60_000, **changes):
         ([ahead(0, 1, 2, enabled=False)], 0),
         ([ahead(0, 1, 2, offset_ms=-60_000)], 5_000),
         ([ahead(0, 1, 2), ahead(3, offset_ms=90_000)], 65_000),
+        ([ahead(0, 1, 4)], 5_000),
         ([ahead(0, 1), ahead(2, start_ms=5_000, stop_ms=6_000)], 6_000),
         ([{"kind": "clock-drift", "validators": [0, 1, 2], "ppm": 500_000}], 7_000),
         ([{"kind": "clock-swing", "validators": [0, 1, 2], "ppm": 500_000, "period_ms": 1_000}], 5_250),
@@ -273,7 +285,7 @@ def ahead(*validators, offset_ms=60_000, **changes):
     ],
 )
 def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, again_ms):
-    """Of four validators three are a quorum; the chain is ahead by what the third greatest clock showed."""
+    """Of four validators three are a quorum, observers are none; the chain is ahead by the third greatest clock."""
     assert true_again_ms(clocks(*faults), 4) == again_ms
 
 
