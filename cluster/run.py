@@ -164,6 +164,7 @@ class Cluster:
             power=grid,
             chain=trace.chain(SUPERVISOR),
             validators=replicas,
+            observers=len(scenario.observers),
         )
         self._keeper = RoadKeeper(
             scenario.observers_by_number,

@@ -62,10 +62,21 @@ class _Edge:
 
 
 class Injector:
-    """Schedules a plan's edges on the kernel and reports what each fault came to."""
+    """Schedules a plan's edges on the kernel and reports what each fault came to.
+
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote.
+    """
 
     def __init__(
-        self, plan: Mapping[str, Fault], *, kernel: Kernel, bus: Bus, power: Power, chain: EventChain, validators: int
+        self,
+        plan: Mapping[str, Fault],
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        power: Power,
+        chain: EventChain,
+        validators: int,
+        observers: int = 0,
     ) -> None:
         self._plan = plan
         self._kernel = kernel
@@ -73,6 +84,7 @@ class Injector:
         self._power = power
         self._chain = chain
         self._validators = validators
+        self._voters = validators - observers
         self._disks = DiskFaults(power)
         self._clocks = ClockFaults(power)
         self._ordinal = 0
@@ -99,7 +111,7 @@ class Injector:
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
         clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
-        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._validators) * MILLISECOND_US)
+        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._voters) * MILLISECOND_US)
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
@@ -141,9 +153,8 @@ class Injector:
             return self._disks.count_at(name, fault, node)
         if isinstance(fault, ClockFault):
             return self._clocks.count_at(name, node)
-        if isinstance(fault, Slow) and name not in self._counts:
-            return self._power.slowed(node)
-        return self._count(name, fault)
+        is_under_way = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_under_way else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):
