@@ -5,6 +5,7 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 """
 
 import argparse
+import errno
 import hashlib
 import shlex
 import signal
@@ -16,6 +17,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
+from checker.explain.words import on_one_line
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
@@ -41,6 +43,12 @@ DEFAULT_SCENARIO: Final = "outage-storm"
 EXIT_USAGE: Final = 2
 EXIT_DETERMINISM: Final = 5
 EXIT_ENVIRONMENT: Final = 6
+
+MESSAGE_CHARACTERS_MAX: Final = 2_000
+"""What is wrong is said in one line, and a file cannot make it longer."""
+
+_BAD_PATHS: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+"""What the file system says to a path that can be none of ours, whatever the machine."""
 
 _ROOT_DIGITS: Final = 64
 
@@ -93,7 +101,8 @@ def main(arguments: Sequence[str]) -> int:
     except DaskError as error:
         return _complain(str(error), EXIT_ENVIRONMENT)
     except OSError as error:
-        return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
+        code = EXIT_USAGE if error.errno in _BAD_PATHS else EXIT_ENVIRONMENT
+        return _complain(f"{error.filename or 'input/output'}: {error.strerror}", code)
     except KeyboardInterrupt:
         return _complain("interrupted; the run directory was not written", EXIT_ENVIRONMENT)
     except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
@@ -108,7 +117,9 @@ def _command_line(arguments: Sequence[str]) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"run_cluster.py: {message}\n")
+    line = on_one_line(message)
+    cut = f"{line[:MESSAGE_CHARACTERS_MAX]}..." if len(line) > MESSAGE_CHARACTERS_MAX else line
+    sys.stderr.write(f"run_cluster.py: {cut}\n")
     return code
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from checker.cold_replay import ColdReplayer, run_cold_replay
+from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
 from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
@@ -180,6 +180,8 @@ def _describe_reopening(data: DataDirectory) -> str:
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
     """Run a recorded scenario again and compare it event by event with the record."""
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    load_genesis(reader.path)
+    reader.read_all()
     judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
     _compare_chain(reader, judged)
     is_same = judged.digest.hex() == reader.manifest.digest
