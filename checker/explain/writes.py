@@ -107,6 +107,8 @@ def _origin_at(parting: Parting, index: int) -> Origin:
         told = tuple(
             "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
         )
+    elif timer_id:
+        told = tuple(show_receipt(_exit_from(side.outcome, index)) for side in parting.sides)
     timer = find_timer(parting, timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is None:
@@ -138,6 +140,16 @@ def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
     """Return the receipt of each timer's exit in the timer phase."""
     found = ((event_of(receipt), receipt) for receipt in receipts)
     return {event.timer_id: receipt for event, receipt in found if isinstance(event, _EXITS)}
+
+
+def _exit_from(outcome: Outcome, index: int) -> bytes | None:
+    """Return the receipt of the exit or deferral that a receipt of the timer phase belongs to.
+
+    What a handler did stands before the fire in which it ran.
+    """
+    rest = outcome.receipts[index:]
+    exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred))
+    return next(exits, receipt_at(outcome, index))
 
 
 def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
