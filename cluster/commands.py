@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.draws import NAME as SWARM
 from cluster.explain_command import add_explain_parsers
@@ -87,6 +88,8 @@ def main(arguments: Sequence[str]) -> int:
         DataDirectoryError,
     ) as error:
         return _complain(str(error), EXIT_USAGE)
+    except DaskError as error:
+        return _complain(str(error), EXIT_ENVIRONMENT)
     except OSError as error:
         return _complain(f"{error.filename or 'input/output'}: {error.strerror}", EXIT_ENVIRONMENT)
     except KeyboardInterrupt:

@@ -28,7 +28,7 @@ from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
-from faults import span_ms
+from faults import Cell, span_ms
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
@@ -49,6 +49,7 @@ class Judged:
     checks: tuple[CheckResult, ...]
     validators: tuple[ValidatorRow, ...]
     figures: Mapping[str, int | str]
+    cells: tuple[Cell, ...]
     log: bytearray = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
@@ -100,6 +101,7 @@ class Judged:
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
+            "coverage": [cell._asdict() for cell in self.cells],
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
         }
@@ -252,6 +254,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     results = jury.suite.finish(
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
+    results.append(jury.write_ahead.result())
     results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
@@ -292,6 +295,7 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         checks=checks,
         validators=tuple(row_of(run, place, jury) for place in run.places),
         figures=figures_of(run, jury),
+        cells=run.cells,
         log=run.trace.log,
         genesis=run.genesis,
         chain=jury.chain,

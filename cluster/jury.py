@@ -8,6 +8,7 @@ from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
 from checker.storm import StormWatch
 from checker.suite import Suite
+from checker.write_ahead import WriteAhead
 from cluster.power import Place
 from cluster.roads import count_of_road, kind_of_observer, loses_its_state
 from cluster.run import Cluster, ClusterRun
@@ -26,6 +27,7 @@ class Jury:
     """Everything that watches one run: the checks, and the canonical chain for the record."""
 
     suite: Suite
+    write_ahead: WriteAhead
     storm: StormWatch | None
     promises: Promises | None
     reorg: ReorgWatch | None = None
@@ -39,6 +41,7 @@ class Jury:
     def observe(self, event: Event) -> None:
         """See an event of the run."""
         self.suite.observe(event)
+        self.write_ahead.observe(event)
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
@@ -79,15 +82,16 @@ def make_jury(cluster: Cluster) -> Jury:
     """Return the checks for a cluster that has not run yet."""
     scenario = cluster.scenario
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    honest, disk_faults = range(scenario.replicas), _disk_faults(scenario)
     suite = Suite(
         genesis_values=dict(blank.database.items()),
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
-        honest=range(scenario.replicas),
+        honest=honest,
         max_skew_ms=scenario.chain.max_skew_ms,
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
-        disk_faults=_disk_faults(scenario),
+        disk_faults=disk_faults,
         retold_height=0 if cluster.data is None else cluster.data.height,
     )
     for event in () if cluster.data is None else cluster.data.history():
@@ -115,7 +119,8 @@ def make_jury(cluster: Cluster) -> Jury:
     reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
-    return Jury(suite, watch, promises, reorg)
+    write_ahead = WriteAhead(cluster.disks, honest=honest, disk_faults=disk_faults)
+    return Jury(suite, write_ahead, watch, promises, reorg)
 
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:

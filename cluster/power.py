@@ -137,9 +137,12 @@ class PowerGrid:
 
     def speed_up(self, node: int) -> int:
         """End ``slow_down``, and return how many pieces of work took longer."""
-        pace = self.places[node].pace
-        pace.factor = 1
-        return pace.slowed
+        self.places[node].pace.factor = 1
+        return self.slowed(node)
+
+    def slowed(self, node: int) -> int:
+        """Return how many pieces of work of ``node`` took longer since ``slow_down``."""
+        return self.places[node].pace.slowed
 
     def slow_disk(self, node: int, factor: int, extra_us: int) -> None:
         """Make each sync of ``node`` take ``factor`` times as long, and ``extra_us`` more, over restarts as well."""
@@ -150,7 +153,11 @@ class PowerGrid:
         """End ``slow_disk``, and return how many syncs took longer."""
         pace = self.places[node].pace
         pace.disk_factor, pace.disk_extra_us = 1, 0
-        return pace.disk_slowed
+        return self.slowed_disk(node)
+
+    def slowed_disk(self, node: int) -> int:
+        """Return how many syncs of ``node`` took longer since ``slow_disk``."""
+        return self.places[node].pace.disk_slowed
 
     def clock(self, node: int) -> MachineClock:
         """Return the clocks of ``node``, which outlive its incarnations."""

@@ -1,10 +1,10 @@
-"""The results file of a sweep: one SQLite database, one row a seed, each written in a transaction of its own.
+"""The results file of a sweep: one SQLite database, one row a seed with its cells, in a transaction of its own.
 
 Invariant: what is in the file is what was judged, once. A sweep that is killed at any moment loses at most what no row
 was written for yet, and going on computes exactly those seeds. A file is opened only if it is ours and of the same
 subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from it,
 in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no triggers
-and no schema but the two tables is accepted).
+and no schema but the three tables is accepted).
 """
 
 import sqlite3
@@ -13,7 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self, final
 
-FORMAT: Final = "stampede-sweep 2"
+from faults import Cell
+
+FORMAT: Final = "stampede-sweep 3"
 """What a file of ours says of itself."""
 
 TEXT_CHARACTERS_MAX: Final = 4_000
@@ -27,7 +29,11 @@ _RESULTS_TABLE: Final = (
     "signature TEXT NOT NULL, headline TEXT NOT NULL, digest TEXT NOT NULL, milliseconds INTEGER NOT NULL, "
     "directory TEXT NOT NULL, failed TEXT NOT NULL)"
 )
-_SCHEMA: Final = ("CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)", _RESULTS_TABLE)
+_CELLS_TABLE: Final = (
+    "CREATE TABLE cells (seed INTEGER NOT NULL, kind TEXT NOT NULL, phase TEXT NOT NULL, role TEXT NOT NULL, "
+    "hits INTEGER NOT NULL, PRIMARY KEY (seed, kind, phase, role)) WITHOUT ROWID"
+)
+_SCHEMA: Final = ("CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)", _RESULTS_TABLE, _CELLS_TABLE)
 
 
 class DamagedResultsError(Exception):
@@ -40,7 +46,8 @@ class DamagedResultsError(Exception):
 class SeedResult(NamedTuple):
     """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
 
-    `failed` names the checks that failed, in the verdict's order, with a blank between them.
+    `failed` names the checks that failed, in the verdict's order, with a blank between them; `cells` say which faults
+    hit whom, and in which phase.
     """
 
     seed: int
@@ -52,6 +59,7 @@ class SeedResult(NamedTuple):
     milliseconds: int
     directory: str = ""
     failed: str = ""
+    cells: tuple[Cell, ...] = ()
 
 
 @final
@@ -91,16 +99,36 @@ class ResultsFile:
 
     def add(self, result: SeedResult) -> None:
         """Write one result; it is on the disk when this returns."""
-        cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in result]
-        self._connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
+        *row, cells = result
+        cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
+        # One transaction: a seed is there with all its cells, or is judged again.
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
+            self._connection.executemany(
+                "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
+            )
+        except sqlite3.Error:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
 
     def results(self) -> Iterator[SeedResult]:
         """Yield what is in the file, by seed."""
         try:
+            cells = self._cells()
             for row in self._connection.execute("SELECT * FROM results ORDER BY seed"):
-                yield self._check_row(row)
+                result = self._check_row(row)
+                yield result._replace(cells=tuple(cells.get(result.seed, ())))
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
+
+    def _cells(self) -> dict[int, list[Cell]]:
+        found: dict[int, list[Cell]] = {}
+        for seed, *row in self._connection.execute("SELECT * FROM cells ORDER BY seed, kind, phase, role"):
+            self._check_values(seed, row, (str, str, str, int))
+            found.setdefault(seed, []).append(Cell(*row))
+        return found
 
     def _schema(self) -> Sequence[str]:
         rows = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
@@ -129,8 +157,10 @@ class ResultsFile:
         self._connection.execute("PRAGMA synchronous = FULL")
 
     def _check_row(self, row: Sequence[object]) -> SeedResult:
-        kinds = (int, int, str, str, str, str, int, str, str)
+        self._check_values(row[0], row, (int, int, str, str, str, str, int, str, str))
+        return SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above
+
+    def _check_values(self, seed: object, row: Sequence[object], kinds: Sequence[type]) -> None:
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
-                raise DamagedResultsError(self.path, f"seed {row[0]!r}: {value!r:.60} is none of what a sweep writes")
-        return SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above
+                raise DamagedResultsError(self.path, f"seed {seed!r}: {value!r:.60} is none of what a sweep writes")

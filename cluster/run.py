@@ -25,7 +25,7 @@ from cluster.road_keeper import RoadKeeper
 from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import FaultEffect, Injector, faults_from
+from faults import Cell, FaultEffect, Injector, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -85,6 +85,7 @@ class ClusterRun:
     trace: Trace
     places: list[Place]
     effects: tuple[FaultEffect, ...]
+    cells: tuple[Cell, ...]
     clients: ClientStatistics
     roads: RoadKeeper
     bus: BusStatistics
@@ -104,6 +105,7 @@ class Cluster:
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
     data: DataDirectory | None = None
+    disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
@@ -123,6 +125,7 @@ class Cluster:
         self._progress = Progress([0] * replicas, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
+        self.disks = self._make_disks()
         own = {node: _factory(self.scenario, node) for node in range(replicas)}
         planted = factories_of(self.scenario.planted)
         own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
@@ -153,7 +156,7 @@ class Cluster:
         )
         chance = Chance(self.seed)
         bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self._disks(chance), build=self._build)
+        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self.disks, build=self._build)
         self._injector = Injector(
             faults_from(scenario.faults, kernel.now_us),
             kernel=kernel,
@@ -161,6 +164,7 @@ class Cluster:
             power=grid,
             chain=trace.chain(SUPERVISOR),
             validators=replicas,
+            observers=len(scenario.observers),
         )
         self._keeper = RoadKeeper(
             scenario.observers_by_number,
@@ -181,16 +185,18 @@ class Cluster:
             trace=trace,
             places=grid.places,
             effects=tuple(self._injector.effects()),
+            cells=self._injector.cells(),
             clients=clients.statistics(),
             roads=self._keeper,
             bus=bus.statistics(),
             progress=self._progress,
         )
 
-    def _disks(self, chance: Chance) -> Sequence[SimulatedDisk | DirectoryDisk]:
+    def _make_disks(self) -> Sequence[SimulatedDisk | DirectoryDisk]:
         """Return the disks of all replicas, provisioned."""
         if self.data is not None:
             return self.data.disks
+        chance = Chance(self.seed)
         disks = [SimulatedDisk(node, chance) for node in range(self.scenario.replicas)]
         for node, disk in enumerate(disks):
             self._provision(node, disk)

@@ -22,19 +22,36 @@ FAULTS_MAX: Final = 4
 """Most faults in one run."""
 
 
-def draw_faults(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Draw a few kinds and keep each fault that goes with those before it."""
+def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Draw a few kinds and keep each fault that goes with those before it; beside a drama, one at most."""
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
-    found: dict[str, Plain] = {}
+    found = dict(drama)
+    count = min(count, 1) if drama else count
     for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
         fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
-        plan = {**found, drawn: fault}
-        try:
-            check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)
-        except PlanError:
-            continue
-        found[drawn] = fault
+        if _keep_if_sound(found, drawn, fault, validators) and drawn in _NEEDING_CRASH:
+            name = f"{drawn}-crash"
+            _keep_if_sound(found, name, _NEEDING_CRASH[drawn](draw, name, fault, validators), validators)
     return found
+
+
+def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators: int) -> bool:
+    plan = {**found, name: fault}
+    try:
+        check_plan({name: msgspec.convert(each, Fault) for name, each in plan.items()}, validators)
+    except PlanError:
+        return False
+    if len(found) == FAULTS_MAX:
+        return False
+    found[name] = fault
+    return True
+
+
+def drawn_kinds() -> tuple[str, ...]:
+    """Return every kind of fault that a seed may draw."""
+    draw = Draw(0)
+    drawn = ({"kind": name, **make(draw, name, 4)}["kind"] for name, make in _FAULTS.items())
+    return tuple(dict.fromkeys(drawn))
 
 
 def _span(draw: Draw, kind: str) -> tuple[int, int]:
@@ -188,6 +205,26 @@ def _draw_bit_rot(draw: Draw, name: str, validators: int) -> Plain:
     }
 
 
+def _draw_restart_during(draw: Draw, name: str, fault: Plain, _validators: int) -> Plain:
+    """A restart while a fault of the disk is at work: a validator reads most of its disk then."""
+    at_ms = draw.between(f"{name}.at_ms", fault["start_ms"] + 100, fault["stop_ms"] - 500)
+    down_ms = draw.between(f"{name}.down_ms", 100, 400)
+    return {"kind": "crash", "validator": fault["validator"], **_until(at_ms, down_ms)}
+
+
+def _draw_cut_during(draw: Draw, name: str, fault: Plain, validators: int) -> Plain:
+    """A crash with something written and not synced: only that can be torn."""
+    return {
+        "kind": "crash-at-boundary",
+        "validator": _validator(draw, name, validators),
+        "boundary": "after-append",
+        "occurrence": draw.between(f"{name}.occurrence", 1, 6),
+        "restart_after_ms": draw.between(f"{name}.restart_after_ms", 100, 1_500),
+        "start_ms": fault["start_ms"],
+        "stop_ms": fault["stop_ms"],
+    }
+
+
 def _draw_wipe(draw: Draw, name: str, validators: int) -> Plain:
     at_ms, restart_ms = _span(draw, name)
     return {"validator": _validator(draw, name, validators), "at_ms": at_ms, "restart_ms": restart_ms}
@@ -247,6 +284,12 @@ def _draw_clock_strobe(draw: Draw, name: str, validators: int) -> Plain:
         "period_ms": period_ms,
     }
 
+
+_NEEDING_CRASH: Final[Mapping[str, Callable[[Draw, str, Plain, int], Plain]]] = {
+    "torn-writes": _draw_cut_during,
+    "bit-rot": _draw_restart_during,
+}
+"""Faults that do nothing, or hardly anything, unless a validator loses its power meanwhile, and how that is drawn."""
 
 _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "partition": _draw_partition,

@@ -22,11 +22,12 @@ from multiprocessing.connection import wait as wait_for_sentinels
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Final, NamedTuple, Self, final
+from typing import Final, NamedTuple, Protocol, Self, final
 
 from checker.cold_replay import ColdReplayWorker
 from checker.record import keep_run
 from checker.results import EXIT_CODES, PRECEDENCE, CheckResult
+from cluster.coverage import CoverageTable, Place
 from cluster.judge import COLD_HASH_SEED, Judged, judge
 from cluster.repeat import compare_with_repeat
 from cluster.results import ResultsFile, SeedResult
@@ -60,9 +61,19 @@ class Task(NamedTuple):
     is_thorough: bool = False
 
 
+class Judges(Protocol):
+    """Judges tasks somewhere; a context manager. See `Workers`."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+    def judge(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]: ...  # noqa: D102
+
+
 @dataclass(slots=True)
 class Tally:
-    """How far a sweep has come: counts by verdict, and the seeds of each signature of a run that did not pass."""
+    """How far a sweep has come: counts by verdict, the seeds of each signature of a run that did not pass, coverage."""
 
     total: int
     done: int = 0
@@ -70,19 +81,22 @@ class Tally:
     milliseconds: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     groups: dict[str, list[SeedResult]] = field(default_factory=dict)
+    coverage: CoverageTable = field(default_factory=CoverageTable)
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
         self.done += 1
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
+        self.coverage.add(result.cells)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
 
     @property
     def verdict(self) -> str:
-        """The worst verdict so far, by the precedence of the exit codes."""
-        return next((name for name in PRECEDENCE if name in self.verdicts), "passed" if self.done else "inconclusive")
+        """The worst verdict so far, by the precedence of the exit codes; where no fault went, nothing was shown."""
+        is_whole = self.done and not self.coverage.empty
+        return next((name for name in PRECEDENCE if name in self.verdicts), "passed" if is_whole else "inconclusive")
 
     @property
     def exit_code(self) -> int:
@@ -111,6 +125,8 @@ def sweep(
     runs: Path,
     jobs: int,
     on_result: Callable[[Tally, SeedResult], None],
+    promised: tuple[Place, ...] = (),
+    workers: Judges | None = None,
 ) -> Tally:
     """Judge every seed that the results file does not hold yet.
 
@@ -121,9 +137,11 @@ def sweep(
         runs: Where the run directories of seeds that do not pass go.
         jobs: Worker processes.
         on_result: Is told of each new result, in the order in which they come.
+        promised: The cells of the coverage table that have to be reached.
+        workers: Who judges, instead of worker processes of this machine.
     """
     wanted = list(dict.fromkeys(seeds))
-    tally = Tally(len(wanted))
+    tally = Tally(len(wanted), coverage=CoverageTable(promised))
     there = {result.seed: result for result in results.results()}
     for seed in wanted:
         if seed in there:
@@ -132,8 +150,8 @@ def sweep(
     missing = (
         Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0) for seed in wanted if seed not in there
     )
-    with Workers(jobs) as workers:
-        for _, result in workers.judge(missing):
+    with workers or Workers(jobs) as judges:
+        for _, result in judges.judge(missing):
             results.add(result)
             tally.add(result)
             on_result(tally, result)
@@ -192,7 +210,7 @@ class Workers:
             try:
                 return pool.submit(self._judge_one, task).result()
             except BrokenProcessPool:
-                return _broken(task.seed, "its process ended: a task computes for ever, or no memory is left", 0)
+                return broken_result(task.seed, "its process ended: a task computes for ever, or no memory is left")
 
 
 def _make_pool(jobs: int) -> ProcessPoolExecutor:
@@ -225,7 +243,7 @@ def judge_task(task: Task) -> SeedResult:
         judged, kept = _judge_into(task)
     except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
         name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
-        return _broken(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
+        return broken_result(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
     return SeedResult(
         seed=task.seed,
         exit_code=judged.exit_code,
@@ -236,6 +254,7 @@ def judge_task(task: Task) -> SeedResult:
         milliseconds=_milliseconds_since(started),
         directory=kept,
         failed=" ".join(check.name for check in judged.checks if check.status == "failed"),
+        cells=judged.cells,
     )
 
 
@@ -262,7 +281,8 @@ def _judge_into(task: Task) -> tuple[Judged, str]:
     return judged, kept
 
 
-def _broken(seed: int, headline: str, milliseconds: int) -> SeedResult:
+def broken_result(seed: int, headline: str, milliseconds: int = 0) -> SeedResult:
+    """Return the result of a seed that broke the test bed instead of being judged."""
     signature = f"environment: {_NUMBER.sub('#', headline)}"
     return SeedResult(seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
 

@@ -1,22 +1,26 @@
-"""The command ``sweep``: many seeds, one results file, what went wrong by signature."""
+"""The command ``sweep``: many seeds, one results file, what went wrong by signature, what the faults reached."""
 
 import argparse
 import hashlib
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
+from cluster.coverage import promise_of
+from cluster.dask_workers import DaskWorkers
 from cluster.draws import NAME as SWARM
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
 from cluster.swarm import draw_scenario, swarm_identity
+from cluster.swarm_faults import drawn_kinds
 from cluster.sweep import Tally, sweep
-from report.campaign import SweepProgress, group_table, seeds_per_hour
+from faults import PHASES, ROLES, kind_of
+from report.campaign import SweepProgress, coverage_table, group_table, seeds_per_hour
 from report.console import print_tables
 
 SEEDS_MAX: Final = 10_000_000
@@ -26,6 +30,9 @@ SEED_LIMIT: Final = 1 << 63
 """Seeds of a sweep stay below this: SQLite's integers are signed."""
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
+
+COVERAGE_SEEDS: Final = 1_000
+"""A sweep of the swarm over so many seeds has to reach every promised cell of the coverage table."""
 
 CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
@@ -49,10 +56,20 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         metavar="N",
         help="worker processes (default: one a core)",
     )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
+    )
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs that do not pass go (default runs)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
+    )
+    parser.add_argument(
+        "--require-coverage",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="inconclusive unless the faults reach every promised phase and role "
+        f"(default: for --swarm without --set, from {COVERAGE_SEEDS:,} seeds on)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run_sweep)
@@ -82,7 +99,9 @@ def parse_jobs(text: str) -> int:
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
     name, subject, scenario_of = _subject(options)
+    promised = promise_of(_kinds(options)) if _is_promising(options) else ()
     path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(subject.encode()).hexdigest()[:6]}.sqlite"
+    workers = DaskWorkers(options.dask) if options.dask else None
     with (
         ResultsFile(path, subject) as results,
         SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
@@ -94,6 +113,8 @@ def run_sweep(options: argparse.Namespace) -> int:
             runs=options.runs,
             jobs=options.jobs,
             on_result=lambda tally, _result: progress.show(tally),
+            promised=promised,
+            workers=workers,
         )
         seconds = progress.seconds
     if options.json:
@@ -113,9 +134,27 @@ def _subject(options: argparse.Namespace) -> tuple[str, str, Callable[[int], byt
     return scenario.name, encoded.decode(), lambda _seed: encoded
 
 
+def _is_promising(options: argparse.Namespace) -> bool:
+    if options.require_coverage is None:
+        return options.swarm and not options.settings and len(options.seeds) >= COVERAGE_SEEDS
+    return bool(options.require_coverage)
+
+
+def _kinds(options: argparse.Namespace) -> Iterable[str]:
+    """Return the kinds of faults that the sweep is about."""
+    if options.swarm:
+        return drawn_kinds()
+    scenario = load_scenario(options.scenario, options.settings)
+    return [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
+
+
 def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float) -> None:
-    if tally.groups:
-        print_tables([group_table(tally.groups)])
+    tables = [group_table(tally.groups)] if tally.groups else []
+    coverage = tally.coverage
+    if coverage.reached or coverage.promised:
+        runs = {place: reached.runs for place, reached in coverage.reached.items()}
+        tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES))
+    print_tables(tables)
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
     fresh = tally.done - tally.resumed
     lines = [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
@@ -124,6 +163,10 @@ def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float
             f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
             "with 95 % confidence"
         )
+    if coverage.promised:
+        reached = len(coverage.promised) - len(coverage.empty)
+        lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
+        lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
     lines.append(
         f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
     )
@@ -158,5 +201,6 @@ def _as_json(tally: Tally, name: str, path: Path, seconds: float) -> dict[str, o
             signature: [{"seed": each.seed, "headline": each.headline, "directory": each.directory} for each in group]
             for signature, group in tally.groups.items()
         },
+        "coverage": tally.coverage.as_json(),
         "results": str(path),
     }

@@ -45,6 +45,12 @@ class DiskFaults:
             if isinstance(fault, IoErrorFault | DiskFull):
                 self._power.revive(node)
 
+    def count_at(self, name: str, fault: DiskFault, node: int) -> int:
+        """Return how often a fault that has begun did anything to one of the validators that it names."""
+        if isinstance(fault, SlowDisk):
+            return self._slowed.get(name, self._power.slowed_disk(node))
+        return self._power.disk(node).medium.touched(name)
+
     def count(self, name: str, fault: DiskFault) -> int:
         """Return how often a fault did anything."""
         if isinstance(fault, SlowDisk):

@@ -6,15 +6,16 @@ when something that would have happened did not: a message it touched, a running
 stopped and that later came back, an event it held back, work that took longer, a clock that was read and was wrong.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from faults.clock_kinds import ClockFault
 from faults.clocks import ClockFaults, true_again_ms, turns_of
+from faults.coverage import Cell, Coverage
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
-from faults.kinds import Fault, cut_windows_ms, kind_of, span_ms
+from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
 from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
 from faults.plan import crossing_links, links_of, rule_links
@@ -61,10 +62,21 @@ class _Edge:
 
 
 class Injector:
-    """Schedules a plan's edges on the kernel and reports what each fault came to."""
+    """Schedules a plan's edges on the kernel and reports what each fault came to.
+
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote.
+    """
 
     def __init__(
-        self, plan: Mapping[str, Fault], *, kernel: Kernel, bus: Bus, power: Power, chain: EventChain, validators: int
+        self,
+        plan: Mapping[str, Fault],
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        power: Power,
+        chain: EventChain,
+        validators: int,
+        observers: int = 0,
     ) -> None:
         self._plan = plan
         self._kernel = kernel
@@ -72,11 +84,14 @@ class Injector:
         self._power = power
         self._chain = chain
         self._validators = validators
+        self._voters = validators - observers
         self._disks = DiskFaults(power)
         self._clocks = ClockFaults(power)
         self._ordinal = 0
         self._stopped: dict[str, list[int]] = {}
+        self._hits: dict[str, dict[int, int]] = {}
         self._counts: dict[str, int] = {}
+        self._coverage = Coverage({name: kind_of(fault) for name, fault in plan.items()}, validators, self.count_at)
         self._begun: list[str] = []
         self._view = 0
         self._leader = _NOBODY
@@ -96,11 +111,12 @@ class Injector:
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
         clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
-        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._validators) * MILLISECOND_US)
+        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._voters) * MILLISECOND_US)
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
         """See an event of the run: who leads the greatest view decides whom ``isolate-leader`` cuts off."""
+        self._coverage.observe(event)
         if event.kind != "enter":
             return
         view, leader = event.values
@@ -115,6 +131,30 @@ class Injector:
         """Yield what each fault of the plan came to, in the plan's order."""
         for name, fault in self._plan.items():
             yield FaultEffect(name, kind_of(fault), fault.enabled, self._count(name, fault))
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return whom the faults that took effect hit, and in which phase; asked when the run is over."""
+        return self._coverage.cells(effect.name for effect in self.effects() if effect.took_effect)
+
+    def count_at(self, name: str, node: int) -> int:
+        """Return how often a fault that has begun has touched one validator so far.
+
+        A kind without a branch of its own has touched each validator that it names, or everybody, as often as it says.
+        """
+        fault = self._plan[name]
+        named = named_validators(fault)
+        if isinstance(fault, NetworkFault):
+            return self._bus.touched_at(name, node) if name in self._begun else 0
+        if isinstance(fault, Crash | Blackout | Wipe | CrashAtBoundary):
+            return self._hits.get(name, {}).get(node, 0)
+        if named and node not in named:
+            return 0
+        if isinstance(fault, DiskFault):
+            return self._disks.count_at(name, fault, node)
+        if isinstance(fault, ClockFault):
+            return self._clocks.count_at(name, node)
+        is_under_way = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_under_way else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
         if isinstance(fault, MachineFault):
@@ -265,9 +305,18 @@ class Injector:
     def _switch_off(self, name: str, nodes: tuple[int, ...]) -> None:
         # One instant: every named validator is down before any of them could notice another's absence.
         self._stopped[name] = [node for node in nodes if self._power.crash(node)]
+        self._note_hits(name, self._stopped[name])
+
+    def _note_hits(self, name: str, nodes: Iterable[int]) -> None:
+        hits = self._hits.setdefault(name, {})
+        for node in nodes:
+            hits[node] = hits.get(node, 0) + 1
 
     def _switch_on(self, name: str, nodes: tuple[int, ...]) -> None:
-        restarted = [node for node in nodes if node in self._stopped[name] and self._power.restart(node)]
+        stopped = [node for node in nodes if node in self._stopped[name]]
+        for node in stopped:
+            self._coverage.restart(node)
+        restarted = [node for node in stopped if self._power.restart(node)]
         self._counts[name] = self._counts.get(name, 0) + len(restarted)
 
     def _wipe(self, name: str, node: int) -> None:
@@ -289,6 +338,7 @@ class Injector:
         def note() -> None:
             self._chain.add(self._kernel.now_us, "fault", name, fault.boundary)
             self._stopped[name] = [fault.validator]
+            self._note_hits(name, self._stopped[name])
             back_us = self._kernel.now_us + fault.restart_after_ms * MILLISECOND_US
             back = _Edge(back_us // MILLISECOND_US, "restart", partial(self._switch_on, name, (fault.validator,)))
             self._post(back_us, partial(self._fire, name, back))

@@ -41,6 +41,9 @@ class Power(Protocol):
     def speed_up(self, node: int) -> int:
         """End ``slow_down``, and return how many pieces of work took longer."""
 
+    def slowed(self, node: int) -> int:
+        """Return how many pieces of work of ``node`` took longer since ``slow_down``."""
+
     def slow_disk(self, node: int, factor: int, extra_us: int) -> None:
         """Make each sync of ``node`` take ``factor`` times as long, and ``extra_us`` more."""
 
@@ -52,6 +55,9 @@ class Power(Protocol):
 
     def set_clock(self, node: int, setting: ClockSetting) -> None:
         """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
+
+    def slowed_disk(self, node: int) -> int:
+        """Return how many syncs of ``node`` took longer since ``slow_disk``."""
 
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""

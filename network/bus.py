@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from network.chance import Chance
-from network.conditions import Condition, Fate, MessageRule, Wire, fate_of, flip_bytes
+from network.conditions import Condition, Fate, MessageRule, Touched, Wire, fate_of, flip_bytes
 from network.kernel import Kernel
 from network.latency import Latency
 from network.topology import Link, LinkSpec, check_rates
@@ -113,7 +113,7 @@ class Bus:
             spec: LinkSpec = topology.edges[source, destination]["link"]
             self._wires[source][destination] = Wire(source, destination, spec, self._chains[source], chance)
         self._active: dict[str, tuple[Condition, tuple[Wire, ...]]] = {}
-        self._touched: dict[str, int] = {}
+        self._touched: dict[str, Touched] = {}
         self._held: dict[str, list[_Held]] = {}
         self._delivered = 0
         self._duplicated = 0
@@ -266,8 +266,17 @@ class Bus:
         Raises:
             ConditionError: no condition ever had that name.
         """
-        if name in self._active:
-            return self._touched[name] + self._active[name][0].touched
+        return self._touched_by(name).count
+
+    def touched_at(self, name: str, node: NodeId) -> int:
+        """Return how many of those messages this node sent or was to receive.
+
+        Raises:
+            ConditionError: no condition ever had that name.
+        """
+        return self._touched_by(name).at.get(node, 0)
+
+    def _touched_by(self, name: str) -> Touched:
         if name not in self._touched:
             raise ConditionError(f"no condition was ever called {name!r}")
         return self._touched[name]
@@ -351,7 +360,8 @@ class Bus:
         # dict.fromkeys: a link that is named twice must not carry the condition twice.
         wires = tuple(self._wire(source, destination) for source, destination in dict.fromkeys(links))
         self._active[condition.name] = (condition, wires)
-        self._touched.setdefault(condition.name, 0)
+        # A fault that comes and goes sets one condition after the other: they count on.
+        condition.touched = self._touched.setdefault(condition.name, condition.touched)
         for wire in wires:
             wire.set_conditions((*wire.conditions, condition))
 
@@ -359,7 +369,6 @@ class Bus:
         if name not in self._active:
             raise ConditionError(f"no condition called {name!r} is set")
         condition, wires = self._active.pop(name)
-        self._touched[name] += condition.touched
         _take_off(condition, wires)
 
 

@@ -53,6 +53,14 @@ def _admits(ranges: tuple[Range, ...], value: int | None) -> bool:
     return value is not None and any(first <= value <= last for first, last in ranges)
 
 
+@dataclass(slots=True)
+class Touched:
+    """How many messages felt a condition: all of them, and by node those that it sent or was to receive."""
+
+    count: int = 0
+    at: dict[NodeId, int] = field(default_factory=dict)
+
+
 @dataclass(slots=True, kw_only=True)
 class Condition:
     """Something that a fault did to links, and how many messages felt it."""
@@ -66,7 +74,14 @@ class Condition:
     duplicate_ppm: int = 0
     corrupt_ppm: int = 0
     rule: MessageRule | None = None
-    touched: int = field(default=0, init=False)
+    touched: Touched = field(default_factory=Touched, init=False)
+
+    def touch(self, wire: Wire) -> None:
+        """Count a message that felt it, at its sender and at its receiver."""
+        self.touched.count += 1
+        at = self.touched.at
+        at[wire.source] = at.get(wire.source, 0) + 1
+        at[wire.destination] = at.get(wire.destination, 0) + 1
 
 
 class Fate(NamedTuple):
@@ -141,7 +156,7 @@ def fate_of(wire: Wire, ordinal: int, label: Label) -> Fate:
     """Decide what becomes of a message under the conditions of its wire, and count whom it touched."""
     cuts = [condition for condition in wire.conditions if condition.is_cut]
     for condition in cuts:
-        condition.touched += 1
+        condition.touch(wire)
     if cuts:
         return Fate(loss="cut", condition=cuts[0].name)
     if wire.happens("loss", ordinal, wire.spec.loss_ppm):
@@ -149,18 +164,18 @@ def fate_of(wire: Wire, ordinal: int, label: Label) -> Fate:
     for condition in wire.conditions:
         # A condition's name is part of the purpose: two conditions on one wire must not lose the same messages.
         if wire.happens(f"loss {condition.name}", ordinal, condition.loss_ppm):
-            condition.touched += 1
+            condition.touch(wire)
             return Fate(loss="loss", condition=condition.name)
     ruled = [each for each in wire.conditions if each.rule is not None and each.rule.matches(label)]
-    return _stop_by_rule(ruled) or _carry(wire, ordinal, ruled)
+    return _stop_by_rule(wire, ruled) or _carry(wire, ordinal, ruled)
 
 
-def _stop_by_rule(ruled: Sequence[Condition]) -> Fate | None:
+def _stop_by_rule(wire: Wire, ruled: Sequence[Condition]) -> Fate | None:
     """Let a rule drop the message, or else keep it back; of several that would, the oldest does."""
     for action in ("drop", "hold"):
         for condition in ruled:
             if condition.rule is not None and condition.rule.action == action:
-                condition.touched += 1
+                condition.touch(wire)
                 is_drop = action == "drop"
                 return Fate(loss="rule", condition=condition.name) if is_drop else Fate(held_by=condition.name)
     return None
@@ -173,7 +188,7 @@ def _carry(wire: Wire, ordinal: int, ruled: Sequence[Condition]) -> Fate:
     for condition in ruled:
         assert condition.rule is not None, "only rules are matched"
         extra_us += condition.rule.delay_us
-        condition.touched += 1
+        condition.touch(wire)
     flips: list[int] = []
     doubled_by: list[str] = []
     for condition in wire.conditions:
@@ -185,7 +200,8 @@ def _carry(wire: Wire, ordinal: int, ruled: Sequence[Condition]) -> Fate:
         extra_us += condition.reorder_extra_us if is_late else 0
         flips += [wire.draw(f"flip {name}", ordinal)] if is_damaged else []
         doubled_by += [name] if is_doubled else []
-        condition.touched += is_late or is_damaged or is_doubled or condition.latency is not None
+        if is_late or is_damaged or is_doubled or condition.latency is not None:
+            condition.touch(wire)
     own_us = wire.sample(latency, ordinal) + extra_us
     copies_us = (wire.sample(latency, ordinal, f"latency of copy {name}") + extra_us for name in doubled_by)
     return Fate(delays_us=(own_us, *copies_us), flips=tuple(flips))

@@ -1,7 +1,7 @@
 """What a person sees of a sweep: its rate and its failures by signature, while it goes on and when it is over."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, Self
 
 from rich.console import Console, Group
@@ -112,6 +112,35 @@ def group_table(groups: Mapping[str, Sequence[ResultView]]) -> Table:
     if len(ranked) > GROUPS_SHOWN:
         table.add_row("", f"and {len(ranked) - GROUPS_SHOWN} more signatures", "")
     return table
+
+
+def coverage_table(
+    runs: Mapping[tuple[str, str, str], int],
+    empty: Collection[tuple[str, str, str]],
+    phases: Iterable[str],
+    roles: Sequence[str],
+) -> Table:
+    """Return in how many runs each kind of fault hit each role in each phase; a promised cell that is empty stands out.
+
+    ``runs`` and ``empty`` are by kind, phase and role; a phase that nothing reached or promised has no column.
+    """
+    places = [*runs, *empty]
+    shown = [phase for phase in phases if any(place[1] == phase for place in places)]
+    table = Table(title="runs in which a fault hit a validator, by its phase and role", title_justify="left")
+    table.add_column("fault", no_wrap=True)
+    table.add_column("role", no_wrap=True)
+    for phase in shown:
+        table.add_column(phase.replace("-", " "), justify="right")
+    for kind in sorted(dict.fromkeys(place[0] for place in places)):
+        for role in (role for role in roles if any(place[0] == kind and place[2] == role for place in places)):
+            row = [(kind, phase, role) for phase in shown]
+            cells = [Text("none!", style="bold red") if each in empty else Text(_count(runs.get(each))) for each in row]
+            table.add_row(kind, role, *cells)
+    return table
+
+
+def _count(runs: int | None) -> str:
+    return "" if runs is None else f"{runs:,}"
 
 
 class ShrinkProgress:

@@ -64,7 +64,8 @@ def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
     failed = answer["seeds"] - answer["verdicts"].get("passed", 0)
     groups = [f"{signature} (seed {group[0]['seed']})" for signature, group in answer["groups"].items()]
     summary = f"swarm: {answer['seeds']:,} seeds, {answer['seeds_per_hour']:,} an hour, {failed} did not pass"
-    return failed, "\n  ".join([summary, *groups])
+    never = [f"never reached: {cell['kind']}, {cell['phase']}, {cell['role']}" for cell in answer["coverage"]["empty"]]
+    return failed + len(never), "\n  ".join([summary, *groups, *never])
 
 
 def parse_seeds(text: str) -> range:

@@ -113,7 +113,7 @@ class Application:
             self._settings,
             surroundings.scheme,
             joined=answers.joined,
-            give_up=self._go_by_blocks,
+            give_up=self.go_by_blocks,
             refuse=answers.refuse,
         )
 
@@ -176,6 +176,14 @@ class Application:
         if block is not None:
             relay = BlockRelay(encode_block(block))
             self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
+
+    def go_by_blocks(self) -> None:
+        """Fetch and execute every block up to the one that is final now: nobody has a snapshot, or one has just come.
+
+        A second one at once would again be old when it is here: who is slow would run after the others for ever.
+        """
+        self._is_by_blocks = True
+        self._follower.resume()
 
     # -- what time brings ----------------------------------------------------------------------
 
@@ -369,11 +377,6 @@ class Application:
         if block.header.height - self.engine.finalized.height >= self._settings.snapshot_gap_blocks:
             self._follower.pause()
             self.join.begin(self.exchange.peers())
-
-    def _go_by_blocks(self) -> None:
-        """Nobody has a snapshot for us: fetch and execute every block up to the one that is final now."""
-        self._is_by_blocks = True
-        self._follower.resume()
 
     def _finalize(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""

@@ -264,6 +264,7 @@ class Validator:
             self._counts.snapshots_joined += 1
             height, root = engine.finalized.height, engine.finalized.state_root
             self._port.trace("snapshot-joined", height, adopted.digest, root)
+            application.go_by_blocks()
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
             self._trace_boot(engine)
