@@ -81,6 +81,8 @@ class Judged:
         holders = f"{standings.count('voter')} validators"
         if observers := standings.count("observer"):
             holders += f" and {observers} observer{'s' if observers > 1 else ''}"
+        if liars := standings.count("dishonest"):
+            holders += f" beside {liars} dishonest"
         stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
         return f"{holders} hold one state root at every height up to {height}{stopped}{again}"

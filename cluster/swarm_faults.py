@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from cluster.draws import Draw, Plain
+from cluster.swarm_dishonest import draw_dishonest
 from faults import Fault, PlanError, check_plan
 
 FAULTS_FROM_MS: Final = 2_000
@@ -32,6 +33,8 @@ def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict
         if _keep_if_sound(found, drawn, fault, validators) and drawn in _NEEDING_CRASH:
             name = f"{drawn}-crash"
             _keep_if_sound(found, name, _NEEDING_CRASH[drawn](draw, name, fault, validators), validators)
+    for name, fault in draw_dishonest(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
+        _keep_if_sound(found, name, fault, validators)
     return found
 
 

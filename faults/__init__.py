@@ -3,6 +3,8 @@
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.clocks import true_again_ms
 from faults.coverage import Cell, Coverage
+from faults.dishonest import LIES, Liar, LyingPort
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -19,11 +21,12 @@ from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
 from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
 from faults.phases import PHASES, ROLES
-from faults.plan import PlanError, check_plan, is_destroying
+from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying
 from faults.power import Power, Watch
 from faults.promises import promised_cells
 
 __all__ = [
+    "LIES",
     "PHASES",
     "ROLES",
     "BitRot",
@@ -38,6 +41,7 @@ __all__ = [
     "Crash",
     "CrashAtBoundary",
     "Cut",
+    "Dishonest",
     "DiskFault",
     "DiskFull",
     "Fault",
@@ -46,7 +50,9 @@ __all__ = [
     "Injector",
     "IoErrorFault",
     "IsolateLeader",
+    "Liar",
     "Links",
+    "LyingPort",
     "MisdirectedWrites",
     "Partition",
     "Pause",
@@ -60,6 +66,7 @@ __all__ = [
     "Watch",
     "Wipe",
     "check_plan",
+    "dishonest_validators",
     "explain_fault",
     "faults_from",
     "is_destroying",

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.dishonest.catalogue import explain_dishonest
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -26,6 +28,8 @@ def explain_fault(fault: Fault) -> str:
         return f"{_span(fault)} {_explain_network(fault)}."
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
+    if isinstance(fault, Dishonest):
+        return f"{_span(fault)} validator {fault.validator} {explain_dishonest(fault)}."
     if isinstance(fault, ClockFault):
         return f"{_span(fault)} {_explain_clock(fault)}."
     return f"{_explain_machine(fault)}."
@@ -176,7 +180,7 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: NetworkFault | DiskFault | ClockFault | Pause | Slow | CrashAtBoundary) -> str:
+def _span(fault: NetworkFault | DiskFault | ClockFault | Dishonest | Pause | Slow | CrashAtBoundary) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

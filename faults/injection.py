@@ -9,10 +9,14 @@ stopped and that later came back, an event it held back, work that took longer, 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from faults.clock_kinds import ClockFault
 from faults.clocks import ClockFaults, true_again_ms, turns_of
 from faults.coverage import Cell, Coverage
+from faults.dishonest.injection import Lies
+from faults.dishonest.liar import Liar
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
 from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
@@ -76,6 +80,7 @@ class Injector:
         power: Power,
         chain: EventChain,
         validators: int,
+        liars: Mapping[int, Liar] = MappingProxyType({}),
         observers: int = 0,
     ) -> None:
         self._plan = plan
@@ -86,6 +91,7 @@ class Injector:
         self._validators = validators
         self._voters = validators - observers
         self._disks = DiskFaults(power)
+        self._lies = Lies(power, liars)
         self._clocks = ClockFaults(power)
         self._ordinal = 0
         self._stopped: dict[str, list[int]] = {}
@@ -161,6 +167,8 @@ class Injector:
             return self._counts.get(name, 0)
         if isinstance(fault, DiskFault):
             return self._disks.count(name, fault)
+        if isinstance(fault, Dishonest):
+            return self._lies.count(name, fault)
         if isinstance(fault, ClockFault):
             return self._clocks.count(name, fault)
         # A fault that never began, because it is disabled or the run ended before it, touched nothing.
@@ -181,6 +189,9 @@ class Injector:
             yield from self._network_edges(name, fault)
         elif isinstance(fault, MachineFault):
             yield from self._machine_edges(name, fault)
+        elif isinstance(fault, Dishonest):
+            for at_ms, edge, act in self._lies.edges(name, fault):
+                yield _Edge(at_ms, edge, act)
         elif isinstance(fault, ClockFault):
             yield _Edge(fault.start_ms, "start", partial(self._clocks.begin, name, fault))
             for at_ms, ppm in turns_of(fault):

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import DiskFault, TornWrites
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Wipe
 from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
 
-Fault = NetworkFault | MachineFault | DiskFault | ClockFault
+Fault = NetworkFault | MachineFault | DiskFault | ClockFault | Dishonest
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:

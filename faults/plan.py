@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.clocks import rules_of_clock
+from faults.dishonest.catalogue import FORMS
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
 from faults.kinds import Fault, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
@@ -38,6 +40,8 @@ def check_plan(plan: Mapping[str, Fault], validators: int, observers: int = 0) -
         for node in named_validators(fault):
             if node >= replicas:
                 raise PlanError(place, f"unknown validator {node}; this cluster has 0 to {replicas - 1}")
+        if isinstance(fault, Dishonest) and fault.validator >= validators:
+            raise PlanError(f"{place}.validator", "an observer has no vote to lie with; validators alone are dishonest")
         for key, is_sound, reason in _rules_of(fault, replicas):
             if not is_sound:
                 raise PlanError(f"{place}.{key}", reason)
@@ -75,6 +79,8 @@ def _rules_of(fault: Fault, validators: int) -> Iterator[tuple[str, bool, str]]:
         case Blackout():
             yield "validators", bool(fault.validators), "names nobody; give at least one validator"
             yield _distinct("validators", fault.validators)
+        case Dishonest():
+            yield from _rules_of_dishonest(fault, validators)
         case Links():
             yield from _rules_of_links(fault)
         case Rule():
@@ -108,6 +114,19 @@ def _rules_of_machine(fault: Fault) -> Iterator[tuple[str, bool, str]]:
             yield "every", is_one, "occurrence and every exclude each other"
         case _:
             pass
+
+
+def _rules_of_dishonest(fault: Dishonest, validators: int) -> Iterator[tuple[str, bool, str]]:
+    forms = FORMS.get(fault.behaviour, ())
+    yield "what", not fault.what or fault.what in forms, f"{fault.behaviour} knows {', '.join(forms) or 'no forms'}"
+    is_withholding = fault.behaviour == "withhold"
+    yield "kinds", is_withholding or not (fault.kinds or fault.to), "kinds and to belong to the behaviour withhold"
+    unknown = [kind for kind in fault.kinds if kind not in MESSAGE_KINDS]
+    yield "kinds", not unknown, f"no message is called {unknown[:1]}; there are {', '.join(MESSAGE_KINDS)}"
+    yield _distinct("to", fault.to)
+    yield "to", fault.validator not in fault.to, "a validator keeps nothing from itself"
+    is_known = all(node < validators for node in fault.to)
+    yield "to", is_known, f"names an unknown validator; this cluster has 0 to {validators - 1}"
 
 
 def _rules_of_links(fault: Links) -> Iterator[tuple[str, bool, str]]:
@@ -176,7 +195,7 @@ def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:
         outages = [
             (*_span_for_ms(fault, node), name, kind_of(fault))
             for name, fault in enabled.items()
-            if isinstance(fault, Crash | Blackout | Pause | Wipe | CrashAtBoundary) and node in named_validators(fault)
+            if node in named_validators(fault) and _is_outage(fault)
         ]
         slow = [
             (*span_ms(fault), name, kind_of(fault))
@@ -209,19 +228,37 @@ def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:
                 )
 
 
+def _is_outage(fault: Fault) -> bool:
+    is_amnesia = isinstance(fault, Dishonest) and fault.behaviour == "amnesia"
+    return is_amnesia or isinstance(fault, Crash | Blackout | Pause | Wipe | CrashAtBoundary)
+
+
 def _check_last_good_copy(plan: Mapping[str, Fault], validators: int) -> None:
-    """Synced data may be destroyed at f validators over the whole plan: the others hold a quorum of good copies."""
+    """Synced data may be destroyed at f validators over the whole plan: the others hold a quorum of good copies.
+
+    A dishonest validator may hold nothing good at all, so that it counts as well.
+    """
     allowed = (validators - 1) // 3
+    enabled = {name: fault for name, fault in plan.items() if fault.enabled}
+    if any(fault.above_f for fault in enabled.values() if isinstance(fault, Dishonest)):
+        return
     hit: dict[int, None] = {}
-    for name, fault in plan.items():
-        if fault.enabled and is_destroying(fault):
+    for name, fault in enabled.items():
+        if is_destroying(fault) or isinstance(fault, Dishonest):
             hit |= dict.fromkeys(node for node in named_validators(fault) if node < validators)
             if len(hit) > allowed:
                 raise PlanError(
                     f"faults.{name}.validator",
                     f"a fault plan never destroys the last good copy: of {validators} validators at most {allowed} may "
-                    f"lose synced data over the whole plan, and these are {', '.join(str(node) for node in hit)}",
+                    f"lose synced data or be dishonest over the whole plan, and these are "
+                    f"{', '.join(str(node) for node in hit)}",
                 )
+
+
+def dishonest_validators(plan: Mapping[str, Fault]) -> tuple[int, ...]:
+    """Return who is dishonest at any time of the run, ascending; no check judges them."""
+    faults = (fault for fault in plan.values() if isinstance(fault, Dishonest) and fault.enabled)
+    return tuple(sorted(dict.fromkeys(fault.validator for fault in faults)))
 
 
 def is_destroying(fault: Fault) -> bool:
@@ -229,7 +266,7 @@ def is_destroying(fault: Fault) -> bool:
     return isinstance(fault, BitRot | StaleReads | MisdirectedWrites | Wipe)
 
 
-def _span_for_ms(fault: Crash | Blackout | Pause | Wipe | CrashAtBoundary, node: int) -> tuple[int, int]:
+def _span_for_ms(fault: Fault, node: int) -> tuple[int, int]:
     """Return the part of a fault's time in which this one validator is out."""
     start_ms, stop_ms = span_ms(fault)
     return start_ms, dict(fault.restarts_ms())[node] if isinstance(fault, Blackout) else stop_ms

@@ -101,7 +101,7 @@ class ValidatorRow:
     waiting: int
     note: str
     standing: str = "voter"
-    """``voter``; ``observer``, which follows without a vote; or ``stopped``, with the reason in the note."""
+    """``voter``; ``observer``, without a vote; ``stopped``, with the reason in the note; or ``dishonest``."""
 
 
 def validator_table(rows: Sequence[ValidatorRow]) -> Table:
