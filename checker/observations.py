@@ -58,6 +58,27 @@ class Entered(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Uncertified(msgspec.Struct, frozen=True, array_like=True):
+    """A validator refused to certify the notarized payload of a view."""
+
+    view: int
+    payload: bytes
+
+
+@final
+class ClockSet(msgspec.Struct, frozen=True, array_like=True):
+    """The supervisor set the clocks of a machine: how far the wall clock is ahead (None: as it is), and their rate.
+
+    A wall clock that strobes shows `strobe_us` more for part of the time.
+    """
+
+    node: int
+    offset_us: int | None
+    ppm: int
+    strobe_us: int
+
+
+@final
 class ExecutedBlock(msgspec.Struct, frozen=True, array_like=True):
     """A validator executed a block, speculatively or again after a restart."""
 
@@ -275,7 +296,7 @@ class FaultOutcome(Protocol):
 
 @final
 class ChainRules(NamedTuple):
-    """What the checks must know of the chain before its first block. Limits are per block."""
+    """What the checks must know of the chain before its first block. Limits are per block, `timestamp_ms` is its."""
 
     genesis_digest: bytes
     genesis_root: bytes
@@ -284,6 +305,8 @@ class ChainRules(NamedTuple):
     block_cycles: int
     block_cells: int
     mailbox_cycles: int
+    slot_ms: int
+    timestamp_ms: int = 0
     lane_from: int = 0
     """The first height in the timer lane; 0 where the chain has none."""
 
@@ -302,6 +325,8 @@ def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
         block_cycles=genesis.block_cycles,
         block_cells=genesis.block_cells,
         mailbox_cycles=genesis.mailbox_cycles,
+        slot_ms=genesis.slot_ms,
+        timestamp_ms=genesis.timestamp_ms,
         lane_from=0 if genesis.lane_config is None else genesis.activation_height,
     )
 

@@ -2,7 +2,8 @@
 
 Judged from the blocks of the canonical chain alone, as the first validator to apply each one did. The storm begins with
 the last block in which the most dead timers were at hand (removed in it or left waiting), and the drain lasts until no
-dead timer waits. A block whose execution lane is paused need not have a fire. A run that promised a storm and had less
+dead timer waits. A block whose execution lane is paused need not have a fire, nor one that serves no slot of its own
+(in slot time, where a leader's clock was behind the parent's timestamp). A run that promised a storm and had less
 of one is inconclusive, never passed.
 """
 
@@ -13,7 +14,7 @@ from checker.mirror import read_timer_config
 from checker.observations import AppliedBlock
 from checker.results import CheckResult, Tally
 from checker.tables import TIMER_CONFIG_KEY
-from scheduler import TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, TimerScheduled
+from scheduler import Timebase, TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, TimerScheduled
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, decode_receipt
 
@@ -40,7 +41,9 @@ class StormFigures:
 class StormWatch:
     """Follows the canonical chain and remembers the greatest storm on it."""
 
-    def __init__(self, *, dead_timers_min: int, actors_min: int, drain_blocks_min: int, config: TimerConfig) -> None:
+    def __init__(
+        self, *, dead_timers_min: int, actors_min: int, drain_blocks_min: int, config: TimerConfig, timebase: Timebase
+    ) -> None:
         self._dead_timers_min = dead_timers_min
         self._actors_min = actors_min
         self._drain_blocks_min = drain_blocks_min
@@ -48,13 +51,15 @@ class StormWatch:
         self._dead: list[int] = []
         self._waiting_dead: list[int] = []
         self._fired: list[int] = []
-        self._is_paused: list[bool] = []
+        self._may_rest: list[bool] = []
+        self._timebase = timebase
+        self._slot = -1
         self._config = config
         self._actors: dict[bytes, bytes] = {}
         self._dead_actors: dict[bytes, None] = {}
 
-    def applied(self, block: AppliedBlock) -> None:
-        """See a block that a validator applied; each height counts once."""
+    def applied(self, block: AppliedBlock, *, slot: int) -> None:
+        """See a block that a validator applied, and its slot; each height counts once."""
         if block.height != self._height + 1:
             return
         self._height = block.height
@@ -62,7 +67,9 @@ class StormWatch:
         self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead)
         self._waiting_dead.append(summary.waiting_dead)
         self._fired.append(summary.fired)
-        self._is_paused.append(self._config.execution_lane_paused)
+        is_in_parents_slot = self._timebase == "slot" and slot == self._slot
+        self._slot = slot
+        self._may_rest.append(self._config.execution_lane_paused or is_in_parents_slot)
         self._config = read_timer_config(block.changes.get(TIMER_CONFIG_KEY), self._config)
         for encoded in block.receipts:
             try:
@@ -91,7 +98,7 @@ class StormWatch:
             first_height=first + 1,
             drain_blocks=len(blocks),
             fired_in_drain=sum(fired),
-            blocks_without_fire=sum(not self._fired[index] and not self._is_paused[index] for index in blocks),
+            blocks_without_fire=sum(not self._fired[index] and not self._may_rest[index] for index in blocks),
             is_drained=end is not None,
         )
 

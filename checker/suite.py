@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, final
 
 from checker.accounting import StormAccounting
 from checker.agreement import Agreement, EqualRoots, WriteSets
+from checker.block_times import BlockTimes
 from checker.budgets import Budgets
 from checker.cold_replay import ColdReplay
 from checker.lane import LaneBooks
@@ -57,6 +58,11 @@ CATALOGUE: Final = (
         "certificates",
         "safety",
         "Certificates have a quorum of real signers, contradict no other, and cover every skipped view.",
+    ),
+    CatalogueEntry(
+        "block-times",
+        "safety",
+        "Each block is later than its parent, in its timestamp's slot, and not far ahead of the clocks of its voters.",
     ),
     CatalogueEntry("budgets", "safety", "No block spends more than its limits and the budgets of the two timer lanes."),
     CatalogueEntry(
@@ -130,6 +136,7 @@ class Suite:
         rules: What else is known before it.
         validators: How many validators there are.
         honest: Those that are judged.
+        max_skew_ms: How far a block may be ahead of the clock of whoever notarizes it.
         requires: Names of faults that must take effect; without any the check on them has no result.
         finality_views_max: Views within which finality must come back.
         disk_faults: Validators whose disks the plan touches.
@@ -143,6 +150,7 @@ class Suite:
         rules: ChainRules,
         validators: int,
         honest: Collection[int],
+        max_skew_ms: int,
         requires: Sequence[str] = (),
         finality_views_max: int = 20,
         disk_faults: DiskFaults = NO_DISK_FAULTS,
@@ -160,6 +168,7 @@ class Suite:
         self._write_sets = WriteSets(honest)
         self._votes = NoDoubleVote()
         self._certificates = Certificates(validators=validators, honest=honest, retold_height=retold_height)
+        self._block_times = BlockTimes(rules, max_skew_ms=max_skew_ms, retold_height=retold_height)
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
         self._accounting = StormAccounting(self._timers)
@@ -247,6 +256,7 @@ class Suite:
             self._write_sets.result(),
             self._votes.result(),
             self._certificates.result(),
+            self._block_times.result(),
             self._budgets.result(),
             self._timers.result(),
             self._accounting.result(),
@@ -264,8 +274,9 @@ class Suite:
         finality = self._finality
         return {
             "boot": (self._agreement.boot, self._equal_roots.boot, finality.boot),
-            "vote": (self._votes.vote, self._certificates.vote),
+            "vote": (self._votes.vote, self._certificates.vote, self._block_times.vote),
             "certificate": (self._certificates.certificate,),
+            "uncertified": (self._certificates.uncertified,),
             "enter": (finality.entered,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
@@ -273,6 +284,7 @@ class Suite:
             "damage": (self._agreement.damage,),
             "snapshot-joined": (self._agreement.snapshot_joined, self._equal_roots.snapshot_joined),
             "halted": (self._agreement.halted, finality.halted),
+            "clock": (self._block_times.clock,),
             "crash": (finality.crash,),
             "restart": (finality.restart,),
             "healed": (finality.healed,),
@@ -303,6 +315,7 @@ class Suite:
             summary=block.summary,
             lane=self._mirror.lane_config() if self._rules.is_in_lane(block.height) else None,
         )
+        self._block_times.settle(header, block.digest)
         for check in self._block_checks:
             check.settle(settled)
         self._mirror.take(block.changes)

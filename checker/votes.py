@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple, final
 
 from checker.mirror import SettledBlock
-from checker.observations import Certificate, Observer, Vote, name_validators, quorum_of, read_event, short
+from checker.observations import Certificate, Observer, Uncertified, Vote, name_validators, quorum_of, read_event, short
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
@@ -75,6 +75,7 @@ class Certificates:
 
     A validator holds its own vote before it sends it, and may crash in between: of its own signature nothing is asked.
     Up to ``retold_height`` another process saw the certificates, so that nothing can be asked of skipped views.
+    Whether a block may be certified follows from the block: nobody refuses one that becomes final.
     """
 
     def __init__(self, *, validators: int, honest: Collection[int], retold_height: int = 0) -> None:
@@ -86,6 +87,12 @@ class Certificates:
         self._votes: dict[tuple[int, _Place, bytes], None] = {}
         self._payloads: dict[_Place, bytes] = {}
         self._skips: list[SettledBlock] = []
+        self._refused: dict[tuple[int, int], bytes] = {}
+
+    def uncertified(self, event: Event) -> None:
+        """A validator refused to certify a notarized block; the branch that it is on may have been left."""
+        refusal = read_event(event, Uncertified)
+        self._refused[event.node, refusal.view] = refusal.payload
 
     def vote(self, event: Event) -> None:
         """Remember who voted for what."""
@@ -121,6 +128,13 @@ class Certificates:
             for view in range(block.parent_view + 1, block.view):
                 self._judge_skip(block, view)
         self._skips = []
+        for (node, view), payload in self._refused.items():
+            self._tally.require(
+                self._payloads.get(_Place("finalization", view)) != payload,
+                f"validator {node} refused to certify {short(payload)} of view {view}, which is final",
+                validator=node,
+                view=view,
+            )
         return self._tally.result(
             f"{len(self._payloads):,} certificates of at least {self._quorum} signers, none against another",
             certificates=len(self._payloads),

@@ -59,7 +59,7 @@ class Jury:
         )
         self.suite.applied(block)
         if self.storm is not None:
-            self.storm.applied(block)
+            self.storm.applied(block, slot=header.slot)
         if self.promises is not None:
             self.promises.applied(block)
         if header.height == len(self.chain) + 1:
@@ -83,6 +83,7 @@ def make_jury(cluster: Cluster) -> Jury:
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
         honest=range(scenario.cluster.validators),
+        max_skew_ms=scenario.chain.max_skew_ms,
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
         disk_faults=_disk_faults(scenario),
@@ -99,6 +100,7 @@ def make_jury(cluster: Cluster) -> Jury:
             actors_min=storm.actors_min,
             drain_blocks_min=storm.drain_blocks_min,
             config=config,
+            timebase=cluster.genesis.timebase,
         )
     expect = scenario.expect
     promised = ReorgPromise(

@@ -16,6 +16,7 @@ import trio
 from cluster.directory import DirectoryDisk
 from faults import Watch
 from network.bus import Bus
+from network.clock import ClockSetting, MachineClock
 from network.kernel import Kernel
 from network.port import Mailbox, Pace, Port
 from network.trace import Trace
@@ -48,6 +49,7 @@ class Place:
     counts: ValidatorCounts = field(default_factory=ValidatorCounts)
     power: Mailbox[int] = field(default_factory=Mailbox)
     pace: Pace = field(default_factory=Pace)
+    clock: MachineClock = field(default_factory=MachineClock)
     incarnation: int = 0
     port: Port | None = None
     handle: DiskHandle | None = None
@@ -157,6 +159,19 @@ class PowerGrid:
         """Return how many syncs of ``node`` took longer since ``slow_disk``."""
         return self.places[node].pace.disk_slowed
 
+    def clock(self, node: int) -> MachineClock:
+        """Return the clocks of ``node``, which outlive its incarnations."""
+        return self.places[node].clock
+
+    def set_clock(self, node: int, setting: ClockSetting) -> None:
+        """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
+        place, now_us = self.places[node], self._kernel.now_us
+        ppm_before = place.clock.ppm
+        place.clock.set(now_us, setting)
+        if place.port is not None and setting.ppm != ppm_before:
+            place.port.retime(ppm_before)
+        self._trace.chain(SUPERVISOR).add(now_us, "clock", node, setting.offset_us, setting.ppm, setting.strobe_us)
+
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""
         self.places[node].disk.wipe()
@@ -208,7 +223,9 @@ class PowerGrid:
     def _switch_on(self, place: Place) -> None:
         """Make the handles at once: what happens in this instant already finds somebody home."""
         chain = self._trace.chain(place.node)
-        place.port = Port(self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace)
+        place.port = Port(
+            self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace, clock=place.clock
+        )
         place.handle = DiskHandle(place.disk, partial(self._reach, place))
         self._listen(place, place.port)
         place.counts.halted = ""

@@ -18,7 +18,7 @@ from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
 from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
-from faults import Fault, PlanError, check_plan, span_ms
+from faults import ClockFault, Fault, PlanError, check_plan, span_ms, true_again_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, InvalidInput
@@ -359,6 +359,10 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+    clocks = [fault for fault in scenario.faults.values() if isinstance(fault, ClockFault)]
+    again_ms = true_again_ms(clocks, validators)
+    reason = f"clocks of a quorum were ahead: true time is there at {again_ms}, not before run.time_limit_ms"
+    yield "faults", again_ms < limit_ms, reason
 
 
 def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

@@ -241,6 +241,49 @@ def _draw_slow(draw: Draw, kind: str, validators: int) -> Plain:
     return {**_draw_pause(draw, kind, validators), "factor": draw.one_of(f"{kind}.factor", (5, 50, 300))}
 
 
+def _draw_clocks(draw: Draw, name: str, validators: int) -> Plain:
+    """Whose clocks are wrong and when: one machine's as often as a minority's, half of them, a quorum's or all."""
+    faulty = (validators - 1) // 3
+    count = draw.one_of(f"{name}.count", (1, 1, faulty, validators // 2, validators - faulty, validators))
+    order = draw.some_of(f"{name}.order", range(validators), validators)
+    return {"validators": order[:count], **_spanned(draw, name)}
+
+
+def _draw_offset_ms(draw: Draw, name: str) -> int:
+    """Jepsen's range, a few milliseconds to minutes, and both sides of the skew that voters allow.
+
+    Ahead not as far as back: a chain that is ahead of true time stands still until that has come.
+    """
+    ahead = (4, 60, 250, 480, 540, 600, 2_000, 16_000, 64_000, 200_000)
+    back = (4, 60, 480, 540, 4_000, 64_000, 262_000)
+    is_ahead = draw.chance(f"{name}.is_ahead", 60)
+    return draw.one_of(f"{name}.ahead_ms", ahead) if is_ahead else -draw.one_of(f"{name}.back_ms", back)
+
+
+def _draw_clock_offset(draw: Draw, name: str, validators: int) -> Plain:
+    return {**_draw_clocks(draw, name, validators), "offset_ms": _draw_offset_ms(draw, name)}
+
+
+def _draw_clock_drift(draw: Draw, name: str, validators: int) -> Plain:
+    ppm = draw.one_of(f"{name}.ppm", (200, 50_000, 1_000_000, 4_000_000, -200, -50_000, -500_000, -800_000))
+    return {**_draw_clocks(draw, name, validators), "ppm": ppm}
+
+
+def _draw_clock_swing(draw: Draw, name: str, validators: int) -> Plain:
+    ppm = draw.one_of(f"{name}.ppm", (20_000, 400_000, -20_000, -400_000))
+    period_ms = draw.one_of(f"{name}.period_ms", (500, 3_000))
+    return {**_draw_clocks(draw, name, validators), "ppm": ppm, "period_ms": period_ms}
+
+
+def _draw_clock_strobe(draw: Draw, name: str, validators: int) -> Plain:
+    period_ms = draw.one_of(f"{name}.period_ms", (1, 30, 1_000, 2_700))
+    return {
+        **_draw_clocks(draw, name, validators),
+        "offset_ms": _draw_offset_ms(draw, name),
+        "period_ms": period_ms,
+    }
+
+
 _NEEDING_CRASH: Final[Mapping[str, Callable[[Draw, str, Plain, int], Plain]]] = {
     "torn-writes": _draw_cut_during,
     "bit-rot": _draw_restart_during,
@@ -267,5 +310,9 @@ _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "wipe": _draw_wipe,
     "pause": _draw_pause,
     "slow": _draw_slow,
+    "clock-offset": _draw_clock_offset,
+    "clock-drift": _draw_clock_drift,
+    "clock-swing": _draw_clock_swing,
+    "clock-strobe": _draw_clock_strobe,
 }
 """Faults by name and how each is drawn; the name is the kind as well, unless the draw says another."""

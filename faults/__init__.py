@@ -1,5 +1,7 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.clocks import true_again_ms
 from faults.coverage import Cell, Coverage
 from faults.disk_kinds import (
     BitRot,
@@ -27,6 +29,11 @@ __all__ = [
     "BitRot",
     "Blackout",
     "Cell",
+    "ClockDrift",
+    "ClockFault",
+    "ClockOffset",
+    "ClockStrobe",
+    "ClockSwing",
     "Coverage",
     "Crash",
     "CrashAtBoundary",
@@ -60,4 +67,5 @@ __all__ = [
     "named_validators",
     "promised_cells",
     "span_ms",
+    "true_again_ms",
 ]

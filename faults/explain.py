@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -25,7 +26,37 @@ def explain_fault(fault: Fault) -> str:
         return f"{_span(fault)} {_explain_network(fault)}."
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
+    if isinstance(fault, ClockFault):
+        return f"{_span(fault)} {_explain_clock(fault)}."
     return f"{_explain_machine(fault)}."
+
+
+def _explain_clock(fault: ClockFault) -> str:
+    whose = _who(fault.validators)
+    is_one = len(fault.validators) == 1
+    wall = f"the wall clock of {whose} is" if is_one else f"the wall clocks of {whose} are"
+    timers = f"and {'its' if is_one else 'their'} timers with them"
+    match fault:
+        case ClockOffset():
+            return f"{wall} {_ahead(fault.offset_ms)}; at the end {'it is' if is_one else 'they are'} set right"
+        case ClockDrift():
+            return f"the clocks of {whose} run {_fast(fault.ppm)}, {timers}; at the end they are set right"
+        case ClockSwing():
+            half = _time(fault.period_ms // 2)
+            rhythm = f"{_fast(fault.ppm)} for {half}, then {_fast(-fault.ppm)} for {half}, and again"
+            return f"the clocks of {whose} run {rhythm}, {timers}; at the end they are set right"
+        case ClockStrobe():
+            rhythm = f"in the first half of every {_time(fault.period_ms)}, and right in the other"
+            at_the_end = f"at the end {'it is' if is_one else 'they are'} set right"
+            return f"{wall} {_ahead(fault.offset_ms)} {rhythm}; {at_the_end}"
+
+
+def _ahead(offset_ms: int) -> str:
+    return f"{_time(abs(offset_ms))} {'ahead' if offset_ms > 0 else 'behind'}"
+
+
+def _fast(ppm: int) -> str:
+    return f"{_share(abs(ppm))} too {'fast' if ppm > 0 else 'slow'}"
 
 
 def _explain_machine(fault: MachineFault) -> str:
@@ -145,7 +176,7 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: NetworkFault | DiskFault | Pause | Slow | CrashAtBoundary) -> str:
+def _span(fault: NetworkFault | DiskFault | ClockFault | Pause | Slow | CrashAtBoundary) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

@@ -3,13 +3,15 @@
 Invariant: every edge of a fault is one event of the supervisor in the kernel's queue, so it comes
 before anything that a validator does in the same instant, and alone. A fault has taken effect only
 when something that would have happened did not: a message it touched, a running validator that it
-stopped and that later came back, an event it held back, work that took longer.
+stopped and that later came back, an event it held back, work that took longer, a clock that was read and was wrong.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from faults.clock_kinds import ClockFault
+from faults.clocks import ClockFaults, true_again_ms, turns_of
 from faults.coverage import Cell, Coverage
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
@@ -35,7 +37,8 @@ _NOBODY = -1
 class FaultEffect:
     """What one fault of the plan came to.
 
-    ``count`` is messages touched, validators stopped and restarted, events held back, or work that took longer.
+    ``count`` is messages touched, validators stopped and restarted, events held back, work that took longer, or times
+    and timers that were not true.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Injector:
         self._chain = chain
         self._validators = validators
         self._disks = DiskFaults(power)
+        self._clocks = ClockFaults(power)
         self._ordinal = 0
         self._stopped: dict[str, list[int]] = {}
         self._hits: dict[str, dict[int, int]] = {}
@@ -84,7 +88,7 @@ class Injector:
 
     @property
     def last_edge_us(self) -> int:
-        """Virtual time from which no enabled fault is at work any more."""
+        """Virtual time from which no enabled fault is at work any more, nor what clocks that were ahead left behind."""
         return self._last_edge_us
 
     def schedule(self) -> None:
@@ -94,6 +98,8 @@ class Injector:
                 for edge in self._edges(name, fault):
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
+        clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
+        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._validators) * MILLISECOND_US)
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
@@ -131,17 +137,19 @@ class Injector:
             return self._hits.get(name, {}).get(node, 0)
         if named and node not in named:
             return 0
-        if isinstance(fault, DiskFault):
-            return self._disks.count_at(name, fault, node)
-        if isinstance(fault, Slow) and name not in self._counts:
-            return self._power.slowed(node)
-        return self._count(name, fault)
+        if isinstance(fault, ClockFault):
+            return self._clocks.count_at(name, node)
+        return self._disks.count_at(name, fault, node) if isinstance(fault, DiskFault) else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
+        if isinstance(fault, Slow) and name in self._begun and name not in self._counts:
+            return self._power.slowed(fault.validator)
         if isinstance(fault, MachineFault):
             return self._counts.get(name, 0)
         if isinstance(fault, DiskFault):
             return self._disks.count(name, fault)
+        if isinstance(fault, ClockFault):
+            return self._clocks.count(name, fault)
         # A fault that never began, because it is disabled or the run ended before it, touched nothing.
         return self._bus.touched(name) if name in self._begun else 0
 
@@ -160,6 +168,11 @@ class Injector:
             yield from self._network_edges(name, fault)
         elif isinstance(fault, MachineFault):
             yield from self._machine_edges(name, fault)
+        elif isinstance(fault, ClockFault):
+            yield _Edge(fault.start_ms, "start", partial(self._clocks.begin, name, fault))
+            for at_ms, ppm in turns_of(fault):
+                yield _Edge(at_ms, "turn", partial(self._clocks.turn, fault, ppm))
+            yield _Edge(fault.stop_ms, "stop", partial(self._clocks.end, name, fault))
         else:
             yield _Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
             yield _Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))
@@ -219,7 +232,7 @@ class Injector:
                 yield _Edge(start_ms, "start", partial(self._power.pause, fault.validator))
                 yield _Edge(stop_ms, "stop", partial(self._resume, name, fault.validator))
             case Slow():
-                yield _Edge(start_ms, "start", partial(self._power.slow_down, fault.validator, fault.factor))
+                yield _Edge(start_ms, "start", partial(self._slow_down, name, fault))
                 yield _Edge(stop_ms, "stop", partial(self._speed_up, name, fault.validator))
 
     # -- links ---------------------------------------------------------------------------------
@@ -321,6 +334,10 @@ class Injector:
 
     def _resume(self, name: str, node: int) -> None:
         self._counts[name] = self._power.resume(node)
+
+    def _slow_down(self, name: str, fault: Slow) -> None:
+        self._begun.append(name)
+        self._power.slow_down(fault.validator, fault.factor)
 
     def _speed_up(self, name: str, node: int) -> None:
         self._counts[name] = self._power.speed_up(node)

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.disk_kinds import DiskFault, TornWrites
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Wipe
 from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
 
-Fault = NetworkFault | MachineFault | DiskFault
+Fault = NetworkFault | MachineFault | DiskFault | ClockFault
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:
@@ -54,7 +55,7 @@ def faults_from(plan: Mapping[str, Fault], start_us: int) -> dict[str, Fault]:
 def named_validators(fault: Fault) -> tuple[int, ...]:
     """Return every validator that the fault names, in the order in which it does."""
     match fault:
-        case Blackout() | TornWrites():
+        case Blackout() | TornWrites() | ClockOffset() | ClockDrift() | ClockSwing() | ClockStrobe():
             return fault.validators
         case Partition() | Flapping():
             return tuple(node for group in fault.groups for node in group)

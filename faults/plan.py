@@ -7,6 +7,8 @@ Every refusal names the place in the scenario, the rule, and what is allowed. In
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.clocks import rules_of_clock
 from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
 from faults.kinds import Fault, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
@@ -74,6 +76,9 @@ def _rules_of(fault: Fault, validators: int) -> Iterator[tuple[str, bool, str]]:
         case Rule():
             yield from _rules_of_matching(fault, validators)
             yield from _rules_of_action(fault)
+        case ClockOffset() | ClockDrift() | ClockSwing() | ClockStrobe():
+            yield from rules_of_clock(fault)
+            yield _distinct("validators", fault.validators)
         case _:
             yield from _rules_of_machine(fault)
 
@@ -158,7 +163,10 @@ def _no_doubles(key: str, links: Sequence[Link]) -> tuple[str, bool, str]:
 
 
 def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:
-    """One validator cannot lose its power while it has none, nor be paused then, nor be slowed down twice at a time."""
+    """One validator cannot lose its power while it has none, nor be paused then.
+
+    One fault at a time makes its machine slow, its disk slow, or its clocks wrong.
+    """
     enabled = {name: fault for name, fault in plan.items() if fault.enabled}
     for node in range(validators):
         outages = [
@@ -176,10 +184,22 @@ def _check_machines(plan: Mapping[str, Fault], validators: int) -> None:
             for name, fault in enabled.items()
             if isinstance(fault, SlowDisk) and node == fault.validator
         ]
-        clashes = (neighbours for spans in (outages, slow, slow_disks) for neighbours in pairwise(sorted(spans)))
+        clocks = [
+            (*span_ms(fault), name, "clock")
+            for name, fault in enabled.items()
+            if isinstance(fault, ClockFault) and node in fault.validators
+        ]
+        clashes = (
+            neighbours for spans in (outages, slow, slow_disks, clocks) for neighbours in pairwise(sorted(spans))
+        )
         for (_, end_ms, first, kind), (at_ms, _, second, _) in clashes:
             if at_ms <= end_ms:
-                state = {"pause": "paused", "slow": "slow", "slow-disk": "slow at its disk"}.get(kind, "down")
+                state = {
+                    "pause": "paused",
+                    "slow": "slow",
+                    "slow-disk": "slow at its disk",
+                    "clock": "wrong in time",
+                }.get(kind, "down")
                 raise PlanError(
                     f"faults.{second}", f"validator {node} is {state} until {end_ms} by faults.{first}; start later"
                 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from network.clock import ClockSetting, MachineClock
 from validators.storage import Boundary, SimulatedDisk
 
 
@@ -51,6 +52,12 @@ class Power(Protocol):
 
     def slowed_disk(self, node: int) -> int:
         """Return how many syncs of ``node`` took longer since ``slow_disk``."""
+
+    def clock(self, node: int) -> MachineClock:
+        """Return the clocks of ``node``, which outlive its incarnations."""
+
+    def set_clock(self, node: int, setting: ClockSetting) -> None:
+        """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
 
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""

@@ -16,6 +16,7 @@ import msgspec
 import trio
 
 from network.bus import Bus
+from network.clock import MILLION, MachineClock
 from network.kernel import Kernel
 from network.trace import EventChain, Value
 from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
@@ -161,13 +162,15 @@ class Port:
     """One incarnation's handle to kernel and bus.
 
     After `revoke` every call does nothing and nothing reaches the mailbox. Making a port attaches it to the bus; the
-    port of an earlier incarnation must have been revoked. `pace` belongs to the machine and outlives the port.
+    port of an earlier incarnation must have been revoked. `pace` and `clock` belong to the machine and outlive the
+    port. Of the time a validator learns what its own clocks say, and nothing else.
     """
 
     __slots__ = (
         "_bus",
         "_busy_until_us",
         "_chain",
+        "_clock",
         "_is_live",
         "_kernel",
         "_mailbox",
@@ -179,26 +182,35 @@ class Port:
     )
 
     def __init__(
-        self, kernel: Kernel, bus: Bus, chain: EventChain, node: NodeId, incarnation: int, *, pace: Pace | None = None
+        self,
+        kernel: Kernel,
+        bus: Bus,
+        chain: EventChain,
+        node: NodeId,
+        incarnation: int,
+        *,
+        pace: Pace | None = None,
+        clock: MachineClock | None = None,
     ) -> None:
         self.node = node
         self.on_sent: Callable[[Label], None] | None = None
         self._pace = pace or Pace()
+        self._clock = clock or MachineClock()
         self._kernel = kernel
         self._bus = bus
         self._chain = chain
         self._mailbox: Mailbox[Inbound] = Mailbox(partial(kernel.pull, node))
         self._ordinal = incarnation << _INCARNATION_SHIFT
-        self._timers: dict[TimerKey, int] = {}
+        self._timers: dict[TimerKey, tuple[int, Micros]] = {}
         self._busy_until_us: dict[str, Micros] = {}
         self._is_live = True
         bus.attach(node, self._deliver)
         kernel.adopt(self)
 
     @property
-    def now_us(self) -> Micros:
-        """The virtual time."""
-        return self._kernel.now_us
+    def wall_us(self) -> Micros:
+        """What this machine's wall clock shows; it may be wrong, and go back."""
+        return self._clock.wall_us(self._kernel.now_us)
 
     @property
     def is_live(self) -> bool:
@@ -222,16 +234,21 @@ class Port:
             if place == 0:
                 self.on_sent(label)
 
-    def set_timer(self, key: TimerKey, at_us: Micros) -> None:
-        """Arm a timer; `TimerFired(key)` follows at `at_us`, or in this instant if that is past.
+    def set_timer(self, key: TimerKey, after_us: Micros) -> None:
+        """Arm a timer; `TimerFired(key)` follows when this machine's monotonic clock has measured `after_us`.
 
-        A timer of the same key that has not fired is replaced.
+        It follows in this instant if that is not positive. A timer of the same key that has not fired is replaced.
         """
         if self._is_live:
-            ordinal = self._next_ordinal()
-            self._timers[key] = ordinal
-            due_us = max(at_us, self._kernel.now_us)
-            self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._fire_timer, key, ordinal)
+            self._post_timer(key, self._kernel.now_us + max(self._clock.lasting_us(after_us), 0))
+
+    def retime(self, ppm_before: int) -> None:
+        """Move what is left of every armed timer to the pace that the monotonic clock has from now on."""
+        now_us = self._kernel.now_us
+        for key, (_, due_us) in list(self._timers.items()):
+            if due_us > now_us:
+                left_us = (due_us - now_us) * (MILLION + ppm_before) // MILLION
+                self._post_timer(key, now_us + self._clock.lasting_us(left_us))
 
     def cancel_timer(self, key: TimerKey) -> None:
         """Disarm a timer; does nothing when it is not armed."""
@@ -294,12 +311,18 @@ class Port:
         self._ordinal += 1
         return self._ordinal
 
+    def _post_timer(self, key: TimerKey, due_us: Micros) -> None:
+        ordinal = self._next_ordinal()
+        self._timers[key] = ordinal, due_us
+        self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._fire_timer, key, ordinal)
+
     def _deliver(self, source: NodeId, payload: bytes) -> None:
         self._mailbox.put(Delivery(source, payload))
 
     def _fire_timer(self, key: TimerKey, ordinal: int) -> None:
         # Revoking and cancelling forget the key and re-arming changes its ordinal: an event of the past finds no match.
-        if self._timers.get(key) == ordinal:
+        armed = self._timers.get(key)
+        if armed is not None and armed[0] == ordinal:
             del self._timers[key]
             self._chain.add(self._kernel.now_us, "timer", key)
             self._mailbox.put(TimerFired(key))

@@ -101,6 +101,7 @@ def run_chain():
         rules=rules_of(genesis, digest=first.genesis_digest, root=first.finalized.state_root),
         validators=VALIDATORS,
         honest=range(VALIDATORS),
+        max_skew_ms=60_000,
     )
     chain = Chain(genesis, engines, [SimulatedDisk() for _ in engines], suite)
     for height in range(1, HEIGHTS + 1):

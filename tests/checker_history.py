@@ -76,6 +76,7 @@ RULES = ChainRules(
     block_cycles=5_000,
     block_cells=5_000,
     mailbox_cycles=1_000,
+    slot_ms=1_000,
 )
 
 
@@ -176,6 +177,7 @@ class History:
     faults: Sequence[Fault] = (Fault("blackout"),)
     honest: Sequence[int] = NODES
     views_max: int = 3
+    max_skew_ms: int = 60_000
     disk_faulted: Sequence[int] = ()
     disk_destroyed: Sequence[int] = ()
     rules: ChainRules = RULES
@@ -210,6 +212,7 @@ class History:
             rules=self.rules,
             validators=len(NODES),
             honest=self.honest,
+            max_skew_ms=self.max_skew_ms,
             requires=self.requires,
             finality_views_max=self.views_max,
             disk_faults=DiskFaults(self.disk_faulted, self.disk_destroyed),

@@ -121,7 +121,6 @@ class Wire:
 
     def __init__(self):
         self.sent = []
-        self.now_us = 0
 
     def send(self, destination, payload, label):
         self.sent.append((destination, payload))
@@ -129,7 +128,7 @@ class Wire:
     def broadcast(self, payload, label):
         self.sent.append(("all", payload))
 
-    def set_timer(self, key, at_us):
+    def set_timer(self, key, after_us):
         pass
 
     def work(self, cost_us, token):

@@ -18,15 +18,14 @@ class Wire:
     """A port that notes what is sent and which timers are armed."""
 
     def __init__(self):
-        self.now_us = 0
         self.sent = []
         self.timers = {}
 
     def send(self, destination, payload, label):
         self.sent.append((destination, message_codec().decode(payload)))
 
-    def set_timer(self, key, at_us):
-        self.timers[key] = at_us
+    def set_timer(self, key, after_us):
+        self.timers[key] = after_us
 
     def cancel_timer(self, key):
         self.timers.pop(key, None)

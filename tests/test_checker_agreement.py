@@ -3,6 +3,7 @@
 import pytest
 from checker_history import (
     SKIPPED_VIEW,
+    VIEWS,
     assert_only,
     digest_of,
     failing,
@@ -270,3 +271,17 @@ class TestCertificates:
         ]
 
         assert_only(history.judge(), "certificates", "height 4", "skips view 4", "nobody nullified")
+
+    def test_a_final_block_that_somebody_refused_to_certify_fails(self):
+        """Be it refused before or after it became final."""
+        history = write_history()
+        history.add(2, "uncertified", VIEWS[3], history.blocks[3].digest)
+
+        assert_only(history.judge(), "certificates", "validator 2 refused to certify", "of view 3, which is final")
+
+    def test_a_block_that_is_not_final_may_be_refused(self):
+        """The branch that it is on was left."""
+        history = write_history()
+        history.add(2, "uncertified", SKIPPED_VIEW, digest_of("left"))
+
+        assert history.judge()["certificates"].status == "passed"

@@ -38,6 +38,10 @@ ONE_OF_EACH = {
     "full": {"kind": "disk-full", "validator": 0, "spare_bytes": 100, **SPAN},
     "worn": {"kind": "slow-disk", "validator": 0, "factor": 2, "extra_ms": 5, **SPAN},
     "torn": {"kind": "torn-writes", "validators": [0, 1, 2, 3], **SPAN},
+    "ahead": {"kind": "clock-offset", "validators": [0], "offset_ms": 4_096, **SPAN},
+    "fast": {"kind": "clock-drift", "validators": [1], "ppm": -20_000, **SPAN},
+    "uneven": {"kind": "clock-swing", "validators": [2], "ppm": 50_000, "period_ms": 3_000, **SPAN},
+    "jumping": {"kind": "clock-strobe", "validators": [3], "offset_ms": -70, "period_ms": 20, **SPAN},
 }
 
 RULE = {"kind": "rule", "action": "hold", "start_ms": 10, "stop_ms": 50}
@@ -258,6 +262,19 @@ EXPLAINED = {
     "torn": (
         "From 0.001 s to 0.005 s a crash of validators 0, 1, 2 and 3 leaves a part of what was not synced on the disk."
     ),
+    "ahead": "From 0.001 s to 0.005 s the wall clock of validator 0 is 4.096 s ahead; at the end it is set right.",
+    "fast": (
+        "From 0.001 s to 0.005 s the clocks of validator 1 run 2 % too slow, and its timers with them; at the end they "
+        "are set right."
+    ),
+    "uneven": (
+        "From 0.001 s to 0.005 s the clocks of validator 2 run 5 % too fast for 1.500 s, then 5 % too slow for 1.500 "
+        "s, and again, and its timers with them; at the end they are set right."
+    ),
+    "jumping": (
+        "From 0.001 s to 0.005 s the wall clock of validator 3 is 0.070 s behind in the first half of every 0.020 s, "
+        "and right in the other; at the end it is set right."
+    ),
 }
 
 
@@ -290,6 +307,11 @@ def test_a_fault_is_explained_in_one_sentence(name):
             {"kind": "blackout", "validators": [3, 1], "at_ms": 5, "restart_ms": 9, "restart_every_ms": 2_000},
             "from 0.009 s on they restart in this order, 2 s apart.",
         ),
+        (
+            {**ONE_OF_EACH["ahead"], "validators": [0, 2]},
+            "the wall clocks of validators 0 and 2 are 4.096 s ahead; at the end they are set right.",
+        ),
+        ({**ONE_OF_EACH["fast"], "validators": [1, 2]}, "validators 1 and 2 run 2 % too slow, and their timers"),
         ({**ONE_OF_EACH["edge"], "every": 3}, "once in every 3 times"),
         ({**ONE_OF_EACH["edge"], "occurrence": 3, "boundary": "after-sync"}, "what it sends on it, at time number 3"),
         ({**ONE_OF_EACH["full"], "spare_bytes": 0}, "takes nothing more"),

@@ -99,7 +99,7 @@ class TestOrder:
                 inbound = await port.receive()
                 rig.record.append(inbound)
                 if inbound == Delivery(1, b"x"):
-                    port.set_timer("now", port.now_us)
+                    port.set_timer("now", 0)
 
         rig.kernel.post(0, 0, EventKind.WORKLOAD, SUPERVISOR, 0, rig.bus.broadcast, 1, b"x")
         rig.kernel.post(0, 0, EventKind.WORKLOAD, SUPERVISOR, 1, rig.bus.broadcast, 2, b"y")
@@ -174,7 +174,7 @@ class TestEnds:
         async def chase() -> None:
             port = rig.port(0)
             while True:
-                port.set_timer("now", port.now_us)
+                port.set_timer("now", 0)
                 await port.receive()
 
         assert rig.run(chase).reason == "step-limit"
@@ -326,7 +326,7 @@ class TestShuffle:
                 port = rig.port(node)
                 for round_number in range(6):
                     port.broadcast(bytes([node, round_number]), Label("chatter"))
-                    port.set_timer("now", port.now_us)
+                    port.set_timer("now", 0)
                     port.work(node * 100, round_number)
                     for _ in range(4):
                         inbound = await port.receive()

@@ -38,7 +38,6 @@ class Wire:
     """A validator's port: notes what is sent, and does all work at once, later."""
 
     def __init__(self):
-        self.now_us = 0
         self.sent = []
         self.works = []
         self.timers = {}
@@ -50,8 +49,8 @@ class Wire:
         assert cost_us > 0
         self.works.append(token)
 
-    def set_timer(self, key, at_us):
-        self.timers[key] = at_us
+    def set_timer(self, key, after_us):
+        self.timers[key] = after_us
 
     def cancel_timer(self, key):
         self.timers.pop(key, None)

@@ -189,7 +189,7 @@ class Application:
             parent=proposing.digest,
             view=view,
             proposer=self._settings.node,
-            timestamp_ms=max(self._port.now_us // 1_000, parent.timestamp_ms + 1),
+            timestamp_ms=max(self._port.wall_us // 1_000, parent.timestamp_ms + 1),
         )
         executed = self.engine.propose(context, self._gossip.candidates())
         self._note_undone()
@@ -283,16 +283,19 @@ class Application:
             self._verify(goal, settled)
 
     def _propose_when_due(self, goal: Goal) -> None:
-        due_us = self._header_of(goal.digest).timestamp_ms * 1_000 + self._settings.block_interval_us
-        if due_us > self._port.now_us:
-            self._port.set_timer(("pace", goal.view), due_us)
+        interval_us = self._settings.block_interval_us
+        due_us = self._header_of(goal.digest).timestamp_ms * 1_000 + interval_us
+        # Never longer than the interval: a clock behind the parent's timestamp must not cost its leader the view.
+        left_us = min(due_us - self._port.wall_us, interval_us)
+        if left_us > 0:
+            self._port.set_timer(("pace", goal.view), left_us)
         else:
             self.pace(goal.view)
 
     def _verify(self, goal: Goal, settled: Settled) -> None:
         assert goal.proposal is not None, "consensus asked about a proposal"
         header = self._header_of(goal.digest)
-        limit_ms = self._port.now_us // 1_000 + self._settings.max_skew_ms
+        limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
         is_sound = (
             settled.is_ready
             and self._is_of_view(header, goal.view)
@@ -318,6 +321,8 @@ class Application:
         if is_sound:
             self.engine.certify(proposal.payload)
             self._note_undone()
+        else:
+            self._port.trace("uncertified", proposal.view, proposal.payload)
         self._answers.certified(proposal, is_sound)
 
     def _note_undone(self) -> None:

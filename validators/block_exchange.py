@@ -57,7 +57,7 @@ class BlockExchange:
             others = self.peers()
             is_peer = first_peer is not None and first_peer != self._settings.node
             self._first_peer[digest] = others.index(first_peer) if is_peer and first_peer is not None else 0
-            self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_grace_us)
+            self._port.set_timer(("fetch", digest), self._settings.fetch_grace_us)
 
     def restore(self, digest: bytes) -> None:
         """Get a finalized block from a peer that this validator's own disk has lost."""
@@ -76,7 +76,7 @@ class BlockExchange:
         self._attempts[digest] += 1
         request = BlockRequest(digest, self._follower.engine.finalized.height)
         self._port.send(peer, self._codec.encode(request), _REQUEST_LABEL)
-        self._port.set_timer(("fetch", digest), self._port.now_us + self._settings.fetch_timeout_us)
+        self._port.set_timer(("fetch", digest), self._settings.fetch_timeout_us)
 
     def take(self, encoded_blocks: Sequence[bytes]) -> None:
         """Keep blocks that arrived."""

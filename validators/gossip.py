@@ -54,7 +54,7 @@ class Gossip:
 
     def start(self) -> None:
         """Begin to repeat what waits."""
-        self._port.set_timer("regossip", self._port.now_us + self._settings.regossip_us)
+        self._port.set_timer("regossip", self._settings.regossip_us)
 
     def candidates(self) -> Iterator[Transaction]:
         """Yield what a leader may put into its block, best first."""

@@ -392,7 +392,7 @@ class Validator:
             case Send(to, message):
                 self._barrier.then(partial(self._outbox.send, to, message))
             case SetTimer(name, view, after_us):
-                self._port.set_timer(("consensus", name, view), self._port.now_us + after_us)
+                self._port.set_timer(("consensus", name, view), after_us)
             case CancelTimer(name, view):
                 self._port.cancel_timer(("consensus", name, view))
             case Propose(view, parent):

@@ -307,7 +307,7 @@ class SnapshotJoin:
         if download is not None:
             request = SnapshotChunkRequest(download.digest, download.pieces)
         self._port.send(self._peers[0], self._codec.encode(request), Label(type(request).__name__))
-        self._port.set_timer(TIMER, self._port.now_us + self._settings.fetch_timeout_us)
+        self._port.set_timer(TIMER, self._settings.fetch_timeout_us)
 
     def _go_on(self, reason: str) -> None:
         """Refuse what the asked peer gave, and ask the next one."""

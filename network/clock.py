@@ -1,0 +1,78 @@
+"""The clocks of one machine: what it takes for the time, and how fast its timers run.
+
+A machine has two clocks, and they go wrong in different ways. The *monotonic* clock measures how long something lasts:
+every timer runs on it, and nobody can set it. The *wall* clock says what time it is: a leader's header and the bound on
+other leaders' headers are read from it, and an operator, or a time server, may set it to anything. One crystal drives
+both, so that drift is common to them; offsets, steps and strobes are the wall clock's alone and move no timer.
+
+Virtual time is the truth that both are compared with. Integers only: a clock is a piece of a line, from one setting to
+the next.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from network.types import Micros
+
+MILLION: Final = 1_000_000
+_MILLISECOND_US: Final = 1_000
+
+
+class ClockSetting(NamedTuple):
+    """How a machine's clocks go from some moment on.
+
+    ``offset_us`` is how far the wall clock is ahead then; None: as far as it is already. ``ppm`` is how much faster
+    than true time both clocks run. For the first half of each ``strobe_period_us`` the wall clock shows ``strobe_us``
+    more.
+    """
+
+    offset_us: Micros | None = 0
+    ppm: int = 0
+    strobe_us: Micros = 0
+    strobe_period_us: Micros = 0
+
+
+TRUE: Final = ClockSetting()
+"""Clocks that are right."""
+
+
+@dataclass(slots=True)
+class MachineClock:
+    """Both clocks of one machine; they outlive the incarnations of its validator.
+
+    ``wrong`` counts what came out other than true: readings of the wall clock by a millisecond, timers that last
+    longer or shorter.
+    """
+
+    ppm: int = 0
+    wrong: int = 0
+    _since_us: Micros = 0
+    _offset_us: Micros = 0
+    _strobe_us: Micros = 0
+    _strobe_half_us: Micros = 0
+
+    def wall_us(self, now_us: Micros) -> Micros:
+        """Return what the wall clock shows at a virtual time; below zero where it was set back behind the start."""
+        shown_us = now_us + self._lead_us(now_us)
+        if self._strobe_us and (now_us - self._since_us) // self._strobe_half_us % 2 == 0:
+            shown_us += self._strobe_us
+        if shown_us // _MILLISECOND_US != now_us // _MILLISECOND_US:
+            self.wrong += 1
+        return shown_us
+
+    def lasting_us(self, after_us: Micros) -> Micros:
+        """Return the virtual time in which the monotonic clock measures so much."""
+        if not self.ppm or after_us <= 0:
+            return after_us
+        self.wrong += 1
+        return -(-after_us * MILLION // (MILLION + self.ppm))
+
+    def set(self, now_us: Micros, setting: ClockSetting) -> None:
+        """Go by a setting from now on."""
+        self._offset_us = self._lead_us(now_us) if setting.offset_us is None else setting.offset_us
+        self._since_us = now_us
+        self.ppm = setting.ppm
+        self._strobe_us, self._strobe_half_us = setting.strobe_us, setting.strobe_period_us // 2
+
+    def _lead_us(self, now_us: Micros) -> Micros:
+        return self._offset_us + (now_us - self._since_us) * self.ppm // MILLION
