@@ -21,6 +21,7 @@ from checker.observations import (
 from checker.results import CheckResult, Tally
 from network.trace import Event
 from validators.counts import DISK
+from validators.identity import NEVER_VOTED
 
 STOPPED: Final = "stopped"
 """The outcome of a run that ended as it should, by its own goal; every other one ended it from outside."""
@@ -42,6 +43,8 @@ class FinalityRegained:
     Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
     fault was over, to the greatest one entered when this validator finalizes a block that nobody had before. Without a
     fault the run is judged from its start.
+
+    Replicas beyond the validators have no vote to lose, and have to follow finality like the others.
 
     A disk may cost a validator its vote (an observer) or stop it. Where a fault of the plan explains that it counts
     towards f, and an observer has to follow finality like the others; without such a fault it is a failure.
@@ -96,8 +99,12 @@ class FinalityRegained:
         (self._stopped if is_explained else self._halted)[event.node] = reason
 
     def observer(self, event: Event) -> None:
-        """A validator has lost its vote."""
-        reason = self._observers[event.node] = read_event(event, Observer).reason
+        """A validator has lost its vote, or a replica that never had one has begun to follow."""
+        reason = read_event(event, Observer).reason
+        if event.node < self._validators:
+            self._observers[event.node] = reason
+        elif reason == NEVER_VOTED:
+            return
         self._tally.compared += 1
         if event.node not in self._disk_faults.destroyed:
             self._tally.fail(
@@ -125,12 +132,12 @@ class FinalityRegained:
         for node, reason in sorted(self._halted.items()):
             self._tally.compared += 1
             self._tally.fail(f"validator {node} halted: {reason}", validator=node)
-        lost = sorted({**self._observers, **self._stopped})
+        lost = [node for node in sorted({**self._observers, **self._stopped}) if node < self._validators]
         if len(lost) > self._validators - self._quorum:
             return self._tally.inconclusive(
                 f"{name_validators(lost)} lost their votes to their disks, f is {self._validators - self._quorum}"
             )
-        voters = [node for node in live if node not in self._observers]
+        voters = [node for node in live if node < self._validators and node not in self._observers]
         if len(voters) < self._quorum:
             return self._tally.inconclusive(f"{len(voters)} honest validators were live, a quorum is {self._quorum}")
         waiting = [node for node in live if node not in self._regained]

@@ -26,7 +26,7 @@ from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
 
 FORMAT: Final = 1
-WATCHED: Final = ("boot", "vote", "finalized")
+WATCHED: Final = ("boot", "vote", "finalized", "snapshot-joined")
 _MANIFEST: Final = "stampede.json"
 
 
@@ -47,7 +47,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A start, a vote that was sent or a block that was finalized, with the values of its trace event.
+    """A start, a vote that was sent, a block that was finalized or a snapshot that was joined, with its event's values.
 
     Starts, because a kill may come after a block was synced and before it was said: the next life goes on above it.
     """
@@ -141,7 +141,7 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
     except DataDirectoryError:
         os.close(lock)
         raise
-    nodes = range(scenario.cluster.validators)
+    nodes = range(scenario.replicas)
     disks = [DirectoryDisk(path / f"validator-{node}") for node in nodes]
     watches = [WatchFile(path / f"watch-{node}") for node in nodes]
     times_us = [entry.at_us for watch in watches for entry in watch.entries[-1:]]
@@ -171,7 +171,7 @@ def _claim(path: Path, lock: int, manifest: Manifest) -> None:
 
 
 def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
-    """Provision every validator's disk, aside, and put it in its place at once."""
+    """Provision every replica's disk, aside, and put it in its place at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".unfinished", dir=path.parent))
     try:
@@ -186,9 +186,9 @@ def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
 def _fill(aside: Path, scenario: Scenario, manifest: Manifest) -> None:
     keys = keys_of(scenario)
     genesis = genesis_of(scenario, keys)
-    for node, public_key in enumerate(keys.validator_keys):
+    for node in range(scenario.replicas):
         disk = DirectoryDisk(aside / f"validator-{node}")
-        provision(disk, journal_head(genesis, node, public_key))
+        provision(disk, journal_head(genesis, node, keys.validator_keys))
         disk.close()
     with (aside / _MANIFEST).open("wb") as file:
         file.write(msgspec.json.encode(manifest) + b"\n")

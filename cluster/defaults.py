@@ -6,12 +6,13 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from cluster.chain_section import ChainSection
+from cluster.roads import Observer
 from cluster.scenario import Scenario
 from cluster.workload import Workload
 from faults import Fault
 
-_TABLES = ("faults", "workload", "validators")
-"""Sections of entries by name: an empty entry says that it is there."""
+_UNIONS = {"faults": Fault, "workload": Workload, "observers": Observer}
+"""Those whose entries are of different kinds."""
 
 
 def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def _without_empty(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out sections in which nothing is left; tables by name keep their entries."""
     found: dict[str, Any] = {}
     for key, value in stated.items():
-        kept = _without_empty(value) if isinstance(value, Mapping) and key not in _TABLES else value
+        kept = _without_empty(value) if isinstance(value, Mapping) and key not in TABLES else value
         if kept != {}:
             found[key] = kept
     return found
@@ -46,9 +47,8 @@ def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> d
             continue
         value = plain[each.encode_name]
         section = _section_of(each.type)
-        if each.name in {"workload", "faults"}:
-            union = Fault if each.name == "faults" else Workload
-            kinds = {part.__struct_config__.tag: part for part in get_args(union)}
+        if each.name in _UNIONS:
+            kinds = {part.__struct_config__.tag: part for part in get_args(_UNIONS[each.name])}
             value = {
                 name: {"kind": entry["kind"], **_without_defaults(entry, kinds[entry["kind"]])}
                 for name, entry in value.items()
@@ -70,3 +70,11 @@ def _section_of(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a t
     """Return the struct that a field holds, if it holds one."""
     parts = (kind, *get_args(kind))
     return next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
+
+
+TABLES = tuple(
+    each.encode_name
+    for each in msgspec.structs.fields(Scenario)
+    if get_origin(each.type) is dict and any(map(_section_of, get_args(each.type)))
+)
+"""Sections of entries by name: an empty entry says that it is there."""

@@ -11,16 +11,20 @@ from validators.identity import public_key_of, secret_seed
 
 @dataclass(frozen=True, slots=True)
 class ClusterKeys:
-    """Ed25519 seeds and public keys of the validators, by index."""
+    """Ed25519 seeds of the replicas, and public keys of the validators, by index: an observer's key is nobody's."""
 
-    validator_seeds: tuple[bytes, ...]
+    seeds: tuple[bytes, ...]
     validator_keys: tuple[bytes, ...]
 
 
 def keys_of(scenario: Scenario) -> ClusterKeys:
-    """Return the validators' keys."""
-    seeds = tuple(secret_seed(scenario.name, "validator", index) for index in range(scenario.cluster.validators))
-    return ClusterKeys(seeds, tuple(public_key_of(seed) for seed in seeds))
+    """Return the replicas' keys."""
+    validators = scenario.cluster.validators
+    seeds = tuple(
+        secret_seed(scenario.name, "validator" if index < validators else "observer", index)
+        for index in range(scenario.replicas)
+    )
+    return ClusterKeys(seeds, tuple(public_key_of(seed) for seed in seeds[:validators]))
 
 
 def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:

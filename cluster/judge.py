@@ -23,7 +23,7 @@ from checker.results import CheckResult, verdict_of
 from checker.streams import first_difference, iterate_events
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
-from cluster.jury import Jury, figures_of, make_jury, recoveries_of, row_of
+from cluster.jury import Jury, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
@@ -254,6 +254,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
     results = jury.suite.finish(
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
+    results.append(jury.write_ahead.result())
     with progress.timed("the oracle"):
         results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
@@ -264,6 +265,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
         results += jury.promises.results()
     if run.scenario.expect.recovery:
         results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, recoveries_of(run, jury)))
+    if run.scenario.expect.roads:
+        results.append(judge_counts("promised-roads", run.scenario.expect.roads, roads_of(run)))
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
@@ -291,7 +294,7 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         seed=run.seed,
         digest=run.trace.digest,
         checks=checks,
-        validators=tuple(row_of(place, jury) for place in run.places),
+        validators=tuple(row_of(run, place, jury) for place in run.places),
         figures=figures_of(run, jury),
         cells=run.cells,
         log=run.trace.log,

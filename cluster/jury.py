@@ -8,7 +8,9 @@ from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
 from checker.storm import StormWatch
 from checker.suite import Suite
+from checker.write_ahead import WriteAhead
 from cluster.power import Place
+from cluster.roads import count_of_road, kind_of_observer, loses_its_state
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
 from cluster.workload import promised_counts
@@ -25,6 +27,7 @@ class Jury:
     """Everything that watches one run: the checks, and the canonical chain for the record."""
 
     suite: Suite
+    write_ahead: WriteAhead
     storm: StormWatch | None
     promises: Promises | None
     reorg: ReorgWatch | None = None
@@ -38,6 +41,7 @@ class Jury:
     def observe(self, event: Event) -> None:
         """See an event of the run."""
         self.suite.observe(event)
+        self.write_ahead.observe(event)
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
@@ -78,15 +82,16 @@ def make_jury(cluster: Cluster) -> Jury:
     """Return the checks for a cluster that has not run yet."""
     scenario = cluster.scenario
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    honest, disk_faults = range(scenario.replicas), _disk_faults(scenario)
     suite = Suite(
         genesis_values=dict(blank.database.items()),
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
         validators=scenario.cluster.validators,
-        honest=range(scenario.cluster.validators),
+        honest=honest,
         max_skew_ms=scenario.chain.max_skew_ms,
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
-        disk_faults=_disk_faults(scenario),
+        disk_faults=disk_faults,
         retold_height=0 if cluster.data is None else cluster.data.height,
     )
     for event in () if cluster.data is None else cluster.data.history():
@@ -114,7 +119,8 @@ def make_jury(cluster: Cluster) -> Jury:
     reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
-    return Jury(suite, watch, promises, reorg)
+    write_ahead = WriteAhead(cluster.disks, honest=honest, disk_faults=disk_faults)
+    return Jury(suite, write_ahead, watch, promises, reorg)
 
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:
@@ -124,11 +130,13 @@ def _disk_faults(scenario: Scenario) -> DiskFaults:
     touched, destroyed = (
         sorted({node for fault in faults for node in named_validators(fault)}) for faults in (touching, destroying)
     )
-    return DiskFaults(touched, destroyed)
+    # What a road takes from an observer's disk is gone as well; nothing else may be wrong with it.
+    lost = [node for node, observer in scenario.observers_by_number.items() if loses_its_state(observer)]
+    return DiskFaults(touched, [*destroyed, *lost])
 
 
-def row_of(place: Place, jury: Jury) -> ValidatorRow:
-    """Return what the verdict says of one validator."""
+def row_of(run: ClusterRun, place: Place, jury: Jury) -> ValidatorRow:
+    """Return what the verdict says of one replica."""
     fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
     last = jury.last.get(place.node)
     counts = place.counts
@@ -136,7 +144,7 @@ def row_of(place: Place, jury: Jury) -> ValidatorRow:
     notes = [
         counts.halted,
         "" if place.is_running else "down",
-        f"observer: {counts.observes}" if counts.observes else "",
+        _describe_observer(run, place),
         f"snapshots joined: {counts.snapshots_joined}" if counts.snapshots_joined else "",
         f"{counts.damaged} damaged, {counts.repaired} repaired" if counts.damaged else "",
     ]
@@ -157,13 +165,32 @@ def row_of(place: Place, jury: Jury) -> ValidatorRow:
     )
 
 
+def _describe_observer(run: ClusterRun, place: Place) -> str:
+    """Return why a validator observes, or which observer this is and how often it went by its road."""
+    observer = run.scenario.observers_by_number.get(place.node)
+    if observer is None:
+        return f"observer: {place.counts.observes}" if place.counts.observes else ""
+    name = list(run.scenario.observers)[place.node - run.scenario.cluster.validators]
+    what, count = count_of_road(observer, place.counts, run.roads.rounds(place.node))
+    return f"observer {name}, {kind_of_observer(observer)}: {what} {count:,} times"
+
+
+def roads_of(run: ClusterRun) -> dict[str, int]:
+    """Return by name how often each observer did what its road is about."""
+    numbered = zip(run.scenario.observers, run.scenario.observers_by_number.items(), strict=True)
+    return {
+        name: count_of_road(observer, run.places[node].counts, run.roads.rounds(node))[1]
+        for name, (node, observer) in numbered
+    }
+
+
 def recoveries_of(run: ClusterRun, jury: Jury) -> dict[str, int]:
-    """Return what all validators made of their disks."""
+    """Return what all replicas made of their disks; only validators become observers."""
     counts = [place.counts for place in run.places]
     return {
         "damaged": sum(each.damaged for each in counts),
         "repaired": sum(each.repaired for each in counts),
-        "observers": sum(bool(each.observes) for each in counts),
+        "observers": sum(bool(each.observes) for each in counts[: run.scenario.cluster.validators]),
         "snapshots_joined": len(jury.joined_heights),
         "snapshots_joined_in_storm": sum(
             jury.chain[height - 1].summary.waiting_dead > 0 for height in jury.joined_heights
@@ -189,6 +216,7 @@ def figures_of(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
+    figures.update({f"road_{name}": count for name, count in roads_of(run).items()})
     figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
     figures.update({f"timers_{name}": count for name, count in asdict(jury.suite.figures).items()})
     return figures

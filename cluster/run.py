@@ -21,6 +21,8 @@ from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.power import Place, PowerGrid
 from cluster.retell import retell
+from cluster.road_keeper import RoadKeeper
+from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
 from faults import Cell, FaultEffect, Injector, faults_from
@@ -38,7 +40,7 @@ from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
 from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make_engine
-from validators.storage import DiskHandle, SimulatedDisk, provision
+from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
 BLOCKS_AFTER_HEALING = 2
@@ -85,6 +87,7 @@ class ClusterRun:
     effects: tuple[FaultEffect, ...]
     cells: tuple[Cell, ...]
     clients: ClientStatistics
+    roads: RoadKeeper
     bus: BusStatistics
     progress: Progress
 
@@ -102,6 +105,7 @@ class Cluster:
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
     data: DataDirectory | None = None
+    disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
@@ -109,18 +113,20 @@ class Cluster:
     _kernel: Kernel = field(init=False)
     _grid: PowerGrid = field(init=False)
     _injector: Injector = field(init=False)
+    _keeper: RoadKeeper = field(init=False)
     _told_height: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        validators = self.scenario.cluster.validators
-        self._applied = [deque() for _ in range(validators)]
+        replicas = self.scenario.replicas
+        self._applied = [deque() for _ in range(replicas)]
         target_height = self.scenario.run.until_height
         if self.data is not None and self.data.height:
             target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
-        self._progress = Progress([0] * validators, target_height=target_height)
+        self._progress = Progress([0] * replicas, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
-        own = {node: _factory(self.scenario, node) for node in range(validators)}
+        self.disks = self._make_disks()
+        own = {node: _factory(self.scenario, node) for node in range(replicas)}
         planted = factories_of(self.scenario.planted)
         own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
         self.factories = {**own, **self.factories}
@@ -138,9 +144,9 @@ class Cluster:
     def run(self) -> ClusterRun:
         """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
         scenario = self.scenario
-        validators = scenario.cluster.validators
+        replicas = scenario.replicas
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe)
-        trace = Trace(range(validators), sinks=sinks)
+        trace = Trace(range(replicas), sinks=sinks)
         run = scenario.run
         self._kernel = kernel = Kernel(
             trace,
@@ -150,16 +156,24 @@ class Cluster:
         )
         chance = Chance(self.seed)
         bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self._disks(chance), build=self._build)
+        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self.disks, build=self._build)
         self._injector = Injector(
             faults_from(scenario.faults, kernel.now_us),
             kernel=kernel,
             bus=bus,
             power=grid,
             chain=trace.chain(SUPERVISOR),
-            validators=validators,
+            validators=replicas,
+            observers=len(scenario.observers),
         )
-        clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places)
+        self._keeper = RoadKeeper(
+            scenario.observers_by_number,
+            kernel=kernel,
+            grid=grid,
+            chain=trace.chain(SUPERVISOR),
+            provision=self._provision,
+        )
+        clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places[: scenario.cluster.validators])
         self._injector.schedule()
         clients.schedule(transactions_of(scenario))
         outcome = kernel.run(grid.host_all)
@@ -173,18 +187,23 @@ class Cluster:
             effects=tuple(self._injector.effects()),
             cells=self._injector.cells(),
             clients=clients.statistics(),
+            roads=self._keeper,
             bus=bus.statistics(),
             progress=self._progress,
         )
 
-    def _disks(self, chance: Chance) -> Sequence[SimulatedDisk | DirectoryDisk]:
-        """Return the disks of all validators, provisioned."""
+    def _make_disks(self) -> Sequence[SimulatedDisk | DirectoryDisk]:
+        """Return the disks of all replicas, provisioned."""
         if self.data is not None:
             return self.data.disks
-        disks = [SimulatedDisk(node, chance) for node in range(self.scenario.cluster.validators)]
-        for node, public_key in enumerate(self._keys.validator_keys):
-            provision(disks[node], journal_head(self._genesis, node, public_key))
+        chance = Chance(self.seed)
+        disks = [SimulatedDisk(node, chance) for node in range(self.scenario.replicas)]
+        for node, disk in enumerate(disks):
+            self._provision(node, disk)
         return disks
+
+    def _provision(self, node: int, disk: Disk) -> None:
+        provision(disk, journal_head(self._genesis, node, self._keys.validator_keys))
 
     def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
         node = place.node
@@ -192,7 +211,7 @@ class Cluster:
             port=port,
             disk=handle,
             genesis=self._genesis,
-            seed=self._keys.validator_seeds[node],
+            seed=self._keys.seeds[node],
             public_keys=self._keys.validator_keys,
             settings=_settings(self.scenario, node),
             factory=self.factories[node],
@@ -224,6 +243,7 @@ class Cluster:
         elif event.kind == "fault":
             progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
         self._injector.observe(event)
+        self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         self.hooks.on_event(event)
         if event.kind == "finalized":
             self.hooks.on_progress(progress)
@@ -254,11 +274,16 @@ class Cluster:
                 progress.target_height = max(progress.target_height, after_drain)
 
     def _is_over(self) -> bool:
+        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
+        heights = enumerate(self._progress.finalized_heights)
+        lowest = min((height for node, height in heights if node not in self._progress.halted), default=0)
+        return self._has_its_goal(lowest) and not self._keeper.is_under_way
+
+    def _has_its_goal(self, height: int) -> bool:
+        """Whether the run would be over if every replica had this height."""
         progress = self._progress
         is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
-        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
-        heights = [height for node, height in enumerate(progress.finalized_heights) if node not in progress.halted]
-        return is_drained and progress.healed_us is not None and min(heights, default=0) >= progress.target_height
+        return is_drained and progress.healed_us is not None and height >= progress.target_height
 
 
 def _append(applied: deque[Executed], executed: Executed) -> None:
@@ -266,7 +291,7 @@ def _append(applied: deque[Executed], executed: Executed) -> None:
 
 
 def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
-    network, nodes = scenario.network, range(scenario.cluster.validators)
+    network, nodes, validators = scenario.network, range(scenario.replicas), scenario.cluster.validators
 
     def link(mean_us: int) -> LinkSpec:
         extra_us = network.reorder_extra_ms * MILLISECOND_US
@@ -274,7 +299,7 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
 
     regions = network.regions
     between = {
-        (source, destination): link(one_way_us(regions[source], regions[destination]))
+        (source, destination): link(one_way_us(regions[source % validators], regions[destination % validators]))
         for source in (nodes if regions else ())
         for destination in nodes
         if source != destination
@@ -283,12 +308,17 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
 
 
 def _factory(scenario: Scenario, node: int) -> ValidatorFactory:
-    section = scenario.validators.get(str(node))
+    section = _section(scenario, node)
     return ValidatorFactory() if section is None else ValidatorFactory(engine=partial(make_engine, road=section.road()))
+
+
+def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
+    return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
     consensus, costs = scenario.consensus, scenario.costs
+    own = _section(scenario, node) or ReplicaSection()
     return ValidatorSettings(
         node=node,
         validators=scenario.cluster.validators,
@@ -311,7 +341,8 @@ def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
-        snapshot_gap_blocks=scenario.sync.snapshot_gap_blocks,
-        snapshot_chunk_bytes=scenario.sync.chunk_bytes,
+        snapshot_gap_blocks=own.snapshot_gap_blocks or scenario.sync.snapshot_gap_blocks,
+        snapshot_chunk_bytes=own.chunk_bytes or scenario.sync.chunk_bytes,
+        speculates=not isinstance(own, FinalizedOnly),
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )

@@ -16,13 +16,13 @@ from checker.planted import CATALOGUE
 from checker.promises import COUNTS, RECOVERIES
 from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
+from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSection
 from cluster.slips import explain_slip
 from cluster.workload import Workload, sites_of
 from faults import ClockFault, Fault, PlanError, check_plan, span_ms, true_again_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, InvalidInput
-from validators.execution.block_tree import ApplyAt, StateRoad
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
@@ -70,7 +70,7 @@ class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True
     """
 
     snapshot_gap_blocks: Positive = 256
-    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=8 * 1024 * 1024)] = 1024 * 1024
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] = 1024 * 1024
 
 
 class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -103,22 +103,6 @@ class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sync_us: NotNegative = 2_000
 
 
-_ROAD = StateRoad()
-
-
-class ValidatorSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The road of one validator, by its number; see validators.execution.StateRoad."""
-
-    apply: ApplyAt = _ROAD.apply
-    retain_blocks: NotNegative = _ROAD.retain_blocks
-    prune_every: NotNegative = _ROAD.prune_every
-    rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
-
-    def road(self) -> StateRoad:
-        """Return what the validator's engine is told."""
-        return StateRoad(**msgspec.structs.asdict(self))
-
-
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
@@ -135,7 +119,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
-    final nevertheless.
+    final nevertheless. ``roads`` are least counts of what observers did by their roads, by their names.
     """
 
     storm: StormExpectation | None = None
@@ -149,6 +133,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     at_most: dict[str, NotNegative] = {}
     fired_by: dict[str, Positive] = {}
     recovery: dict[str, Positive] = {}
+    roads: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -175,12 +160,23 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
     validators: dict[str, ValidatorSection] = {}
+    observers: dict[str, Observer] = {}
     workload: dict[str, Workload] = {}
     faults: dict[str, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
     planted: dict[str, tuple[NotNegative, ...]] = {}
-    """Known-bad variants (checker/planted) by name, and the validators that have each."""
+    """Known-bad variants (checker/planted) by name, and the replicas that have each."""
+
+    @property
+    def replicas(self) -> int:
+        """How many there are that keep the state: validators, then observers."""
+        return self.cluster.validators + len(self.observers)
+
+    @property
+    def observers_by_number(self) -> dict[int, Observer]:
+        """The observers' sections, by their numbers on the bus."""
+        return dict(enumerate(self.observers.values(), self.cluster.validators))
 
 
 def scenario_paths() -> list[Path]:
@@ -277,8 +273,8 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
 
 
 def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str) -> None:
-    """Say that a fault or workload of that name does not exist, where a setting would begin one without its kind."""
-    if len(parents) == 2 and parents[0] in {"faults", "workload"} and not raw[parents[0]][parents[1]]:
+    """Say that an entry of that name does not exist, where a setting would begin one without its kind."""
+    if len(parents) == 2 and parents[0] in {"faults", "workload", "observers"} and not raw[parents[0]][parents[1]]:
         known = ", ".join(name for name, entry in raw[parents[0]].items() if entry) or "none"
         raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
 
@@ -286,7 +282,7 @@ def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str
 def _check(scenario: Scenario, place: str) -> None:
     """Refuse what types cannot: unknown names, impossible plans, times that contradict each other."""
     try:
-        check_plan(scenario.faults, scenario.cluster.validators)
+        check_plan(scenario.faults, scenario.cluster.validators, len(scenario.observers))
     except PlanError as error:
         raise ScenarioError(place, str(error)) from error
     for name in scenario.requires:
@@ -324,6 +320,11 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _planted_rules(scenario)
+    rules += [
+        (f"expect.roads.{name}", name in scenario.observers, f"no observer has this name; there are {known}")
+        for known in [", ".join(scenario.observers) or "none"]
+        for name in scenario.expect.roads
+    ]
     rules += [
         (f"expect.{table}.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}")
         for table, names in (("counts", scenario.expect.counts), ("at_most", scenario.expect.at_most))
@@ -366,20 +367,23 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 
 def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
-    count = scenario.cluster.validators
+    count = scenario.replicas
     for name, nodes in scenario.planted.items():
         yield f"planted.{name}", name in CATALOGUE, f"is none of {', '.join(CATALOGUE)}"
         is_there = all(node < count for node in nodes)
-        yield f"planted.{name}", is_there, f"this cluster has validators 0 to {count - 1}"
+        yield f"planted.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
 
 
 def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     count = scenario.cluster.validators
     numbers = [str(node) for node in range(count)]
-    for name, section in scenario.validators.items():
+    for name in scenario.validators:
         yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
-        can_undo = section.apply == "finalized" or section.retain_blocks > 0
-        yield f"validators.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
+    yield "observers", len(scenario.observers) <= OBSERVERS_MAX, f"are at most {OBSERVERS_MAX}"
+    for table, sections_by_name in (("validators", scenario.validators), ("observers", scenario.observers)):
+        for name, section in sections_by_name.items():
+            can_undo = section.apply == "finalized" or section.retain_blocks > 0
+            yield f"{table}.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:

@@ -62,6 +62,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
     payload_bytes: Annotated[int, msgspec.Meta(ge=0, le=MAX_PAYLOAD_BYTES)] = 32
     handler: Literal["", "fail", "spin", "crash", "spend"] = ""
     payer: Literal["actor", "sender"] = "actor"
+    tips_by: Literal["actor", "order"] = "actor"
     start_ms: Milliseconds = 0
     every_ms: Milliseconds = 100
     withdraw_ms: Milliseconds | None = None
@@ -150,7 +151,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
             payload_size=self.payload_bytes,
             handler=self.handler,
             sender_pays=self.payer == "sender",
-            terms=self.terms(site, index),
+            terms=self.terms(site, index + (placed // self.timers_per_transaction if self.tips_by == "order" else 0)),
         )
 
     def _ask(self, client: Client, actor: bytes, order: StormOrder, at_ms: int, site: Site) -> TimedTransaction:

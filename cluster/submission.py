@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from nacl.signing import SigningKey
@@ -104,8 +104,13 @@ class Client:
         cells_limit: int = CALL_CELLS,
         fee_max: int = FEE_MAX,
         may_fail: bool = False,
+        change: Mapping[str, Any] | None = None,
+        is_spoilt: bool = False,
     ) -> TimedTransaction:
-        """Return the next transaction of this account, signed, to be submitted at ``at_ms``."""
+        """Return the next transaction of this account, signed, to be submitted at ``at_ms``.
+
+        ``change`` gives some of its fields other values; ``is_spoilt`` spoils the signature.
+        """
         unsigned = Transaction(
             public_key=self.public_key,
             nonce=self._nonce,
@@ -117,7 +122,10 @@ class Client:
             call=call,
             signature=b"",
         )
+        unsigned = msgspec.structs.replace(unsigned, **(change or {}))
         signature = self._key.sign(transaction_signing_bytes(unsigned)).signature
+        if is_spoilt:
+            signature = bytes((signature[0] ^ 1,)) + signature[1:]
         transaction = msgspec.structs.replace(unsigned, signature=signature)
         self._nonce += 1
         encoded, digest = encode_transaction(transaction), transaction_digest(transaction)

@@ -22,10 +22,11 @@ FAULTS_MAX: Final = 4
 """Most faults in one run."""
 
 
-def draw_faults(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Draw a few kinds and keep each fault that goes with those before it."""
+def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Draw a few kinds and keep each fault that goes with those before it; beside a drama, one at most."""
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
-    found: dict[str, Plain] = {}
+    found = dict(drama)
+    count = min(count, 1) if drama else count
     for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
         fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
         if _keep_if_sound(found, drawn, fault, validators) and drawn in _NEEDING_CRASH:

@@ -2,7 +2,7 @@
 
 A workload adds accounts and actors to genesis and submits signed transactions at its times. It is a
 function of the scenario: no chance is drawn here. The kinds stand here and in ``cluster.storms``,
-``cluster.services``, ``cluster.messaging`` and ``cluster.governance``.
+``cluster.services``, ``cluster.messaging``, ``cluster.governance`` and ``cluster.edge_cases``.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ import msgspec
 
 from checker.promises import Promised
 from checker.workloads import PromisedWorkload
+from cluster.edge_cases import EdgeCases
 from cluster.governance import Governance
 from cluster.messaging import Games, Subscriptions
 from cluster.quoting import QuotingKind
@@ -72,7 +73,7 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True, forbid
             yield payer.sign(at_ms, Transfer(payee.address, self.amount), cycles_limit=5_000)
 
 
-Workload = Heartbeats | Storm | Transfers | OracleFeeds | Liquidations | Governance | Games | Subscriptions
+Workload = Heartbeats | Storm | Transfers | OracleFeeds | Liquidations | Governance | Games | Subscriptions | EdgeCases
 
 
 def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:

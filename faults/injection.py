@@ -62,10 +62,21 @@ class _Edge:
 
 
 class Injector:
-    """Schedules a plan's edges on the kernel and reports what each fault came to."""
+    """Schedules a plan's edges on the kernel and reports what each fault came to.
+
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote.
+    """
 
     def __init__(
-        self, plan: Mapping[str, Fault], *, kernel: Kernel, bus: Bus, power: Power, chain: EventChain, validators: int
+        self,
+        plan: Mapping[str, Fault],
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        power: Power,
+        chain: EventChain,
+        validators: int,
+        observers: int = 0,
     ) -> None:
         self._plan = plan
         self._kernel = kernel
@@ -73,6 +84,7 @@ class Injector:
         self._power = power
         self._chain = chain
         self._validators = validators
+        self._voters = validators - observers
         self._disks = DiskFaults(power)
         self._clocks = ClockFaults(power)
         self._ordinal = 0
@@ -99,7 +111,7 @@ class Injector:
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
                 self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
         clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
-        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._validators) * MILLISECOND_US)
+        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._voters) * MILLISECOND_US)
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:
@@ -137,13 +149,14 @@ class Injector:
             return self._hits.get(name, {}).get(node, 0)
         if named and node not in named:
             return 0
+        if isinstance(fault, DiskFault):
+            return self._disks.count_at(name, fault, node)
         if isinstance(fault, ClockFault):
             return self._clocks.count_at(name, node)
-        return self._disks.count_at(name, fault, node) if isinstance(fault, DiskFault) else self._count(name, fault)
+        is_under_way = isinstance(fault, Slow) and name not in self._counts
+        return self._power.slowed(node) if is_under_way else self._count(name, fault)
 
     def _count(self, name: str, fault: Fault) -> int:
-        if isinstance(fault, Slow) and name in self._begun and name not in self._counts:
-            return self._power.slowed(fault.validator)
         if isinstance(fault, MachineFault):
             return self._counts.get(name, 0)
         if isinstance(fault, DiskFault):
@@ -232,7 +245,7 @@ class Injector:
                 yield _Edge(start_ms, "start", partial(self._power.pause, fault.validator))
                 yield _Edge(stop_ms, "stop", partial(self._resume, name, fault.validator))
             case Slow():
-                yield _Edge(start_ms, "start", partial(self._slow_down, name, fault))
+                yield _Edge(start_ms, "start", partial(self._power.slow_down, fault.validator, fault.factor))
                 yield _Edge(stop_ms, "stop", partial(self._speed_up, name, fault.validator))
 
     # -- links ---------------------------------------------------------------------------------
@@ -334,10 +347,6 @@ class Injector:
 
     def _resume(self, name: str, node: int) -> None:
         self._counts[name] = self._power.resume(node)
-
-    def _slow_down(self, name: str, fault: Slow) -> None:
-        self._begun.append(name)
-        self._power.slow_down(fault.validator, fault.factor)
 
     def _speed_up(self, name: str, node: int) -> None:
         self._counts[name] = self._power.speed_up(node)

@@ -26,18 +26,22 @@ class PlanError(Exception):
         self.reason = reason
 
 
-def check_plan(plan: Mapping[str, Fault], validators: int) -> None:
-    """Refuse a plan that cannot be meant; raises PlanError naming the key."""
+def check_plan(plan: Mapping[str, Fault], validators: int, observers: int = 0) -> None:
+    """Refuse a plan that cannot be meant; raises PlanError naming the key.
+
+    Observers are numbered after the validators. They may be named like them, and have no copy that anybody relies on.
+    """
+    replicas = validators + observers
     for name, fault in plan.items():
         place = f"faults.{name}"
         _check_span(place, fault)
         for node in named_validators(fault):
-            if node >= validators:
-                raise PlanError(place, f"unknown validator {node}; this cluster has 0 to {validators - 1}")
-        for key, is_sound, reason in _rules_of(fault, validators):
+            if node >= replicas:
+                raise PlanError(place, f"unknown validator {node}; this cluster has 0 to {replicas - 1}")
+        for key, is_sound, reason in _rules_of(fault, replicas):
             if not is_sound:
                 raise PlanError(f"{place}.{key}", reason)
-    _check_machines(plan, validators)
+    _check_machines(plan, replicas)
     _check_last_good_copy(plan, validators)
 
 
@@ -211,7 +215,7 @@ def _check_last_good_copy(plan: Mapping[str, Fault], validators: int) -> None:
     hit: dict[int, None] = {}
     for name, fault in plan.items():
         if fault.enabled and is_destroying(fault):
-            hit |= dict.fromkeys(named_validators(fault))
+            hit |= dict.fromkeys(node for node in named_validators(fault) if node < validators)
             if len(hit) > allowed:
                 raise PlanError(
                     f"faults.{name}.validator",

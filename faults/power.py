@@ -50,14 +50,14 @@ class Power(Protocol):
     def speed_up_disk(self, node: int) -> int:
         """End ``slow_disk``, and return how many syncs took longer."""
 
-    def slowed_disk(self, node: int) -> int:
-        """Return how many syncs of ``node`` took longer since ``slow_disk``."""
-
     def clock(self, node: int) -> MachineClock:
         """Return the clocks of ``node``, which outlive its incarnations."""
 
     def set_clock(self, node: int, setting: ClockSetting) -> None:
         """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
+
+    def slowed_disk(self, node: int) -> int:
+        """Return how many syncs of ``node`` took longer since ``slow_disk``."""
 
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""

@@ -163,7 +163,7 @@ BAD_SCENARIOS = {
     ),
     "unknown fault kind": (
         '[faults.f]\nkind = "meteor"',
-        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, crash,",
+        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, c",
     ),
     "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
     "a timer key beyond its range": (
@@ -242,7 +242,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("run", "no-such"), "no such scenario; there are activation-reorg, bit-rot, calm"),
+        (("run", "no-such"), "no such scenario; there are activation-reorg, all-roads, bit-rot, calm"),
         (("run", "./no-such.toml"), "no such scenario file"),
         (("run", "calm", "--seed", "-1"), "--seed"),
         (("run", "calm", "--seed", "x"), "--seed"),

@@ -53,6 +53,7 @@ class TestScreening:
             (3, replaced(finalize(3, proposal_of(1, 0)), signature=b""), "invalid signature"),
             (3, notarize(3, replaced(proposal_of(1, 0), payload=b"short")), "payload length"),
             (3, CertificateRequest(0), "view out of range"),
+            (-1, CertificateRequest(1), "unknown sender"),
         ],
     )
     def test_an_unsound_message_is_refused_with_its_reason(self, sender, message, reason):

@@ -11,7 +11,7 @@ from simplex_bench import KeyedHashScheme, finalization
 
 from validators.actors import PROGRAMS
 from validators.consensus import Proposal
-from validators.execution import Engine, StateRoad
+from validators.execution import Engine, ProposalContext, StateRoad
 from validators.execution.blocks import decode_header, encode_header
 from validators.identity import TransactionVerifier
 from validators.messages import (
@@ -311,6 +311,21 @@ class TestSource:
         source = Source(chain.engines[0])
         assert source.answer(SnapshotRequest(HEIGHTS)) is None
         assert source.answer(SnapshotRequest(HEIGHTS - 1)) is not None
+
+    def test_a_snapshot_that_is_of_no_use_to_the_peer_gives_way_to_a_newer_one(self):
+        """However young it is; the peer may have joined from the very one that stands there."""
+        chain = run_chain()
+        engine = chain.engines[0]
+        source = Source(engine)
+        assert decode_header(source.answer(SnapshotRequest(0)).header).height == HEIGHTS
+        tip = engine.finalized
+        context = ProposalContext(
+            parent=engine.finalized_digest, view=tip.view + 1, proposer=0, timestamp_ms=tip.timestamp_ms + 1_000
+        )
+        engine.finalize(engine.propose(context, ()).digest)
+
+        assert decode_header(source.answer(SnapshotRequest(0)).header).height == HEIGHTS
+        assert decode_header(source.answer(SnapshotRequest(HEIGHTS)).header).height == HEIGHTS + 1
 
     def test_nothing_is_offered_without_a_certificate(self, chain):
         """The joiner could not believe it."""

@@ -1,15 +1,19 @@
 """Drawn scenarios: a function of the seed, each another mixture, and none of them a false alarm."""
 
 import os
+from collections import Counter
 
 from cluster.draws import Draw
+from cluster.edge_cases import CASES
 from cluster.results import ResultsFile
 from cluster.scenario import encode_scenario, load_scenario
 from cluster.shrink_command import write_scenario_file
 from cluster.swarm import banner, draw_scenario, swarm_identity
 from cluster.swarm_faults import FAULTS_UNTIL_MS
+from cluster.swarm_workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
 from cluster.sweep import sweep
 from faults import span_ms
+from scheduler import LaneConfig, TimerConfig
 
 CLEAN_SEEDS = range(50)
 DRAWN = [draw_scenario(seed) for seed in range(200)]
@@ -54,7 +58,7 @@ def test_most_kinds_of_faults_are_off_in_a_run_and_all_are_drawn_in_some():
     names = [list(scenario.faults) for scenario in DRAWN]
     every = dict.fromkeys(name for drawn in names for name in drawn)
 
-    assert max(map(len, names)) <= 4
+    assert max(map(len, names)) <= 6
     assert [] in names
     assert len(every) >= 14
 
@@ -72,6 +76,63 @@ def test_what_makes_timers_die_and_move_prices_is_drawn_often():
     assert sum(storm.handler != "" for storm in storms) > 60
     assert sum("council" in scenario.workload for scenario in DRAWN) > 40
     assert sum(scenario.chain.block_cycles < 100_000 for scenario in DRAWN) > 40
+
+
+def offers_of(scenarios):
+    return [offer for each in scenarios for name, offer in each.workload.items() if name in {"pulse", "storm"}]
+
+
+def test_what_an_agent_is_asked_for_is_left_open():
+    """An agent whose timers state both fees is never asked, and no bug in asking it can be found."""
+    agents = [offer for offer in offers_of(DRAWN) if offer.agent]
+
+    assert all(offer.max_fee is None or not offer.tips for offer in agents)
+    assert {offer.agent for offer in agents} == set(AGENTS)
+
+
+def test_every_way_to_bid_is_drawn():
+    offers = offers_of(DRAWN)
+
+    assert {offer.tier for offer in offers} == {None, *TIERS}
+    assert sum(offer.bid is not None for offer in offers) > 10
+    assert sum(offer.max_fee is None and bool(offer.tips) for offer in offers) > 5
+
+
+def test_every_parameter_of_the_chain_is_drawn_off_its_default():
+    """Where a parameter has one value in all runs, nobody sees whether it is read."""
+    lanes = [each.chain.lane.config() for each in DRAWN if each.chain.has_lane]
+    timers = [each.chain.timers.config() for each in DRAWN]
+    paused = {"execution_lane_paused", "gc_lane_paused"}
+    by_key = {"max_cycles_per_fire_auction_phase", "tier_economy", "tier_standard", "tier_fast", "tier_urgent"}
+
+    assert by_key == {
+        name for name in LaneConfig.__struct_fields__ if len({getattr(lane, name) for lane in lanes}) == 1
+    }
+    assert paused == {
+        name for name in TimerConfig.__struct_fields__ if len({getattr(config, name) for config in timers}) == 1
+    }
+
+
+def test_councils_reach_for_every_key_that_they_know():
+    actions = [
+        action
+        for scenario in DRAWN
+        for workload in scenario.workload.values()
+        if workload.__struct_config__.tag == "governance"
+        for action in workload.actions
+    ]
+    keys = {key for action in actions for key in getattr(action, "set", ())}
+
+    assert keys >= {f"system:cip1:{key}" for key in LANE_CHANGES} | {f"timer_config.{key}" for key in TIMER_CHANGES}
+    assert keys >= {"execution_lane_paused", "gc_lane_paused"}
+
+
+def test_every_group_of_edge_cases_is_drawn_often():
+    odd = [scenario.workload["oddities"] for scenario in DRAWN[:50] if "oddities" in scenario.workload]
+    drawn = Counter((each.first + index) % len(CASES) for each in odd for index in range(each.count))
+
+    assert len(drawn) == len(CASES)
+    assert min(drawn.values()) >= 4
 
 
 def test_the_banner_tells_every_drawn_parameter():

@@ -113,7 +113,7 @@ class Application:
             self._settings,
             surroundings.scheme,
             joined=answers.joined,
-            give_up=self._go_by_blocks,
+            give_up=self.go_by_blocks,
             refuse=answers.refuse,
         )
 
@@ -136,11 +136,15 @@ class Application:
         self._follower.want(Goal(Purpose.PROPOSE, view, parent.payload))
 
     def verify(self, proposal: Proposal, parent: Parent) -> None:
-        """Execute a proposal and say whether it is what its header says."""
+        """Execute a proposal and say whether it is what its header says; silence where nothing is done before time."""
+        if not self._settings.speculates:
+            return
         self._follower.want(Goal(Purpose.VERIFY, proposal.view, proposal.payload, proposal, parent.payload))
 
     def certify(self, proposal: Proposal) -> None:
-        """Execute a notarized block and say whether it may be built on."""
+        """Execute a notarized block and say whether it may be built on; silence where nothing is done before time."""
+        if not self._settings.speculates:
+            return
         self._follower.want(Goal(Purpose.CERTIFY, proposal.view, proposal.payload, proposal))
 
     def finalize(self, certificate: Finalization) -> None:
@@ -172,6 +176,14 @@ class Application:
         if block is not None:
             relay = BlockRelay(encode_block(block))
             self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
+
+    def go_by_blocks(self) -> None:
+        """Fetch and execute every block up to the one that is final now: nobody has a snapshot, or one has just come.
+
+        A second one at once would again be old when it is here: who is slow would run after the others for ever.
+        """
+        self._is_by_blocks = True
+        self._follower.resume()
 
     # -- what time brings ----------------------------------------------------------------------
 
@@ -366,11 +378,6 @@ class Application:
             self._follower.pause()
             self.join.begin(self.exchange.peers())
 
-    def _go_by_blocks(self) -> None:
-        """Nobody has a snapshot for us: fetch and execute every block up to the one that is final now."""
-        self._is_by_blocks = True
-        self._follower.resume()
-
     def _finalize(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""
         if not settled.is_ready:
@@ -389,6 +396,8 @@ class Application:
     def _apply(self, certificate: Finalization) -> None:
         finalization = self.engine.finalize(certificate.proposal.payload)
         self._held = certificate
+        self._counts.rebuilt += finalization.is_rebuilt
+        self._counts.pruned += finalization.is_pruned
         self._note_undone()
         for executed in finalization.applied:
             header = executed.header

@@ -129,9 +129,10 @@ class BlockExchange:
         return encoded
 
     def peers(self) -> list[int]:
-        """Return the peers in the order in which they are asked."""
+        """Return the peers in the order in which they are asked: validators, whoever asks."""
         count = self._settings.validators
-        return [(self._settings.node + step) % count for step in range(1, count)]
+        peers = ((self._settings.node + step) % count for step in range(1, count + 1))
+        return [peer for peer in peers if peer != self._settings.node]
 
     def _forget(self, digest: bytes) -> None:
         if self._attempts.pop(digest, None) is not None:

@@ -26,6 +26,8 @@ class ValidatorCounts:
     damaged: int = 0
     repaired: int = 0
     snapshots_joined: int = 0
+    rebuilt: int = 0
+    pruned: int = 0
     halted: str = ""
     observes: str = ""
     """Why the validator has no vote any more, or nothing."""

@@ -53,8 +53,9 @@ class Gossip:
         self._round = 0
 
     def start(self) -> None:
-        """Begin to repeat what waits."""
-        self._port.set_timer("regossip", self._settings.regossip_us)
+        """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""
+        if self._settings.is_validator:
+            self._port.set_timer("regossip", self._settings.regossip_us)
 
     def candidates(self) -> Iterator[Transaction]:
         """Yield what a leader may put into its block, best first."""
@@ -66,7 +67,7 @@ class Gossip:
 
     def take(self, payloads: Sequence[bytes]) -> None:
         """Take transactions from a peer."""
-        for payload in payloads[:TRANSACTIONS_PER_GOSSIP]:
+        for payload in payloads[:TRANSACTIONS_PER_GOSSIP] if self._settings.is_validator else ():
             self._take_one(payload, is_own=False)
 
     def pool(self, verified: Verified) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 from nacl.exceptions import BadSignatureError
@@ -14,6 +15,9 @@ from validators.storage import JournalHead
 VERIFIED_MAX: Final = 65_536
 """How many verified transactions a validator remembers."""
 
+NEVER_VOTED: Final = "it was never given a vote"
+"""Why a replica that is no validator observes."""
+
 
 def secret_seed(chain_id: str, role: str, index: int) -> bytes:
     """Return the 32-byte Ed25519 seed of a test identity: a function of the three, secret to nobody."""
@@ -25,9 +29,14 @@ def public_key_of(seed: bytes) -> bytes:
     return bytes(SigningKey(seed).verify_key)
 
 
-def journal_head(genesis: Genesis, validator: int, public_key: bytes) -> JournalHead:
-    """Return the head of the journal of a validator's votes under this key in the chain's first consensus epoch."""
-    return JournalHead(chain_id=genesis.chain_id, validator=validator, public_key=public_key, epoch=0)
+def journal_head(genesis: Genesis, node: int, public_keys: Sequence[bytes]) -> JournalHead:
+    """Return the head of the journal of a validator's votes in the chain's first consensus epoch.
+
+    A replica beyond the validators, whose keys these are, has no key: its journal says that it must not sign.
+    """
+    if node < len(public_keys):
+        return JournalHead(chain_id=genesis.chain_id, validator=node, public_key=public_keys[node], epoch=0)
+    return JournalHead(chain_id=genesis.chain_id, validator=node, public_key=b"", epoch=0, observes=NEVER_VOTED)
 
 
 class TransactionVerifier:

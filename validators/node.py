@@ -121,7 +121,7 @@ class Validator:
         self._on_applied = on_applied
         self._codec = message_codec()
         self._journal = Journal(disk)
-        self._journal_head = journal_head(genesis, settings.node, public_keys[settings.node])
+        self._journal_head = journal_head(genesis, settings.node, public_keys)
         self._repairs = RepairLog(port, counts)
         self._block_file = BlockFile(disk, self._repairs.found)
         self._log = FinalizedLog(disk)
@@ -132,7 +132,7 @@ class Validator:
         self._application: Application | None = None
         self._is_started = False
         self._steps: deque[list[Effect]] = deque()
-        self._outbox = Outbox(port, self._codec, height_of=self._height_of)
+        self._outbox = Outbox(port, self._codec, height_of=self._height_of, tells=settings.is_validator)
         self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._refuse)
 
     @property
@@ -264,6 +264,7 @@ class Validator:
             self._counts.snapshots_joined += 1
             height, root = engine.finalized.height, engine.finalized.state_root
             self._port.trace("snapshot-joined", height, adopted.digest, root)
+            application.go_by_blocks()
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
             self._trace_boot(engine)

@@ -46,21 +46,35 @@ def trace_certificate(port: Port, artifact: Artifact) -> None:
 
 @final
 class Outbox:
-    """Sends one validator's consensus messages; ``height_of`` knows the height of a block that is here."""
+    """Sends one replica's consensus messages; ``height_of`` knows the height of a block that is here.
 
-    def __init__(self, port: Port, codec: Codec[Message], *, height_of: Callable[[bytes], int | None]) -> None:
+    Who does not ``tell`` keeps its certificates to itself and only asks for others': a run with such a replica more or
+    less is the same run for the validators, but for what they serve it.
+    """
+
+    def __init__(
+        self, port: Port, codec: Codec[Message], *, height_of: Callable[[bytes], int | None], tells: bool
+    ) -> None:
         self._port = port
         self._codec = codec
         self._height_of = height_of
+        self._tells = tells
 
     def broadcast(self, message: ConsensusMessage) -> None:
         """Send to everybody; a vote is traced."""
         trace_vote(self._port, message)
+        if self._is_kept(message):
+            return
         self._port.broadcast(self._codec.encode(message), self._label(message))
 
     def send(self, to: int, message: ConsensusMessage) -> None:
         """Send to one validator."""
+        if self._is_kept(message):
+            return
         self._port.send(to, self._codec.encode(message), self._label(message))
+
+    def _is_kept(self, message: ConsensusMessage) -> bool:
+        return not self._tells and isinstance(message, Notarization | Nullification | Finalization)
 
     def _label(self, message: ConsensusMessage) -> Label:
         """Say what a message is about: its certificate's view rather than the one asked for, its block's height."""

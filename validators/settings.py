@@ -44,7 +44,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorSettings:
-    """Local policy of one validator. Times are virtual microseconds, ``max_skew_ms`` is header time."""
+    """Local policy of one replica. Times are virtual microseconds, ``max_skew_ms`` is header time."""
 
     node: int
     validators: int
@@ -59,6 +59,13 @@ class ValidatorSettings:
     """A validator that is so many finalized blocks behind asks for a snapshot instead of the blocks."""
     snapshot_chunk_bytes: int
     """A piece of a snapshot that is served takes on no further operation from here on."""
+    speculates: bool = True
+    """Whether blocks are executed before they are final, to verify and to certify them; a validator must."""
+
+    @property
+    def is_validator(self) -> bool:
+        """Whether this replica is one of the validators; one beyond them follows and says nothing."""
+        return self.node < self.validators
 
 
 EngineMaker = Callable[

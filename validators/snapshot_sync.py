@@ -94,7 +94,7 @@ class SnapshotSource:
         """Prepare the outline of a snapshot above the peer's height; silence where there is none, or one under way."""
         if peer in self._preparing:
             return
-        cost_us = self._refresh()
+        cost_us = self._refresh(request.above_height)
         cut = self._cut
         if cut is None or cut.header.height <= request.above_height:
             return
@@ -116,12 +116,16 @@ class SnapshotSource:
         self._preparing.pop(ready.peer, None)
         self._port.send(ready.peer, self._codec.encode(ready.message), ready.label)
 
-    def _refresh(self) -> int:
-        """Take a new snapshot unless the last one is young enough; return what it costs, in microseconds."""
+    def _refresh(self, above_height: int) -> int:
+        """Take a new snapshot unless the last one is young enough, and above the height that is asked for.
+
+        Return what it costs, in microseconds.
+        """
         costs = self._settings.costs
         header, certificate = self._engine.finalized, self._finality()
         age_blocks = header.height if self._cut is None else header.height - self._cut.header.height
-        if certificate is None or (self._cut is not None and age_blocks < self._settings.snapshot_gap_blocks):
+        is_of_use = self._cut is not None and (self._cut.header.height > above_height or not age_blocks)
+        if certificate is None or (is_of_use and age_blocks < self._settings.snapshot_gap_blocks):
             return costs.block_us
         self._engine.rewind_to_finalized()
         snapshot = self._engine.database.snapshot()

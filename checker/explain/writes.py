@@ -1,11 +1,9 @@
 """Which transaction or timer of a block made a difference, as its receipts tell."""
 
-import hashlib
-import re
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
+from checker.explain.origins import Origin, origin_in_input, origin_in_log, origin_of_break, origin_of_refusal
 from checker.explain.sides import Outcome, Parting
 from checker.explain.words import (
     decode,
@@ -15,7 +13,6 @@ from checker.explain.words import (
     receipt_at,
     record_of,
     show_call,
-    show_operation,
     show_receipt,
     timer_of,
     timer_of_key,
@@ -44,53 +41,34 @@ from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import MessageDelivered, TransactionReceipt
 from validators.execution.schema import LongStoredValue
 
-END_OF_BLOCK = "the block's own bookkeeping: prices, totals, epochs"
-"""What writes the keys that belong to nobody."""
-
 _EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
 _MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
 _TIMER_COUNTS = 0x08
 _LONG_STORAGE = 0x04
 
 
-class Origin(NamedTuple):
-    """Where a difference was made.
-
-    Attributes:
-        what: The transaction, timer or phase, in words.
-        told: What each side's receipts tell of it, in the order of the sides.
-        receipt: Index of the receipt in the block, -1 where there is none.
-        transaction: Digest of the transaction, or nothing.
-        timer: Identifier of the timer, or nothing.
-        actor: Address of the actor that ran, or nothing.
-        handler: The handler that ran, or nothing.
-        others: How many other receipts of the block might have made it as well.
-    """
-
-    what: str
-    told: tuple[str, ...] = ()
-    receipt: int = -1
-    transaction: bytes = b""
-    timer: bytes = b""
-    actor: bytes = b""
-    handler: str = ""
-    others: int = 0
-
-
 def origin_of(parting: Parting) -> Origin:
     """Return what made the first difference: the first receipt that differs, else the one that touches the key."""
     right, wrong = parting.right, parting.wrong
     if len(parting.sides) == 1:
-        return _origin_of_refusal(parting)
-    for index, pair in enumerate(zip_longest(right.receipts, wrong.receipts)):
-        if pair[0] != pair[1]:
-            return _origin_at(parting, index)
-    keys = differing_keys(right, wrong, parting.before)
+        return origin_of_refusal(parting)
+    if right.transactions != wrong.transactions:
+        return origin_in_input(parting)
+    pairs = enumerate(zip_longest(right.receipts, wrong.receipts))
+    differing = next((index for index, pair in pairs if pair[0] != pair[1]), None)
+    if differing is not None and not (wrong.broken and differing >= len(wrong.receipts)):
+        return _origin_at(parting, differing)
+    return origin_of_break(parting) if wrong.broken else _origin_of_keys(parting)
+
+
+def _origin_of_keys(parting: Parting) -> Origin:
+    """Return the receipt that touches the first key that differs, where all receipts are the same."""
+    keys = differing_keys(parting.right, parting.wrong, parting.before)
     if not keys:
-        return _origin_in_log(parting)
+        return origin_in_log(parting)
     touching = _receipts_that_touch(parting, keys[0])
     if not touching:
-        return Origin(END_OF_BLOCK)
+        return Origin("the block's own bookkeeping: prices, totals, epochs")
     return _origin_at(parting, touching[0])._replace(others=len(touching) - 1)
 
 
@@ -101,26 +79,6 @@ def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
         if timer is not None:
             return timer
     return None
-
-
-def _origin_of_refusal(parting: Parting) -> Origin:
-    """Return the header or the transaction that the oracle refuses and everybody executed."""
-    what = f"{parting.refusal}, and it was executed"
-    index = re.match(r"transaction (\d+):", parting.refusal)
-    if index is None:
-        return Origin(what)
-    place = int(index[1])
-    told = tuple(show_receipt(receipt_at(side.outcome, place)) for side in parting.sides)
-    return Origin(what, told, place, transaction=hashlib.sha256(parting.block.transactions[place]).digest())
-
-
-def _origin_in_log(parting: Parting) -> Origin:
-    """Return the first operation that differs where all values are the same."""
-    logs = [side.outcome.operations for side in parting.sides]
-    for index, operations in enumerate(zip_longest(*logs)):
-        if len(dict.fromkeys(operations)) > 1:
-            return Origin(f"operation {index} of the block in the log", tuple(map(show_operation, operations)))
-    return Origin("the state database: values and operations are the same on all sides")
 
 
 def _origin_at(parting: Parting, index: int) -> Origin:
@@ -158,7 +116,8 @@ def _origin_at(parting: Parting, index: int) -> Origin:
 def _timer_of_phase(parting: Parting, index: int) -> bytes:
     """Return the first timer whose exit is not the same on both sides, else the one that a receipt belongs to."""
     right, wrong = (_exits(side.receipts) for side in (parting.right, parting.wrong))
-    for exits, others in ((wrong, right), (right, wrong)):
+    # What a side that broke off has not come to tells nothing.
+    for exits, others in ((wrong, right), *([] if parting.wrong.broken else [(right, wrong)])):
         for timer_id, receipt in exits.items():
             if others.get(timer_id) != receipt:
                 return timer_id

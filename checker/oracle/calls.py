@@ -136,10 +136,12 @@ class Call:
         self.gas.use(DELETE_CYCLES)
         self.contents.storage.put((self.actor, key), None)
 
-    def balance(self) -> int:
-        """Return the actor's units."""
+    def balance(self, address: bytes | None = None) -> int:
+        """Return the units of an address, the actor's own by default."""
         self.gas.use(BALANCE_CYCLES)
-        return self.contents.balance(self.actor)
+        if address is not None:
+            _require_address(address)
+        return self.contents.balance(self.actor if address is None else address)
 
     def transfer(self, to: bytes, amount: int) -> None:
         """Move units from the actor to an address."""
@@ -149,6 +151,7 @@ class Call:
         available = self.contents.balance(self.actor)
         if available < amount:
             raise RevertedError(f"transfer of {amount} exceeds balance {available}")
+        _require_address(to)
         self.contents.credit(self.actor, -amount)
         self.contents.credit(to, amount)
 
@@ -184,6 +187,9 @@ class Call:
         self.gas.use(config.schedule_cycles, len(payload))
         for number in (due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid):
             _require_number(number or 0)
+        for address in (fee_payer, gba):
+            if address is not None:
+                _require_address(address)
         if lane is not None and is_deprecated(fees, lane, self.present.height):
             raise RevertedError("TimerArgDeprecated")
         ceiling = self.present.gas_limit_ceiling
@@ -311,6 +317,11 @@ def remove_timer(contents: Contents, timer: Timer) -> None:
     contents.buckets.put(timer.due, Bucket(bucket.tail, bucket.live - 1) if bucket.live > 1 else None)
     counts = contents.counts.rows[timer.actor]
     contents.counts.put(timer.actor, TimerCounts(counts.live - 1, counts.scheduled))
+
+
+def _require_address(address: bytes) -> None:
+    if len(address) != ADDRESS_BYTES:
+        raise RevertedError("InvalidInput")
 
 
 def _require_number(number: int) -> None:

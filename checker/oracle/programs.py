@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from checker.oracle import agents, messages, services, storm
+from checker.oracle import agents, clerk, messages, services, storm
 from checker.oracle.calls import CALL_CYCLES, Call, OutOfGasError, RevertedError
 from checker.oracle.orders import (
     cancel_if_there,
@@ -139,5 +139,6 @@ PROGRAMS: dict[str, Program] = {
     "merchant": {"paid": messages.keep_payment},
     "risk-agent": {"assess": agents.assess, "get_gas_bid": agents.bid_by_risk},
     "chaos-agent": {"get_gas_bid": agents.bid_badly},
+    "clerk": {"run": clerk.run, "note": clerk.note, "handle_timer": clerk.fire, "get_gas_bid": clerk.bid},
 }
 """Handlers by the names of program and handler."""

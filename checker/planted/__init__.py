@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from checker.planted.clocks import CLOCKS
 from checker.planted.consensus import CONSENSUS
 from checker.planted.execution import EXECUTION
 from checker.planted.lane import LANE
@@ -13,7 +14,7 @@ from checker.planted.storage import STORAGE
 from checker.planted.variant import Variant, plant
 from validators.settings import ValidatorFactory
 
-VARIANTS: Final = (*SCHEDULER, *LANE, *EXECUTION, *STATE, *CONSENSUS, *STORAGE, *NETWORK)
+VARIANTS: Final = (*SCHEDULER, *LANE, *EXECUTION, *STATE, *CONSENSUS, *CLOCKS, *STORAGE, *NETWORK)
 """Every variant, by area."""
 
 CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in VARIANTS}

@@ -2,6 +2,7 @@
 
 from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, RiskAgent, RiskOrder
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler
+from validators.actors.clerk import Clerk, Script, Step
 from validators.actors.game import GameLoop, GameOrder, GamePlayer
 from validators.actors.heartbeat import Heartbeat, HeartbeatOrder
 from validators.actors.host import Emitted, Frame, Host, MessageSent, Revert, SendRequest, World
@@ -20,6 +21,7 @@ __all__ = [
     "CallResult",
     "CancelOrder",
     "ChaosAgent",
+    "Clerk",
     "Emitted",
     "FeeTerms",
     "FeedOrder",
@@ -43,8 +45,10 @@ __all__ = [
     "Revert",
     "RiskAgent",
     "RiskOrder",
+    "Script",
     "SendRequest",
     "Status",
+    "Step",
     "StormMaker",
     "StormOrder",
     "Submission",

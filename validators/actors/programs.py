@@ -5,6 +5,7 @@ from typing import Final
 
 from validators.actors.agents import ChaosAgent, RiskAgent
 from validators.actors.calls import Programs
+from validators.actors.clerk import Clerk
 from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
 from validators.actors.liquidation_bot import LiquidationBot
@@ -24,6 +25,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         "merchant": Merchant,
         "risk-agent": RiskAgent,
         "chaos-agent": ChaosAgent,
+        "clerk": Clerk,
     }
 )
 """Programs by the name under which genesis refers to them."""

@@ -38,7 +38,7 @@ class SimplexConfig:
     """How many views below the finalized one are kept."""
 
     is_observer: bool = False
-    """Whether this validator only follows: it casts no vote and proposes nothing, because what it said is lost."""
+    """Whether this replica only follows: no vote, no proposal, because it has no key or lost what it said."""
 
     def __post_init__(self) -> None:
         for name in ("leader_timeout_us", "timeout_retry_us", "fetch_timeout_us", "view_retention"):

@@ -44,11 +44,13 @@ class Screen:
 
     def check(self, sender: NodeId, message: ConsensusMessage) -> Verdict:
         """Return whether a message is sound and of use, and what finding out has cost."""
-        if not 0 <= sender < self._validators:
+        is_validator = 0 <= sender < self._validators
+        if not is_validator and (sender < 0 or not isinstance(message, CertificateRequest)):
+            # Whoever is no validator may ask, and no more.
             return Verdict(ok=False, reason="unknown sender", signatures_verified=0)
         before = self._scheme.verified
         reason = self._find_fault(sender, message)
-        if reason in ("", STALE):
+        if is_validator and reason in ("", STALE):
             self._activity.hear(sender)
         return Verdict(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
 

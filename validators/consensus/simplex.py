@@ -89,7 +89,7 @@ class Simplex:
     """One validator's consensus.
 
     Args:
-        me: this validator's index.
+        me: this validator's index; an observer may be none of the validators.
         validators: how many validators there are.
         scheme: signs our votes and verifies the others'.
         config: timeouts and retention.
@@ -97,7 +97,7 @@ class Simplex:
     """
 
     def __init__(self, *, me: NodeId, validators: int, scheme: Scheme, config: SimplexConfig, genesis: Digest) -> None:
-        assert 0 <= me < validators, f"validator {me} of {validators}"
+        assert 0 <= me < validators or config.is_observer, f"validator {me} of {validators}"
         self._me = me
         self._validators = validators
         self._quorum = quorum_of(validators)

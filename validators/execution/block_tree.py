@@ -140,8 +140,11 @@ class BlockTree:
         """Take back whatever was applied early, which does not count as undone: no other branch asked for it."""
         self._take_back(len(self._early))
 
-    def finalize(self, digest: bytes) -> None:
-        """Apply an unfinalized block and its ancestors, unless they are applied, and make it the finalized one."""
+    def finalize(self, digest: bytes) -> bool:
+        """Apply an unfinalized block and its ancestors, unless they are applied, and make it the finalized one.
+
+        Return whether the log was pruned, as it is after so many heights.
+        """
         path = self.path_to(digest)
         before = self.finalized.header.height
         self._apply(path)
@@ -150,8 +153,10 @@ class BlockTree:
             del self._branches[branch.digest]
         winner = path[-1]
         self.finalized = replace(winner, executed=None, batch=None)
-        if is_due(self._road.prune_every, before, winner.header.height):
+        is_pruned = is_due(self._road.prune_every, before, winner.header.height)
+        if is_pruned:
             self.database.prune()
+        return is_pruned
 
     def drop_losers(self) -> list[Executed]:
         """Forget every branch that no longer starts at the finalized block; parents stand before their children."""

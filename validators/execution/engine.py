@@ -6,10 +6,10 @@ Rejected: applying a block on execution and undoing it when it loses; dropping a
 validator can be told to apply as early as on certification, as another road to the same roots (`block_tree.py`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import msgspec
 
@@ -53,13 +53,28 @@ class ProposalContext:
     timestamp_ms: int
 
 
+class BrokenOff(NamedTuple):
+    """An execution that came to no end, or never began: why, and how far it came.
+
+    `changes` are the values written so far, None for deleted ones; `read` reads the state that it began from.
+    """
+
+    block: Block
+    error: Exception
+    receipts: tuple[bytes, ...] = ()
+    changes: Mapping[bytes, bytes | None] = {}
+    read: Callable[[bytes], bytes | None] | None = None
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """What finalizing did: blocks applied, oldest first, and executed blocks that lost."""
+    """What finalizing did: blocks applied, oldest first, executed blocks that lost, and what upkeep fell due."""
 
     applied: tuple[Executed, ...]
     dropped: tuple[Executed, ...]
+    is_pruned: bool = False
+    is_rebuilt: bool = False
 
 
 @final
@@ -67,7 +82,8 @@ class Engine:
     """Executes, proposes and finalizes the blocks of one validator.
 
     Whoever sets `on_executed` sees each execution before its roots are compared with those that the block claims: where
-    they differ, the block's header is the claimed one, and header and digest are what executing it gave.
+    they differ, the block's header is the claimed one, and header and digest are what executing it gave. Whoever sets
+    `on_broken_off` sees those that come to no root.
     """
 
     def __init__(
@@ -102,6 +118,7 @@ class Engine:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
         self._rules = Rules(genesis, programs, verify_transaction)
         self.on_executed: Callable[[Executed], None] = _look_away
+        self.on_broken_off: Callable[[BrokenOff], None] = _look_away
         self._road = road or StateRoad()
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
@@ -174,14 +191,14 @@ class Engine:
             InvalidBlockError: The block breaks a rule, or its roots are not those that executing it gives.
         """
         known = self.executed(header_digest(block.header))
-        if known is not None:
-            if known.block != block:
-                raise InvalidBlockError("transactions are not those of the header's tx_root")
+        if known is not None and known.block == block:
             return known
         parent = self._parent(block.header.parent)
         self._check_header(block.header, parent.header)
-        if mmr_root(block.transactions) != block.header.tx_root:
-            raise InvalidBlockError("transactions are not those of the header's tx_root")
+        if known is not None or mmr_root(block.transactions) != block.header.tx_root:
+            invalid = InvalidBlockError("transactions are not those of the header's tx_root")
+            self.on_broken_off(BrokenOff(block, invalid))
+            raise invalid
         return self._run(parent, block.header, block, lambda run: run.take_all(block.transactions))
 
     def executed(self, digest: bytes) -> Executed | None:
@@ -223,13 +240,14 @@ class Engine:
         """
         applied = self.path_to(digest)
         before = self.finalized.height
-        self._tree.finalize(digest)
+        is_pruned = self._tree.finalize(digest)
         dropped = self._tree.drop_losers()
         for executed in (*applied, *dropped):
             self._forget_gone(executed.changes)
-        if is_due(self._road.rebuild_indexes_every, before, self.finalized.height):
+        is_rebuilt = is_due(self._road.rebuild_indexes_every, before, self.finalized.height)
+        if is_rebuilt:
             self._rebuild_indexes()
-        return Finalization(tuple(applied), tuple(dropped))
+        return Finalization(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
 
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every key of the database, ascending, with its value as this validator holds it.
@@ -305,9 +323,13 @@ class Engine:
             self.on_executed(executed)
             if block is not None:
                 _check_roots(header, sealed)
-        except InvalidBlockError:
-            batch.drop()
-            self._forget_gone(view.written_keys())
+        except Exception as error:
+            if not isinstance(error, InvalidBlockError) or error.own_root is None:
+                tried = block or Block(header, tuple(run.transactions))
+                self.on_broken_off(BrokenOff(tried, error, tuple(run.receipts), dict(view.written()), batch.get))
+            if isinstance(error, InvalidBlockError):
+                batch.drop()
+                self._forget_gone(view.written_keys())
             raise
         known = self.executed(executed.digest)
         if known is not None:
@@ -355,7 +377,7 @@ class Engine:
                 self._cache.forget(key)
 
 
-def _look_away(_executed: Executed) -> None:
+def _look_away(_what: object) -> None:
     """See nothing."""
 
 

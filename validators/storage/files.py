@@ -176,6 +176,12 @@ class FinalizedLog:
         slot.snapshot.cut(0)
         slot.operations.cut(0)
 
+    def erase(self) -> None:
+        """Give up everything, durably: what is left begins at genesis. Raises DiskError."""
+        for slot in self._slots:
+            slot.snapshot.cut(0)
+            slot.operations.cut(0)
+
     def read(self) -> LogContents:
         """Return what the disk holds and change nothing; raises DiskError."""
         chosen, found = self._choose()

@@ -1,0 +1,138 @@
+"""The program `clerk` as docs/programs.md has it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from checker.oracle.calls import Call, OutOfGasError, RevertedError
+from checker.oracle.orders import FieldRule, is_terms, put_number, read_order, read_terms, require_timer
+from checker.oracle.storm import CrashedError
+
+LONGEST_SCRIPT = 64
+
+
+def run(call: Call, payload: bytes) -> None:
+    """Run the script of a payload."""
+    _run_script(call, *_read_script(payload))
+
+
+def note(call: Call, payload: bytes) -> None:
+    """Keep a payload."""
+    call.put(b"noted", payload)
+
+
+def fire(call: Call, payload: bytes) -> None:
+    """Keep the payload of a timer, and run it if it is a script."""
+    require_timer(call)
+    call.put(b"fired", payload)
+    try:
+        steps, patience = _read_script(payload)
+    except RevertedError:
+        return
+    _run_script(call, steps, patience)
+
+
+def bid(call: Call, payload: bytes) -> bytes:
+    """Run the stored script, and answer what is no bid."""
+    _run_script(call, *_read_script(call.get(b"script") or b""))
+    return payload
+
+
+def _is_number(field: object) -> bool:
+    return type(field) is int
+
+
+def _is_bytes(field: object) -> bool:
+    return isinstance(field, bytes)
+
+
+def _is_text(field: object) -> bool:
+    return isinstance(field, str)
+
+
+def _or_nothing(rule: FieldRule) -> FieldRule:
+    return lambda field: field is None or rule(field)
+
+
+def _put(call: Call, key: bytes, value: bytes) -> None:
+    call.put(key, value)
+
+
+def _copy(call: Call, source: bytes, target: bytes) -> None:
+    value = call.get(source)
+    if value is not None:
+        call.put(target, value)
+
+
+def _weigh(call: Call, key: bytes, address: bytes | None) -> None:
+    put_number(call, key, call.balance(address))
+
+
+def _schedule(call: Call, name: bytes, delay: int, payload: bytes, *rest: Any) -> None:  # noqa: ANN401 - as they were read
+    payer, gas_limit, ttl, terms = rest
+    expires_at = None if ttl is None else call.now + ttl
+    given = {"fee_payer": payer, "gas_limit": gas_limit, "expires_at": expires_at, **read_terms(terms)}
+    call.put(name, call.schedule(call.now + delay, payload, **given))
+
+
+def _extend(call: Call, name: bytes, delay: int) -> None:
+    call.extend(call.get(name) or name, call.now + delay)
+
+
+def _cancel(call: Call, name: bytes) -> None:
+    call.cancel(call.get(name) or name)
+
+
+def _fail(_call: Call, reason: str) -> None:
+    raise RevertedError(reason)
+
+
+_SCHEDULE_RULES = (
+    *(_is_bytes, _is_number, _is_bytes, _or_nothing(_is_bytes)),
+    *(_or_nothing(_is_number), _or_nothing(_is_number), is_terms),
+)
+
+STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[object, ...]]] = {
+    "put": (_put, (_is_bytes, _is_bytes), ()),
+    "copy": (_copy, (_is_bytes, _is_bytes), ()),
+    "delete": (Call.delete, (_is_bytes,), ()),
+    "weigh": (_weigh, (_is_bytes, _or_nothing(_is_bytes)), (None,)),
+    "pay": (Call.transfer, (_is_bytes, _is_number), ()),
+    "tell": (Call.emit, (_is_text, _is_bytes), ()),
+    "schedule": (_schedule, _SCHEDULE_RULES, (None, None, None, [])),
+    "extend": (_extend, (_is_bytes, _is_number), ()),
+    "cancel": (_cancel, (_is_bytes,), ()),
+    "send": (Call.send, (_is_bytes, _is_text, _is_bytes, _is_number), ()),
+    "compute": (Call.compute, (_is_number,), ()),
+    "fail": (_fail, (_is_text,), ()),
+}
+"""What a step does, and the rules and last defaults of its fields."""
+
+
+def _run_script(call: Call, steps: list[tuple[str, list[Any]]], patience: int) -> None:
+    """Take the steps; a patience of 1 tells refusals and goes on, one of 2 goes on whatever it was."""
+    for name, fields in steps:
+        try:
+            STEPS[name][0](call, *fields)
+        except (RevertedError, OutOfGasError, CrashedError) as error:
+            if patience == 0 or (patience == 1 and not isinstance(error, RevertedError)):
+                raise
+            if patience == 1:
+                call.emit("refused", str(error).encode())
+
+
+def _read_script(payload: bytes) -> tuple[list[tuple[str, list[Any]]], int]:
+    """Return the steps of a script by name with all their fields, and its patience."""
+    rules = (lambda field: isinstance(field, list), lambda field: type(field) is int and 0 <= field <= 2)
+    script, patience = read_order(payload, rules, (0,), "Script")
+    if len(script) > LONGEST_SCRIPT:
+        raise RevertedError("not a Script")
+    steps = []
+    for step in script:
+        if not isinstance(step, list) or not step or not isinstance(step[0], str) or step[0] not in STEPS:
+            raise RevertedError("not a Script")
+        _, field_rules, defaults = STEPS[step[0]]
+        fields = read_order(msgspec.msgpack.encode(step[1:]), field_rules, defaults, "Script")
+        steps.append((step[0], fields))
+    return steps, patience
