@@ -255,7 +255,7 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             data=data,
             variant=hashlib.sha256(encode_scenario(scenario)).hexdigest()[:6] if options.settings else "",
         )
-    _print_judged(judged, _repeat_command(options), as_json=options.json)
+    _print_judged(judged, _repeat_command(options), progress, as_json=options.json)
     return judged.exit_code
 
 
@@ -272,16 +272,16 @@ def _replay(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
         judged = replay_record(reader, progress=progress)
-    _print_judged(judged, _command_line(["replay", str(options.directory)]), as_json=options.json)
+    _print_judged(judged, _command_line(["replay", str(options.directory)]), progress, as_json=options.json)
     return judged.exit_code
 
 
-def _print_judged(judged: Judged, command: str, *, as_json: bool) -> None:
+def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.encode(judged.as_json(command)).decode() + "\n")
         return
     print_tables([validator_table(judged.validators), check_table(judged.checks)])
-    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}"]
+    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     if judged.exit_code and judged.directory:
