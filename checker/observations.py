@@ -256,6 +256,16 @@ class AppliedBlock(NamedTuple):
 
 
 @final
+class ProvedState(NamedTuple):
+    """Proofs about what a validator has finalized: of `log_root`, of (key, value) and of (location, operation)."""
+
+    log_root: bytes
+    root: bytes
+    keys: Sequence[tuple[bytes, bytes, bytes]]
+    operations: Sequence[tuple[int, bytes, bytes]]
+
+
+@final
 class ReadBack(NamedTuple):
     """What one validator holds at the end of a run, in memory and on its disk.
 
@@ -273,6 +283,7 @@ class ReadBack(NamedTuple):
     audit: StateAudit
     error: str = ""
     base_height: int = 0
+    proved: ProvedState | None = None
 
 
 @final

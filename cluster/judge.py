@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from checker.cold_replay import ColdReplayer, run_cold_replay
+from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
 from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
@@ -157,7 +157,7 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
             run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
-        checks = _finish(run, jury, writer)
+        checks = _finish(run, jury, writer, progress)
         judged = _judged(run, jury, checks)
         if cluster.data is not None and cluster.data.start_us:
             judged = replace(judged, reopened=_describe_reopening(cluster.data))
@@ -180,6 +180,8 @@ def _describe_reopening(data: DataDirectory) -> str:
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
     """Run a recorded scenario again and compare it event by event with the record."""
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    load_genesis(reader.path)
+    reader.read_all()
     judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
     _compare_chain(reader, judged)
     is_same = judged.digest.hex() == reader.manifest.digest
@@ -239,7 +241,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
     return draw_run(f"{run.scenario.name}, seed {run.seed}: {run.scenario.title}", points, bands)
 
 
-def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
+def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
@@ -257,7 +259,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
     results.append(jury.write_ahead.result())
-    results.append(consult_oracle(run.genesis, jury.chain))
+    with progress.timed("the oracle"):
+        results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
     if jury.reorg is not None:

@@ -174,6 +174,7 @@ class Cluster:
             bus=bus,
             power=grid,
             chain=trace.chain(SUPERVISOR),
+            chance=chance,
             validators=replicas,
             liars=self._liars,
             observers=len(scenario.observers),

@@ -18,10 +18,10 @@ from faults.disk_kinds import (
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector
 from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
-from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.phases import PHASES, ROLES
-from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying
+from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying, resolve_regions
 from faults.power import Power, Watch
 from faults.promises import promised_cells
 
@@ -37,6 +37,7 @@ __all__ = [
     "ClockOffset",
     "ClockStrobe",
     "ClockSwing",
+    "Clog",
     "Coverage",
     "Crash",
     "CrashAtBoundary",
@@ -58,10 +59,12 @@ __all__ = [
     "Pause",
     "PlanError",
     "Power",
+    "RestartStorm",
     "Rule",
     "Slow",
     "SlowDisk",
     "StaleReads",
+    "SwizzleClog",
     "TornWrites",
     "Watch",
     "Wipe",
@@ -73,6 +76,7 @@ __all__ = [
     "kind_of",
     "named_validators",
     "promised_cells",
+    "resolve_regions",
     "span_ms",
     "true_again_ms",
 ]

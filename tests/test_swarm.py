@@ -72,6 +72,19 @@ def test_some_runs_have_dishonest_validators_and_most_have_none():
     )
 
 
+def test_wrong_clocks_of_every_kind_are_drawn_of_one_validator_and_of_all():
+    clocks = [
+        (name, len(fault.validators) - scenario.cluster.validators)
+        for scenario in DRAWN
+        for name, fault in scenario.faults.items()
+        if name.startswith("clock-")
+    ]
+
+    assert {name for name, _ in clocks} == {"clock-offset", "clock-drift", "clock-swing", "clock-strobe"}
+    assert 0 in {missing for _, missing in clocks}
+    assert -3 in {missing for _, missing in clocks}
+
+
 def test_every_fault_is_over_in_time():
     assert all(span_ms(fault)[1] <= FAULTS_UNTIL_MS + 5_000 for scenario in DRAWN for fault in scenario.faults.values())
 
