@@ -5,6 +5,7 @@ from typing import Final
 
 from checker.planted.clocks import CLOCKS
 from checker.planted.consensus import CONSENSUS
+from checker.planted.edges import EDGES
 from checker.planted.execution import EXECUTION
 from checker.planted.lane import LANE
 from checker.planted.network import NETWORK
@@ -14,7 +15,7 @@ from checker.planted.storage import STORAGE
 from checker.planted.variant import Variant, plant
 from validators.settings import ValidatorFactory
 
-VARIANTS: Final = (*SCHEDULER, *LANE, *EXECUTION, *STATE, *CONSENSUS, *CLOCKS, *STORAGE, *NETWORK)
+VARIANTS: Final = (*SCHEDULER, *LANE, *EDGES, *EXECUTION, *STATE, *CONSENSUS, *CLOCKS, *STORAGE, *NETWORK)
 """Every variant, by area."""
 
 CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in VARIANTS}
