@@ -50,6 +50,15 @@ class Certificate(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Evidence(msgspec.Struct, frozen=True, array_like=True):
+    """A validator holds two signed votes of one signer that exclude each other, or gave up a view (`TimedOut`)."""
+
+    activity: str
+    signer: int
+    view: int
+
+
+@final
 class Entered(msgspec.Struct, frozen=True, array_like=True):
     """A validator entered a view."""
 

@@ -269,6 +269,12 @@ class RecordReader:
             except ValueError as error:
                 raise DamagedRecordError(self.path, f"{EVENTS} at byte {offset}", str(error)) from None
 
+    def read_all(self) -> None:
+        """Read every record once, so that what is none is refused before anything is made of it."""
+        for stream in (self.blocks(), self.roots(), self.events()):
+            for _ in stream:
+                pass
+
     def _check_file(self, name: str, entry: FileEntry) -> None:
         actual = _describe_or_refuse(self.path, name)
         if actual.size != entry.size:

@@ -172,7 +172,7 @@ class Suite:
         self._agreement = Agreement(rules, disk_faults)
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
-        self._votes = NoDoubleVote()
+        self._votes = NoDoubleVote(honest)
         self._certificates = Certificates(validators=validators, honest=honest, retold_height=retold_height)
         self._block_times = BlockTimes(rules, max_skew_ms=max_skew_ms, retold_height=retold_height)
         self._budgets = Budgets(rules)
@@ -287,6 +287,7 @@ class Suite:
             "certificate": (self._certificates.certificate,),
             "uncertified": (self._certificates.uncertified,),
             "enter": (finality.entered,),
+            "report": (self._votes.report,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
             "observer": (self._votes.observer, finality.observer),

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ import msgspec
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
 from cluster.scenario import Scenario, encode_scenario
-from faults import DiskFault, Wipe, kind_of
+from faults import Dishonest, DiskFault, Wipe, kind_of
 from network.trace import Event
 from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
@@ -28,6 +29,7 @@ from validators.storage import FinalizedLog, RecordFile, provision
 FORMAT: Final = 1
 WATCHED: Final = ("boot", "vote", "finalized", "snapshot-joined")
 _MANIFEST: Final = "stampede.json"
+_MANIFEST_BYTES_MAX: Final = 4_096
 
 
 class DataDirectoryError(Exception):
@@ -124,7 +126,8 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         OSError: The file system refuses.
     """
     for name, fault in scenario.faults.items():
-        if fault.enabled and isinstance(fault, DiskFault | Wipe):
+        is_amnesia = isinstance(fault, Dishonest) and fault.behaviour == "amnesia"
+        if fault.enabled and (is_amnesia or isinstance(fault, DiskFault | Wipe)):
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
     path = path.resolve()
@@ -133,7 +136,8 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")
         _make(path, scenario, manifest)
     try:
-        lock = os.open(path / _MANIFEST, os.O_RDONLY)
+        # Not through a link, and not waiting at a pipe.
+        lock = os.open(path / _MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise DataDirectoryError(path, "is no data directory of this program") from error
     try:
@@ -161,8 +165,9 @@ def _claim(path: Path, lock: int, manifest: Manifest) -> None:
     except OSError as error:
         raise DataDirectoryError(path, "is in use by another run") from error
     try:
-        found = msgspec.json.decode((path / _MANIFEST).read_bytes(), type=Manifest)
-    except msgspec.MsgspecError as error:
+        content = os.read(lock, _MANIFEST_BYTES_MAX) if stat.S_ISREG(os.fstat(lock).st_mode) else b""
+        found = msgspec.json.decode(content, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
     for name in Manifest.__struct_fields__:
         ours, theirs = getattr(manifest, name), getattr(found, name)

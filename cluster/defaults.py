@@ -11,9 +11,6 @@ from cluster.scenario import Scenario
 from cluster.workload import Workload
 from faults import Fault
 
-_TABLES = ("faults", "workload", "validators", "observers")
-"""Sections of entries by name: an empty entry says that it is there."""
-
 _UNIONS = {"faults": Fault, "workload": Workload, "observers": Observer}
 """Those whose entries are of different kinds."""
 
@@ -37,7 +34,7 @@ def _without_empty(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out sections in which nothing is left; tables by name keep their entries."""
     found: dict[str, Any] = {}
     for key, value in stated.items():
-        kept = _without_empty(value) if isinstance(value, Mapping) and key not in _TABLES else value
+        kept = _without_empty(value) if isinstance(value, Mapping) and key not in TABLES else value
         if kept != {}:
             found[key] = kept
     return found
@@ -73,3 +70,11 @@ def _section_of(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a t
     """Return the struct that a field holds, if it holds one."""
     parts = (kind, *get_args(kind))
     return next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
+
+
+TABLES = tuple(
+    each.encode_name
+    for each in msgspec.structs.fields(Scenario)
+    if get_origin(each.type) is dict and any(map(_section_of, get_args(each.type)))
+)
+"""Sections of entries by name: an empty entry says that it is there."""

@@ -121,6 +121,10 @@ class DirectoryDisk:
         """Return this disk: what was written to it is all that can be known of it."""
         return self
 
+    def written(self) -> "DirectoryDisk":
+        """Return this disk, for the same reason."""
+        return self
+
     def close(self) -> None:
         """Close every file."""
         for descriptor in self._files.values():

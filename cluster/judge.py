@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from checker.cold_replay import ColdReplayer, run_cold_replay
+from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
 from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
@@ -81,6 +81,8 @@ class Judged:
         holders = f"{standings.count('voter')} validators"
         if observers := standings.count("observer"):
             holders += f" and {observers} observer{'s' if observers > 1 else ''}"
+        if liars := standings.count("dishonest"):
+            holders += f" beside {liars} dishonest"
         stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
         return f"{holders} hold one state root at every height up to {height}{stopped}{again}"
@@ -155,7 +157,7 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
             run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
-        checks = _finish(run, jury, writer)
+        checks = _finish(run, jury, writer, progress)
         judged = _judged(run, jury, checks)
         if cluster.data is not None and cluster.data.start_us:
             judged = replace(judged, reopened=_describe_reopening(cluster.data))
@@ -178,6 +180,8 @@ def _describe_reopening(data: DataDirectory) -> str:
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
     """Run a recorded scenario again and compare it event by event with the record."""
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    load_genesis(reader.path)
+    reader.read_all()
     judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
     _compare_chain(reader, judged)
     is_same = judged.digest.hex() == reader.manifest.digest
@@ -237,7 +241,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
     return draw_run(f"{run.scenario.name}, seed {run.seed}: {run.scenario.title}", points, bands)
 
 
-def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
+def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
@@ -254,7 +258,9 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
     results = jury.suite.finish(
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
-    results.append(consult_oracle(run.genesis, jury.chain))
+    results.append(jury.write_ahead.result())
+    with progress.timed("the oracle"):
+        results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
     if jury.reorg is not None:

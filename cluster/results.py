@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self, final
 
+from checker.results import EXIT_CODES
 from faults import Cell
 
 FORMAT: Final = "stampede-sweep 3"
@@ -34,6 +35,10 @@ _CELLS_TABLE: Final = (
     "hits INTEGER NOT NULL, PRIMARY KEY (seed, kind, phase, role)) WITHOUT ROWID"
 )
 _SCHEMA: Final = ("CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)", _RESULTS_TABLE, _CELLS_TABLE)
+
+
+_MAGIC: Final = b"SQLite format 3\x00"
+"""How every file of SQLite begins."""
 
 
 class DamagedResultsError(Exception):
@@ -76,7 +81,7 @@ class ResultsFile:
 
     def __init__(self, path: Path, subject: str) -> None:
         self.path: Final = path
-        is_new = not path.exists()
+        is_new = not _is_there(path)
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -86,7 +91,7 @@ class ResultsFile:
                 self._create(subject)
             else:
                 self._check(subject)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise DamagedResultsError(path, f"is no results file of a sweep: {error}") from None
 
     def __enter__(self) -> Self:
@@ -158,9 +163,30 @@ class ResultsFile:
 
     def _check_row(self, row: Sequence[object]) -> SeedResult:
         self._check_values(row[0], row, (int, int, str, str, str, str, int, str, str))
-        return SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above
+        result = SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above
+        is_sound = EXIT_CODES.get(result.verdict) == result.exit_code and result.seed >= 0 and result.milliseconds >= 0
+        if not is_sound:
+            raise DamagedResultsError(
+                self.path, f"seed {result.seed}: {result.verdict!r:.60} with exit code {result.exit_code} cannot be"
+            )
+        return result
 
     def _check_values(self, seed: object, row: Sequence[object], kinds: Sequence[type]) -> None:
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
                 raise DamagedResultsError(self.path, f"seed {seed!r}: {value!r:.60} is none of what a sweep writes")
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file to go on with; raises DamagedResultsError where it is none that SQLite wrote.
+
+    SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
+    """
+    if "\0" in str(path) or (path.exists() and not path.is_file()):
+        raise DamagedResultsError(path, "is no file")
+    if not path.exists():
+        return False
+    with path.open("rb") as opened:
+        if opened.read(len(_MAGIC)) not in {b"", _MAGIC}:
+            raise DamagedResultsError(path, "is no results file of a sweep: it is no SQLite database")
+    return True

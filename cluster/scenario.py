@@ -5,7 +5,6 @@ the key and what is allowed, before anything runs. Times are whole virtual milli
 (``_ms``) and microseconds inside a run (``_us``).
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,8 +17,9 @@ from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
 from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSection
 from cluster.slips import explain_slip
+from cluster.toml_file import UnreadableError, parse_toml, read_toml
 from cluster.workload import Workload, sites_of
-from faults import ClockFault, Fault, PlanError, check_plan, span_ms, true_again_ms
+from faults import ClockFault, Fault, PlanError, check_plan, resolve_regions, span_ms, true_again_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, InvalidInput
@@ -147,11 +147,16 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     step_limit: Positive = 50_000_000
 
 
+EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=64)]
+Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]
+"""What is printed; it steers no terminal."""
+
+
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=64)]
-    title: str
+    title: Title
     requires: tuple[str, ...] = ()
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
@@ -161,8 +166,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     costs: CostsSection = CostsSection()
     validators: dict[str, ValidatorSection] = {}
     observers: dict[str, Observer] = {}
-    workload: dict[str, Workload] = {}
-    faults: dict[str, Fault] = {}
+    workload: dict[EntryName, Workload] = {}
+    faults: dict[EntryName, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
     planted: dict[str, tuple[NotNegative, ...]] = {}
@@ -188,9 +193,9 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     """Read a scenario by its name or path and apply ``key=value`` settings; raises ScenarioError."""
     path = _find(reference)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ScenarioError(str(path), f"not a TOML file: {error}") from error
+        raw = read_toml(path)
+    except UnreadableError as error:
+        raise ScenarioError(str(path), str(error)) from error
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     for setting in settings:
@@ -208,6 +213,8 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = _resolve(scenario)
     except InvalidInput as error:
         raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
+    except PlanError as error:
+        raise ScenarioError(place, str(error)) from error
     _check(scenario, place)
     return scenario
 
@@ -217,7 +224,9 @@ def _resolve(scenario: Scenario) -> Scenario:
     chain = scenario.chain
     timers = chain.timers.resolved(chain.policy)
     lane = chain.lane.resolved() if chain.has_lane else chain.lane
-    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers, lane=lane))
+    faults = resolve_regions(scenario.faults, scenario.network.regions)
+    chain = msgspec.structs.replace(chain, timers=timers, lane=lane)
+    return msgspec.structs.replace(scenario, chain=chain, faults=faults)
 
 
 def encode_scenario(scenario: Scenario) -> bytes:
@@ -258,8 +267,8 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
     if len(setting) > SETTING_CHARACTERS_MAX or not setting.isprintable():
         raise ScenarioError(f"{place[:60]!r}", f"must be printable and at most {SETTING_CHARACTERS_MAX:,} characters")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+        value = parse_toml(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
         value = text
     section: Any = raw
     *parents, last = key.strip().split(".")

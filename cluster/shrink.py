@@ -2,27 +2,30 @@
 
 What is reduced is the resolved plan, not the seed: fewer faults, fewer workloads, fewer validators, an earlier stop,
 shorter faults, smaller numbers, and everything else at its default. A candidate counts if its signature (cluster.sweep)
-is that of the run; chance is keyed, so what a reduction leaves in place draws as before. Sets are reduced by delta
-debugging, numbers by halving towards their smallest value. Passes repeat until none of them finds anything more.
+is that of the run; chance is keyed, so what a reduction leaves in place draws as before. What there is several of is
+reduced by delta debugging: entries, validators, sections. Then Hypothesis makes all values smaller that are left
+(cluster.rungs, cluster.smallest). Both repeat until neither finds anything more.
 
-Candidates are judged in worker processes, as many at a time as there are jobs; of those that count the first in order
-is taken, so the result does not depend on how many jobs there were.
+Delta debugging judges candidates in worker processes, as many at a time as there are jobs; of those that count the
+first in order is taken, so the result does not depend on how many jobs there were. Hypothesis asks for one at a time.
 """
 
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 import msgspec
 
-from cluster.defaults import without_defaults
+from cluster.defaults import TABLES, without_defaults
+from cluster.fewer_validators import with_validators, without_observers
 from cluster.results import SeedResult
+from cluster.rungs import GONE, Ladder, Plain, ladders_of, with_rungs
 from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario
+from cluster.smallest import Rungs, find_smallest
 from cluster.sweep import Task
 
-Plain: TypeAlias = dict[str, Any]
 Candidate: TypeAlias = tuple[str, Plain]
 TaskJudge: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]
 
@@ -31,6 +34,9 @@ RUNS_MAX: Final = 600
 
 VALIDATORS_MIN: Final = 4
 """The smallest cluster that bears a fault."""
+
+_NEEDED: Final = ("cluster", "planted")
+"""Sections that are no weather: how many validators there are, and what is wrong with them."""
 
 
 class Shrunk(NamedTuple):
@@ -79,21 +85,55 @@ class Shrinker:
         self._is_thorough = is_thorough
         self._runs = 0
         self._steps: list[str] = []
-        self._tried: dict[bytes, None] = {}
+        self._tried: dict[bytes, bool] = {}
         self._failed: dict[str, None] = {}
 
     def shrink(self) -> Shrunk:
         """Reduce as far as it goes."""
-        passes = (self._fewer_entries, self._fewer_validators, self._earlier_stop, self._defaults, self._shorter_faults)
         is_smaller = True
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
-            for reduce in (*passes, self._smaller_numbers):
+            for reduce in (self._fewer_entries, self._fewer_validators, self._defaults):
                 while self._runs < self._runs_max and self._take_first(reduce(self._plain)):
                     is_smaller = True
+            is_smaller |= self._take_smaller_values()
         scenario = convert_scenario(self._plain, "the shrunk scenario")
         return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
+
+    def _take_smaller_values(self) -> bool:
+        """Have Hypothesis make the values smaller, all of them together; return whether any is."""
+        plain, groups = self._plain, ladders_of(self._plain)
+        flat = [ladder for group in groups for ladder in group]
+
+        def chosen(rungs: Rungs) -> list[tuple[Ladder, int]]:
+            return list(zip(flat, rungs, strict=True))
+
+        def holds(rungs: Rungs) -> bool:
+            return self._runs < self._runs_max and self._shows_it(with_rungs(plain, chosen(rungs)))
+
+        smallest = find_smallest([[len(ladder.rungs) for ladder in group] for group in groups], holds)
+        for ladder, rung in chosen(smallest):
+            if rung < len(ladder.rungs) - 1:
+                self._steps.append(describe(ladder, rung))
+        is_smaller = any(rung < len(ladder.rungs) - 1 for ladder, rung in chosen(smallest))
+        if is_smaller:
+            smaller = convert_scenario(with_rungs(plain, chosen(smallest)), "the shrunk scenario")
+            self._plain = json.loads(encode_scenario(smaller))
+            self._on_step("smaller values", self._runs)
+        return is_smaller
+
+    def _shows_it(self, plain: Plain) -> bool:
+        """Judge one candidate, unless it was judged before or is no scenario."""
+        try:
+            encoded = encode_scenario(convert_scenario(plain, "candidate"))
+        except ScenarioError:
+            return False
+        if encoded not in self._tried:
+            self._runs += 1
+            ((_, result),) = self._judge([Task(encoded, self._seed, is_thorough=self._is_thorough)])
+            self._tried[encoded] = result.signature == self._signature
+        return self._tried[encoded]
 
     def _take_first(self, candidates: Iterator[Candidate]) -> bool:
         """Judge candidates in batches; go on from the first of them that counts."""
@@ -103,9 +143,10 @@ class Shrinker:
             tasks = [
                 Task(encode_scenario(scenario), self._seed, is_thorough=self._is_thorough) for _, _, scenario in batch
             ]
-            signatures = {task.scenario: result.signature for task, result in self._judge(tasks)}
+            for task, result in self._judge(tasks):
+                self._tried[task.scenario] = result.signature == self._signature
             for task, (what, _, _) in zip(tasks, batch, strict=True):
-                if signatures[task.scenario] == self._signature:
+                if self._tried[task.scenario]:
                     # Resolved: a candidate may have left out whole sections.
                     self._plain = json.loads(task.scenario)
                     self._steps.append(what)
@@ -131,64 +172,29 @@ class Shrinker:
                 continue
             encoded = encode_scenario(scenario)
             if encoded not in self._tried:
-                self._tried[encoded] = None
+                self._tried[encoded] = False
                 yield what, plain, scenario
 
     # -- passes: each yields candidates, the boldest first ---------------------------------------
 
     def _fewer_entries(self, plain: Plain) -> Iterator[Candidate]:
-        for table in ("faults", "workload", "observers", "validators"):
-            names = list(plain[table])
-            for removed in halves(names):
+        for table in TABLES:
+            for removed in halves(list(plain[table])):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
 
     def _fewer_validators(self, plain: Plain) -> Iterator[Candidate]:
-        before = plain["cluster"]["validators"]
-        for count in range(VALIDATORS_MIN, before):
-            smaller = copy.deepcopy(plain)
-            smaller["cluster"]["validators"] = count
-            smaller["network"]["regions"] = smaller["network"]["regions"][:count]
-            smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
-            for fault in smaller["faults"].values():
-                _renumber_fault(fault, before, count)
-            smaller["planted"] = {name: _renumber(nodes, before, count) for name, nodes in plain["planted"].items()}
-            yield f"{count} validators", smaller
-
-    def _earlier_stop(self, plain: Plain) -> Iterator[Candidate]:
-        for key, lowest in (("until_height", 1), ("blocks_after_drain", 0)):
-            yield from _lower(plain, ("run", key), lowest)
-        if plain["run"]["until_drained"]:
-            yield "not until drained", _with(plain, ("run", "until_drained"), value=False)
+        for count in range(VALIDATORS_MIN, plain["cluster"]["validators"]):
+            yield f"{count} validators", with_validators(plain, count)
 
     def _defaults(self, plain: Plain) -> Iterator[Candidate]:
-        """Put whole sections, then single keys, back to what a scenario has that does not name them."""
+        """Put whole sections back to what a scenario has that does not name them."""
         stated = without_defaults(plain)
-        for section in ("network", "costs", "consensus", "chain", "expect"):
-            if section in stated:
-                yield f"{section} as by default", {key: value for key, value in plain.items() if key != section}
-        for section in ("network", "costs", "consensus", "chain"):
-            for key in stated.get(section, {}):
-                smaller = copy.deepcopy(plain)
-                del smaller[section][key]
-                yield f"{section}.{key} as by default", smaller
-
-    def _shorter_faults(self, plain: Plain) -> Iterator[Candidate]:
-        for name, fault in plain["faults"].items():
-            start, stop = _span_keys(fault)
-            if start is None or stop is None:
-                continue
-            half = (fault[stop] - fault[start]) // 2
-            if half >= 1:
-                place = ("faults", name)
-                yield f"{name} ends earlier", _with(plain, (*place, stop), value=fault[start] + half)
-                yield f"{name} begins later", _with(plain, (*place, start), value=fault[start] + half)
-
-    def _smaller_numbers(self, plain: Plain) -> Iterator[Candidate]:
-        for table in ("workload", "faults"):
-            for name, entry in plain[table].items():
-                for key, value in entry.items():
-                    if isinstance(value, int) and not isinstance(value, bool) and not key.endswith("_ms"):
-                        yield from _lower(plain, (table, name, key), 1 if table == "workload" else 0)
+        sections = [key for key in stated if key not in {*TABLES, *_NEEDED} and isinstance(stated[key], Mapping)]
+        for left_out in halves(sections):
+            yield (
+                f"{', '.join(left_out)} as by default",
+                {key: value for key, value in plain.items() if key not in left_out},
+            )
 
 
 def halves(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -201,6 +207,8 @@ def halves(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _without(plain: Plain, table: str, removed: Sequence[str]) -> Plain:
+    if table == "observers":
+        return without_observers(plain, removed)
     smaller = copy.deepcopy(plain)
     for name in removed:
         del smaller[table][name]
@@ -208,52 +216,10 @@ def _without(plain: Plain, table: str, removed: Sequence[str]) -> Plain:
     return smaller
 
 
-def _with(plain: Plain, path: Sequence[str], *, value: object) -> Plain:
-    changed = copy.deepcopy(plain)
-    section = changed
-    for key in path[:-1]:
-        section = section[key]
-    section[path[-1]] = value
-    return changed
-
-
-def _lower(plain: Plain, path: Sequence[str], lowest: int) -> Iterator[Candidate]:
-    """Yield a smaller number: the lowest, then half of the way there, a quarter, and one less."""
-    value = plain
-    for key in path:
-        value = value[key]
-    number: Any = value
-    distance = number - lowest
-    tried: dict[int, None] = {}
-    while distance >= 1:
-        tried.setdefault(number - distance)
-        distance //= 2
-    for smaller in tried:
-        yield f"{'.'.join(path)} {number:,} -> {smaller:,}", _with(plain, path, value=smaller)
-
-
-def _span_keys(fault: Mapping[str, object]) -> tuple[str | None, str | None]:
-    start = next((key for key in ("start_ms", "at_ms") if isinstance(fault.get(key), int)), None)
-    stop = next((key for key in ("stop_ms", "restart_ms") if isinstance(fault.get(key), int)), None)
-    return start, stop
-
-
-def _renumber(nodes: Sequence[int], before: int, after: int) -> list[int]:
-    """Leave out validators that are gone; observers, numbered after the validators, move up."""
-    return [node if node < after else node - before + after for node in nodes if not after <= node < before]
-
-
-def _renumber_fault(fault: Plain, before: int, after: int) -> None:
-    """Make a fault of ``before`` validators one of ``after``; what becomes senseless, the rules of plans refuse."""
-    for key in ("groups", "links", "between"):
-        if key in fault:
-            kept = [_renumber(group, before, after) for group in fault[key]]
-            fault[key] = [group for group in kept if len(group) == 2 or (key == "groups" and group)]
-    for key in ("validators", "from", "to", "first_to"):
-        if key in fault:
-            fault[key] = _renumber(fault[key], before, after)
-    if fault.get("validator", 0) >= before:
-        fault["validator"] += after - before
+def describe(ladder: Ladder, rung: int) -> str:
+    """Return what a step does to a value, in words."""
+    place, before, after = ".".join(map(str, ladder.path)), ladder.rungs[-1], ladder.rungs[rung]
+    return f"{place} {before} left out" if after is GONE else f"{place} {before} -> {after}"
 
 
 def as_plain(scenario: Scenario) -> Plain:

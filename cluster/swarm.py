@@ -15,6 +15,7 @@ import msgspec
 from cluster.draws import NAME, Draw, Plain
 from cluster.edge_scripts import NARROW_MAILBOX
 from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_scenario
+from cluster.swarm_dramas import draw_drama
 from cluster.swarm_faults import draw_faults
 from cluster.swarm_roads import draw_observer_fault, draw_observers, draw_roads
 from cluster.swarm_workloads import NARROW_LANE_CYCLES, draw_workloads
@@ -28,7 +29,8 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     draw = Draw(seed)
     validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
     chain = _draw_chain(draw)
-    faults, observers = draw_faults(draw, validators), draw_observers(draw)
+    drama, observers = draw_drama(draw, validators), draw_observers(draw)
+    faults = draw_faults(draw, validators, drama.faults)
     raw: Plain = {
         "name": NAME,
         "title": f"drawn from seed {seed}",
@@ -43,6 +45,8 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "faults": {**faults, **draw_observer_fault(draw, faults, validators, len(observers))},
         "run": {"until_height": draw.between("run.until_height", 12, 22), "time_limit_ms": 240_000},
     }
+    for section, values in drama.settings.items():
+        raw[section] = {**raw.get(section, {}), **values}
     for setting in settings:
         apply_setting(raw, setting)
     return convert_scenario(raw, f"swarm seed {seed}")

@@ -7,7 +7,10 @@ import msgspec
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Validator = Annotated[int, msgspec.Meta(ge=0)]
+VALIDATOR_TITLE = "validator"
+"""Tells a validator's number from every other number, in the type of a value."""
+
+Validator = Annotated[int, msgspec.Meta(ge=0, title=VALIDATOR_TITLE)]
 Link = tuple[Validator, Validator]
 Range = tuple[NotNegative, NotNegative]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]

@@ -11,7 +11,7 @@ from cluster.data_directory import open_data_directory
 from cluster.judge import judge
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import ScenarioError, load_scenario
-from faults import Fault, PlanError, check_plan
+from faults import Fault, PlanError, check_plan, true_again_ms
 from network.trace import Event
 from report.console import LiveProgress
 from tests.cluster_runs import check_named, judged
@@ -226,6 +226,15 @@ class TestPlans:
         check_plan(self.plan(a=wipes[0], b=wipes[1]), 4, 1)
         with pytest.raises(PlanError, match="these are 0, 1"):
             check_plan(self.plan(a=wipes[0], b=wipes[1], c=wipes[2]), 4, 1)
+
+    def test_an_observers_clock_makes_no_chain_wait(self):
+        """Its header time is nobody's: two of four validators and an observer ahead are no quorum."""
+        ahead = {"kind": "clock-offset", "offset_ms": 60_000, "start_ms": 1, "stop_ms": 5_000}
+        assert true_again_ms(list(self.plan(it={**ahead, "validators": [0, 1, FIRST]}).values()), 4) == 5_000
+
+        fault = f'faults.it={{kind="clock-offset", validators=[{FIRST}], offset_ms=60_000, start_ms=1, stop_ms=5_000}}'
+        healed = [event.at_us for event in events_of("calm", *SHORT, ROADS[0], fault) if event.kind == "healed"]
+        assert healed == [5_000_000]
 
     def test_unknown_kinds_and_names_are_refused_with_what_there_is(self):
         """As for faults and workloads."""

@@ -12,7 +12,7 @@ from cluster.swarm import draw_scenario
 from cluster.teeth import campaign_scenario
 from tests.cluster_runs import judged
 
-OTHER_CHECKS = ("oracle", "determinism")
+OTHER_CHECKS = ("oracle", "determinism", "write-ahead")
 """Checks that do not stand in the suite's catalogue."""
 
 
@@ -76,7 +76,7 @@ def test_a_scenario_names_variants_and_their_validators():
     ("setting", "reason"),
     [
         ("planted.tip-burnt=[0]", "planted.tip-burnt: is none of expiry-a-slot-late, "),
-        ("planted.tip-burned=[4]", "planted.tip-burned: this cluster has validators 0 to 3"),
+        ("planted.tip-burned=[4]", "planted.tip-burned: this cluster has replicas 0 to 3"),
         ('planted.tip-burned="all"', "planted"),
     ],
 )
@@ -95,6 +95,8 @@ CAUGHT = {
     "certificate-below-quorum": "certificates",
     "removed-timers-wait-on": "agreement",
     "record-before-the-write": "live-values",
+    "acts-before-the-sync": "write-ahead",
+    "journal-in-one-copy": "write-ahead",
 }
 """Variants that show in a short calm run, and the check that has to find each."""
 

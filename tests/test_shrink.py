@@ -1,9 +1,17 @@
 """Shrinking: everything that a failure does not need goes, and what is left is a whole scenario."""
 
+import json
+
+import pytest
+
+from cluster.commands import main
 from cluster.results import SeedResult
-from cluster.scenario import NetworkSection, decode_scenario, encode_scenario
+from cluster.scenario import NetworkSection, decode_scenario, encode_scenario, load_scenario
 from cluster.shrink import Shrinker
 from cluster.swarm import draw_scenario
+from tests.cluster_runs import judged
+from tests.test_bad_validators import make_slow_hearted
+from validators.settings import ValidatorFactory
 
 
 def judge_by(holds):
@@ -50,9 +58,87 @@ def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validato
     assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
 
 
+def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
+    """Faults and planted variants both."""
+    settings = (
+        'observers={a={kind="restart"}, b={kind="finalized-only"}}',
+        'faults={it={kind="crash", validator=5, at_ms=3_000, restart_ms=5_000}}',
+        "cluster.validators=4",
+        "validators={}",
+        "planted={floor-one-step-short=[5]}",
+        "expect.roads={a=1, b=2}",
+    )
+
+    def holds(scenario):
+        number = 4 + list(scenario.observers).index("b") if "b" in scenario.observers else -1
+        variants = scenario.planted.get("floor-one-step-short", ())
+        return [fault.validator for fault in scenario.faults.values()] == [number] and number in variants
+
+    shrunk = Shrinker(draw_scenario(0, settings), 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    assert list(shrunk.observers) == ["b"]
+    assert (shrunk.faults["it"].validator, shrunk.planted["floor-one-step-short"]) == (4, (4,))
+
+
 def test_a_section_that_was_put_back_to_its_default_can_be_reduced_further():
     """The cluster gets smaller only once the network is as by default."""
     seed = next(seed for seed in range(50) if draw_scenario(seed).cluster.validators > 4)
     shrunk = shrink(seed, lambda scenario: scenario.cluster.validators > 4 or scenario.network == NetworkSection())
 
     assert (shrunk.cluster.validators, shrunk.network) == (4, NetworkSection())
+
+
+def test_values_become_smaller_together_and_one_by_one():
+    """Sixty timers an actor are needed, and nothing else of a storm is."""
+    seed = next(
+        seed for seed in range(50) if getattr(draw_scenario(seed).workload.get("storm"), "timers_per_actor", 0) > 60
+    )
+    shrunk = shrink(seed, lambda scenario: getattr(scenario.workload.get("storm"), "timers_per_actor", 0) > 20)
+
+    storm = shrunk.workload["storm"]
+    assert (20 < storm.timers_per_actor < 40, storm.actors, storm.spread_slots) == (True, 1, 1)
+    assert shrunk.run.until_height == 1
+
+
+def test_no_more_runs_are_made_than_are_allowed():
+    seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
+    scenario = draw_scenario(seed)
+    shrunk = Shrinker(
+        scenario, seed, "it", judge=judge_by(lambda each: len(each.faults) >= 2), jobs=1, runs_max=7
+    ).shrink()
+
+    assert (shrunk.runs, shrunk.is_cut_off) == (7, True)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return the directories of a run that passed, of one with a planted bug, and of one that nothing tells of."""
+    directory = tmp_path_factory.mktemp("runs")
+    short = ("run.until_height=3", "run.time_limit_ms=6_000")
+    passed = judged("calm", *short, runs=directory)
+    planted = judged("calm", *short, "planted.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    factories = {1: ValidatorFactory(engine=make_slow_hearted)}
+    strange = judged("calm", *short, seed=2, runs=directory, factories=factories)
+    return [run.directory for run in (passed, planted, strange)]
+
+
+def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took(runs, tmp_path, capsys):
+    out = tmp_path / "smallest.toml"
+    code = main(["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json"])
+
+    told = json.loads(capsys.readouterr().out)
+    assert (code, told["runs"], told["is_cut_off"]) == (0, 2, True)
+    assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: supply: ")
+    assert list(load_scenario(str(out)).planted) == ["refund-forgotten"]
+
+
+def test_a_run_that_passed_is_refused(runs, capsys):
+    assert main(["shrink", str(runs[0])]) == 2
+    assert "is a run that passed; there is nothing to shrink" in capsys.readouterr().err
+
+
+def test_a_run_that_the_code_does_not_repeat_is_refused_with_what_it_is_now(runs, capsys):
+    """The recorded run had a part that its scenario does not tell of, as if the code had changed since."""
+    assert main(["shrink", str(runs[2]), "--jobs", "1"]) == 2
+
+    told = capsys.readouterr().err
+    assert "does not go wrong any more: it passes; recorded was 'safety: " in told

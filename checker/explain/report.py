@@ -1,141 +1,51 @@
 """The failure report: what went wrong, where, on whose side, by which write, why, and how it came to that."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from string import hexdigits
-from typing import Final, NamedTuple, final
+from typing import Final
 
 import msgspec
 
 from checker.explain.cause import Circumstances, cause_of
-from checker.explain.sides import Executions, Outcome, Parting, Side, find_parting, wrong_validators
-from checker.explain.story import TAKEN_BACK, follow, mentions_of, surroundings, tell
+from checker.explain.elsewhere import explain_elsewhere
+from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
+from checker.explain.origins import Origin
+from checker.explain.sides import Outcome, Parting, Side, find_parting, wrong_validators
+from checker.explain.story import TAKEN_BACK, Mention, follow, mentions_of, surroundings, tell
 from checker.explain.words import (
     differing_keys,
     name_key,
     on_one_line,
     show_entry,
     show_fields,
+    show_root,
     show_written,
     timer_of_key,
 )
-from checker.explain.writes import Origin, find_timer, origin_of
+from checker.explain.writes import find_timer, origin_of
 from checker.observations import short
-from checker.planted.variant import Cause
 from checker.results import CheckResult, Evidence
-from network.trace import Event
-from scheduler import Timebase
+from scheduler import Timer
 from validators.execution.schema import KEY_BYTES
 
 KEYS_MAX: Final = 8
 """Keys shown of those that differ."""
-
-_CAUSES_OF_CHECKS: Final[Mapping[str, Cause]] = {
-    "live-values": "clean-up",
-    "indexes": "clean-up",
-    "operation-log": "clean-up",
-    "bitmap": "hashing",
-    "cold-replay": "input",
-    "determinism": "input",
-}
-"""What a check finds where all executions came to the same: memory that no block changed, or a process that had more
-to go by than the blocks."""
-
-
-@final
-class SideReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Those that came to one outcome; `block` is set where sides finalized different blocks."""
-
-    who: str
-    validators: list[int]
-    has_oracle: bool
-    root: str
-    block: str = ""
-
-
-@final
-class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A key whose values differ: its name, its timer if it is one's, its value before, and after on each side."""
-
-    key: str
-    name: str
-    timer: str
-    before: str
-    values: list[str]
-
-
-@final
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """The report, as plain data.
-
-    `check` and `summary` are those of the first check that failed, `evidence` its values, `also` the other ones'
-    lines. `height` to `handler` say where states part and by which write; they are empty where states do not. `chain`
-    is the chain of events in lines.
-    """
-
-    check: str
-    summary: str
-    evidence: dict[str, Evidence]
-    also: list[str]
-    cause: Cause | None = None
-    height: int | None = None
-    view: int | None = None
-    block: str = ""
-    leader: int | None = None
-    sides: list[SideReport] = []
-    keys: list[KeyReport] = []
-    keys_differing: int = 0
-    write: str = ""
-    receipt: int | None = None
-    transaction: str = ""
-    timer: str = ""
-    timer_record: str = ""
-    actor: str = ""
-    handler: str = ""
-    chain: list[str] = []
-    notes: list[str] = []
 
 
 def _is_state_key(text: str) -> bool:
     return len(text) == 2 * KEY_BYTES and set(text) <= set(hexdigits)
 
 
-class Findings(NamedTuple):
-    """All that an explanation is made from.
-
-    Attributes:
-        executions: What was observed of a run.
-        genesis: The encoded genesis.
-        genesis_values: The state before the first block.
-        timebase: What timers count.
-        checks: The checks' results.
-        events: Gives the run's log, as often as it is asked.
-        replay: Executes a block and those that lead to it anew by a validator's own code, which has no past; None where
-            it does not come that far.
-    """
-
-    executions: Executions
-    genesis: bytes
-    genesis_values: Mapping[bytes, bytes]
-    timebase: Timebase
-    checks: Sequence[CheckResult]
-    events: Callable[[], Iterable[Event]]
-    replay: Callable[[int, Parting], Outcome | None]
-
-
 def explain(findings: Findings) -> Explanation:
     """Return what went wrong first, and why."""
     explanation = _of_checks(findings.checks)
     fork = findings.executions.first_fork()
-    parting = find_parting(findings.executions, findings.genesis, findings.genesis_values)
+    parting = find_parting(findings.executions, findings.genesis, findings.timebase)
     if fork is not None and (parting is None or fork <= parting.header.height):
         return _with_fork(explanation, findings, fork)
     if parting is not None:
         return _with_parting(explanation, findings, parting)
-    chain = surroundings(findings.events(), explanation.evidence)
-    note = "all executions of each block came to the same, and to what the oracle came to where it could say"
-    return msgspec.structs.replace(
-        explanation, chain=chain, cause=_CAUSES_OF_CHECKS.get(explanation.check), notes=[*explanation.notes, note]
-    )
+    return explain_elsewhere(explanation, findings)
 
 
 def _of_checks(checks: Sequence[CheckResult]) -> Explanation:
@@ -176,7 +86,8 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
     keys = differing_keys(parting.right, parting.wrong, parting.before)
     timer_id = origin.timer or _first_timer(parting, keys)
     # What the receipt names comes first: its timer's own entries, then its actor's.
-    keys.sort(key=lambda key: (_timer_of(parting, key) != timer_id, not origin.actor or origin.actor not in key))
+    owner = origin.account or origin.actor
+    keys.sort(key=lambda key: (_timer_of(parting, key) != timer_id, not owner or owner not in key))
     mentions = mentions_of(parting, timer_id)
     thread = follow(
         findings.events(),
@@ -185,19 +96,19 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
         [mention.past.digest for mention in mentions if mention.past is not None],
     )
     wrong = wrong_validators(parting.sides)
-    has_past = any(event.kind in TAKEN_BACK for node in wrong for event in thread.pasts.get(node, ()))
+    taken_back = any(event.kind in TAKEN_BACK for node in wrong for event in thread.pasts.get(node, ()))
+    has_past = taken_back or any(node in thread.strayed for node in wrong)
     is_from_the_past = has_past and not _repeats_cold(findings, parting)
     header = parting.header
-    now = header.slot if findings.timebase == "slot" else header.height
-    cause = cause_of(parting.right, parting.wrong, Circumstances(parting.before, now, is_from_the_past))
+    cause = cause_of(parting.right, parting.wrong, Circumstances(parting.before, parting.now, is_from_the_past))
     timer = find_timer(parting, timer_id) if timer_id else None
     return msgspec.structs.replace(
         explanation,
         cause="input" if parting.refusal else cause,
         height=header.height,
-        view=header.view,
+        view=header.view if header.height else None,
         block=parting.digest.hex(),
-        leader=header.proposer,
+        leader=header.proposer if header.height else None,
         sides=[_report_side(side) for side in parting.sides],
         keys=[_report_key(parting, key) for key in keys[:KEYS_MAX]],
         keys_differing=len(keys),
@@ -205,12 +116,19 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
         receipt=None if origin.receipt < 0 else origin.receipt,
         transaction=origin.transaction.hex(),
         timer=timer_id.hex(),
-        timer_record="" if timer is None else show_fields(timer),
+        timer_record=_record_of(timer, mentions),
         actor=origin.actor.hex(),
         handler=origin.handler,
         chain=tell(parting, origin, mentions, thread, keys),
         notes=[*explanation.notes, *_notes(parting, is_from_the_past=is_from_the_past)],
     )
+
+
+def _record_of(timer: Timer | None, mentions: Sequence[Mention]) -> str:
+    """Return a timer's record, or of one that is there no more what was told of it last."""
+    if timer is not None:
+        return show_fields(timer)
+    return f"there no more since {mentions[-1].line}" if mentions else ""
 
 
 def _repeats_cold(findings: Findings, parting: Parting) -> bool:
@@ -236,7 +154,7 @@ def _values(parting: Parting, key: bytes) -> list[bytes | None]:
 
 def _report_side(side: Side) -> SideReport:
     return SideReport(
-        who=side.name, validators=side.validators, has_oracle=side.has_oracle, root=side.outcome.root.hex()
+        who=side.name, validators=side.validators, has_oracle=side.has_oracle, root=show_root(side.outcome)
     )
 
 
@@ -270,7 +188,7 @@ def _notes(parting: Parting, *, is_from_the_past: bool) -> list[str]:
         notes.append("the same code with nothing behind it but the blocks comes to another outcome")
     right, wrong = parting.right, parting.wrong
     is_same_content = right.receipts == wrong.receipts and not differing_keys(right, wrong, parting.before)
-    if len(parting.sides) > 1 and is_same_content:
+    if len(parting.sides) > 1 and is_same_content and not wrong.broken:
         is_same = "the same" if right.operations == wrong.operations else "other"
         notes.append(f"receipts and values are the same on all sides, the log has {is_same} operations")
     return notes

@@ -5,28 +5,48 @@ or not the block became final. The oracle is one voice more: it executes the blo
 
 Places are found by going through the blocks from the first on, not by bisection: a validator that differs at one height
 and is right again at the next, because it was restarted in between, is found too, and everything is in memory anyway.
+
+Genesis is looked at like a block. So is an execution that came to no end: it stands on a side of its own, with what it
+had come to, and with the state that it began from where that reads otherwise than the block's parent left it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from checker.observations import name_validators
 from checker.oracle.blocks import InvalidBlockError, OracleChain
 from checker.oracle.judge import unknown_to_the_oracle
 from checker.oracle.records import MalformedError, read_block, read_genesis, write
+from scheduler import Timebase
 from validators.execution.blocks import Block, Header, encode_block
 
 Changes = Mapping[bytes, bytes | None]
 """State key to encoded value, None for a deleted one."""
 
 
+COUNTED: Final = (
+    *("cycles_used", "cells_used", "lane_cycles", "lane_cells", "gc_cycles", "mailbox_cycles"),
+    *("fired", "expired", "insolvent", "waiting_live", "waiting_dead"),
+    *("messages_delivered", "messages_reverted", "messages_waiting", "burned", "tips", "lane_burned", "lane_price"),
+)
+"""What the oracle counts of a block as its summary does."""
+
+
 class Outcome(NamedTuple):
     """What executing a block came to.
 
-    Encoded transactions as they were executed, root, encoded receipts, changed keys, encoded operations in the order of
-    the log.
+    Attributes:
+        transactions: Encoded transactions as they were executed.
+        root: The state root, nothing where the execution broke off.
+        receipts: Encoded receipts.
+        changes: Changed keys with their values.
+        operations: Encoded operations in the order of the log.
+        counts: What the block's summary counts, as far as the oracle counts it too.
+        broken: Why it came to no end; empty where it did.
+        begun: Of an execution that broke off, the state that it began from, as it read it.
+        misread: The keys of that state that read otherwise than the block's parent left them.
     """
 
     transactions: tuple[bytes, ...]
@@ -34,6 +54,10 @@ class Outcome(NamedTuple):
     receipts: tuple[bytes, ...]
     changes: Changes
     operations: tuple[bytes, ...]
+    counts: Mapping[str, int] = {}
+    broken: str = ""
+    begun: Mapping[bytes, bytes] | None = None
+    misread: tuple[bytes, ...] = ()
 
 
 @final
@@ -60,6 +84,19 @@ class ObservedBlock:
     block: Block
     sides: list[Side] = field(default_factory=list)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether an execution of it came to no end."""
+        return any(side.outcome.broken for side in self.sides)
+
+
+class RefusedLog(NamedTuple):
+    """A log that a validator read back from its disk and made no state of."""
+
+    node: int
+    operations: tuple[bytes, ...]
+    reason: str
+
 
 @final
 class Executions:
@@ -68,6 +105,7 @@ class Executions:
     def __init__(self) -> None:
         self.blocks: dict[bytes, ObservedBlock] = {}
         self.final: dict[int, dict[bytes, list[int]]] = {}
+        self.refused_logs: list[RefusedLog] = []
 
     def add(self, node: int, digest: bytes, block: Block, outcome: Outcome) -> None:
         """Note what executing a block came to on a validator."""
@@ -83,6 +121,26 @@ class Executions:
         """Note that a block is final for a validator."""
         self.final.setdefault(height, {}).setdefault(digest, []).append(node)
 
+    def sound_height_of(self, operations: Sequence[bytes]) -> int | None:
+        """Return the final height whose log some operations since genesis are, None where they are that of none."""
+        rest = list(operations)
+        for height in sorted(self.final):
+            block = self.blocks.get(next(iter(self.final[height])))
+            logs = () if block is None else [side.outcome.operations for side in block.sides]
+            log = next((log for log in logs if log and rest[: len(log)] == list(log)), None)
+            if log is None:
+                return None
+            del rest[: len(log)]
+            if not rest:
+                return height
+        return None
+
+    def keys(self) -> Iterable[bytes]:
+        """Yield every key that any block has written, some more than once."""
+        for block in self.blocks.values():
+            for side in block.sides:
+                yield from side.outcome.changes
+
     def path_to(self, digest: bytes) -> list[bytes]:
         """Return the digests of the observed blocks that lead to one, oldest first, itself the last."""
         path: list[bytes] = []
@@ -96,14 +154,14 @@ class Executions:
         """Return the lowest height at which two blocks are final."""
         return min((height for height, digests in self.final.items() if len(digests) > 1), default=None)
 
-    def first_split(self) -> bytes | None:
-        """Return the lowest block with two sides, the one seen first among those of one height."""
-        split = [digest for digest, block in self.blocks.items() if len(block.sides) > 1]
-        return min(split, key=lambda digest: self.blocks[digest].block.header.height, default=None)
+    def suspects(self) -> list[bytes]:
+        """Return the blocks at which validators may part, the lowest first: they have two sides, or one that broke off.
 
-    def last_final(self) -> bytes | None:
-        """Return a block of the greatest final height."""
-        return next(iter(self.final[max(self.final)])) if self.final else None
+        Last comes a block of the greatest final height: what all do alike may be wrong as well.
+        """
+        suspects = [digest for digest, block in self.blocks.items() if len(block.sides) > 1 or block.is_broken]
+        suspects.sort(key=lambda digest: self.blocks[digest].block.header.height)
+        return [*suspects, *([next(iter(self.final[max(self.final)]))] if self.final else ())]
 
 
 class Past(NamedTuple):
@@ -125,6 +183,7 @@ class Parting:
         sides: The sides; the first is the one that is right: the oracle's, else that of most validators.
         refusal: Why the oracle holds the block to be invalid; empty where it does not.
         before: The state before the block.
+        now: The present of the block, in the chain's timebase.
         past: The blocks that lead to it, oldest first.
     """
 
@@ -133,6 +192,7 @@ class Parting:
     sides: tuple[Side, ...]
     refusal: str
     before: Mapping[bytes, bytes]
+    now: int
     past: tuple[Past, ...]
 
     @property
@@ -180,33 +240,53 @@ class Voice:
         except InvalidBlockError as error:
             return f"{error.what}: {error}"
         receipts = tuple(write(receipt) for receipt in result.receipts)
-        return Outcome(tuple(transactions), result.state_root, receipts, result.changes, log.operations(start))
+        counts = {name: result.counts[name] for name in COUNTED}
+        operations = log.operations(start)
+        return Outcome(tuple(transactions), result.state_root, receipts, result.changes, operations, counts)
+
+    def begin(self) -> Outcome | None:
+        """Return what genesis comes to; None where the oracle cannot say."""
+        if self._chain is None:
+            return None
+        log = self._chain.contents.log
+        return Outcome((), self._chain.header.state_root, (), dict(log.values), log.operations(0))
 
 
-def find_parting(executions: Executions, genesis: bytes, genesis_values: Mapping[bytes, bytes]) -> Parting | None:
+def find_parting(executions: Executions, genesis: bytes, timebase: Timebase) -> Parting | None:
     """Return the first block at which validators part from each other or from the oracle, or None.
 
     Args:
         executions: What was observed.
         genesis: The encoded genesis.
-        genesis_values: The state before the first block.
+        timebase: What timers count.
     """
-    target = executions.first_split() or executions.last_final()
+    for target in executions.suspects():
+        parting = _find_parting_to(executions, genesis, timebase, target)
+        if parting is not None:
+            return parting
+    return None
+
+
+def _find_parting_to(executions: Executions, genesis: bytes, timebase: Timebase, target: bytes) -> Parting | None:
+    """Go the way from genesis to one block and return where validators part first."""
     voice = Voice(genesis)
-    before = dict(genesis_values)
+    before: dict[bytes, bytes] = {}
     past: list[Past] = []
-    for digest in executions.path_to(target) if target is not None else ():
+    for digest in executions.path_to(target):
         observed = executions.blocks[digest]
-        opinion = voice.execute(encode_block(observed.block))
-        sides = _ranked(observed, opinion if isinstance(opinion, Outcome) else None)
+        header = observed.block.header
+        opinion = voice.begin() if header.height == 0 else voice.execute(encode_block(observed.block))
+        sides = _ranked(observed, opinion if isinstance(opinion, Outcome) else None, before)
         refusal = opinion if isinstance(opinion, str) else ""
-        if len(sides) > 1 or refusal:
+        is_refused_by_all = refusal and all(side.outcome.broken for side in sides)
+        if (len(sides) > 1 or refusal) and not is_refused_by_all:
             return Parting(
                 digest=digest,
                 block=observed.block,
                 sides=sides,
                 refusal=refusal,
                 before=before,
+                now=header.slot if timebase == "slot" else header.height,
                 past=tuple(past),
             )
         take_changes(before, sides[0].outcome.changes)
@@ -223,9 +303,9 @@ def take_changes(values: dict[bytes, bytes], changes: Changes) -> None:
             values[key] = value
 
 
-def _ranked(observed: ObservedBlock, opinion: Outcome | None) -> tuple[Side, ...]:
+def _ranked(observed: ObservedBlock, opinion: Outcome | None, before: Mapping[bytes, bytes]) -> tuple[Side, ...]:
     """Return the sides, the oracle's own one among them, the one that is right first."""
-    sides = [Side(side.outcome, list(side.validators)) for side in observed.sides]
+    sides = [Side(as_changes(side.outcome, before), list(side.validators)) for side in observed.sides]
     if opinion is not None:
         agreeing = next((side for side in sides if side.outcome == opinion), None)
         if agreeing is None:
@@ -233,10 +313,23 @@ def _ranked(observed: ObservedBlock, opinion: Outcome | None) -> tuple[Side, ...
             sides.append(agreeing)
         agreeing.has_oracle = True
 
-    def rank(side: Side) -> tuple[bool, int, bool]:
-        return not side.has_oracle, -len(side.validators), side.outcome.root != observed.block.header.state_root
+    def rank(side: Side) -> tuple[bool, bool, int, bool]:
+        is_claimed = side.outcome.root == observed.block.header.state_root
+        return not side.has_oracle, bool(side.outcome.broken), -len(side.validators), not is_claimed
 
     return tuple(sorted(sides, key=rank))
+
+
+def as_changes(outcome: Outcome, before: Mapping[bytes, bytes]) -> Outcome:
+    """Return an outcome that broke off with what it read otherwise as changes of the state that all others began from.
+
+    What it wrote itself does not hide it: a state that is not the block's comes before whatever was made of it.
+    """
+    if outcome.begun is None:
+        return outcome
+    begun = outcome.begun
+    others = {key: begun.get(key) for key in {**before, **begun} if begun.get(key) != before.get(key)}
+    return outcome._replace(changes={**outcome.changes, **others}, begun=None, misread=tuple(others))
 
 
 def wrong_validators(sides: Iterable[Side]) -> list[int]:

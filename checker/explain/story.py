@@ -11,9 +11,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple, final
 
+from checker.explain.origins import Origin
 from checker.explain.sides import Parting, Past, Side, wrong_validators
-from checker.explain.words import decode, events_of, name_key, show, show_written, timers_in
-from checker.explain.writes import Origin
+from checker.explain.words import decode, events_of, name_key, show, show_root, show_written, timers_in
 from checker.observations import ExecutedBlock, name_validators, read_event, short
 from checker.results import Evidence
 from checker.streams import describe_event
@@ -77,6 +77,7 @@ class Thread:
         pasts: Of each wrong validator, what it went through before it executed the block.
         machines: Faults, crashes and restarts before the block was executed.
         aftermath: What wrong validators and the supervisor did after it.
+        strayed: The wrong validators that had executed blocks of other branches before.
     """
 
     executions: dict[bytes, list[Event]] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class Thread:
     pasts: dict[int, list[Event]] = field(default_factory=dict)
     machines: list[Event] = field(default_factory=list)
     aftermath: list[Event] = field(default_factory=list)
+    strayed: dict[int, None] = field(default_factory=dict)
 
 
 def mentions_of(parting: Parting, timer_id: bytes) -> list[Mention]:
@@ -113,9 +115,12 @@ def follow(events: Iterable[Event], parting: Parting, transactions: Iterable[byt
     wanted = dict.fromkeys(transactions)
     thread.executions = {digest: [] for digest in dict.fromkeys([*blocks, parting.digest])}
     wrong = wrong_validators(parting.sides)
+    way = dict.fromkeys([*(past.digest for past in parting.past), parting.digest])
     executed: dict[int, None] = {}
     for event in events:
         kind, values = event.kind, event.values
+        if kind == "executed" and event.node in wrong and event.node not in executed and values[2] not in way:
+            thread.strayed[event.node] = None
         if kind == "executed" and values[2] in thread.executions:
             thread.executions[values[2]].append(event)
             if values[2] == parting.digest:
@@ -211,7 +216,7 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
 
 def _describe_side(parting: Parting, side: Side, told: str, keys: Sequence[bytes]) -> list[str]:
     writes = [f"writes {name_key(key, _values(parting, key))}: {show_written(side.outcome, key)}" for key in keys]
-    return [f"{side.name}: {line}" for line in (told, *writes, f"root {side.outcome.root.hex()}")]
+    return [f"{side.name}: {line}" for line in (told, *writes, f"root {show_root(side.outcome)}")]
 
 
 def _seconds(at_us: int) -> str:

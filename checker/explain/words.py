@@ -29,6 +29,7 @@ from checker.tables import (
     TIMER_CONFIG,
     describe_key,
     describe_value,
+    read_amount,
 )
 from scheduler import Timer
 from validators.execution.blocks import ExecuteActor, Transaction, Transfer
@@ -92,6 +93,12 @@ def timer_of(values: Mapping[bytes, bytes | None], timer_id: bytes) -> Timer | N
     return record if isinstance(record, Timer) else None
 
 
+def is_dead_timer(timer: Timer, values: Mapping[bytes, bytes], now: int) -> bool:
+    """Return whether a timer is expired, or its payer has not one unit for each cycle that it asks for."""
+    account = values.get(bytes((ACCOUNT,)) + timer.fee_payer.ljust(KEY_BYTES - 1, b"\0"))
+    return timer.expires_at < now or (read_amount(account) or 0) < timer.gas_limit
+
+
 def record_of(key: bytes, value: bytes | None) -> object:
     """Return a decoded entry, None for none and for what is none."""
     if value is None:
@@ -103,8 +110,11 @@ def record_of(key: bytes, value: bytes | None) -> object:
 
 
 def differing_keys(right: Outcome, wrong: Outcome, before: Mapping[bytes, bytes]) -> list[bytes]:
-    """Return the keys that have other values after two outcomes, those closest to a cause first."""
-    keys = dict.fromkeys([*right.changes, *wrong.changes])
+    """Return the keys that have other values after two outcomes, those closest to a cause first.
+
+    Of an outcome that broke off, those that it read otherwise count alone, and else only those that it had written.
+    """
+    keys = dict.fromkeys(wrong.misread or wrong.changes if wrong.broken else [*right.changes, *wrong.changes])
     found = [key for key in keys if _after(right, key, before) != _after(wrong, key, before)]
     return sorted(found, key=order_of_key)
 
@@ -160,6 +170,8 @@ def show_written(outcome: Outcome, key: bytes) -> str:
     if key not in outcome.changes:
         return NOT_WRITTEN
     value = outcome.changes[key]
+    if key in outcome.misread:
+        return f"read as {show_entry(key, value)}"
     return "deleted" if value is None else show_entry(key, value)
 
 
@@ -219,3 +231,8 @@ def show_fields(record: msgspec.Struct) -> str:
 def _after(outcome: Outcome, key: bytes, before: Mapping[bytes, bytes]) -> bytes | None:
     """Return the value that a key has after an outcome: writing what was there already changes nothing."""
     return outcome.changes[key] if key in outcome.changes else before.get(key)
+
+
+def show_root(outcome: Outcome) -> str:
+    """Return the root of an outcome, or that it has none and why."""
+    return f"none: {on_one_line(outcome.broken)}" if outcome.broken else outcome.root.hex()

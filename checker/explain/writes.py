@@ -1,11 +1,9 @@
 """Which transaction or timer of a block made a difference, as its receipts tell."""
 
-import hashlib
-import re
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
+from checker.explain.origins import Origin, origin_in_input, origin_in_log, origin_of_break, origin_of_refusal
 from checker.explain.sides import Outcome, Parting
 from checker.explain.words import (
     decode,
@@ -15,7 +13,6 @@ from checker.explain.words import (
     receipt_at,
     record_of,
     show_call,
-    show_operation,
     show_receipt,
     timer_of,
     timer_of_key,
@@ -44,53 +41,34 @@ from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import MessageDelivered, TransactionReceipt
 from validators.execution.schema import LongStoredValue
 
-END_OF_BLOCK = "the block's own bookkeeping: prices, totals, epochs"
-"""What writes the keys that belong to nobody."""
-
 _EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
 _MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
 _TIMER_COUNTS = 0x08
 _LONG_STORAGE = 0x04
 
 
-class Origin(NamedTuple):
-    """Where a difference was made.
-
-    Attributes:
-        what: The transaction, timer or phase, in words.
-        told: What each side's receipts tell of it, in the order of the sides.
-        receipt: Index of the receipt in the block, -1 where there is none.
-        transaction: Digest of the transaction, or nothing.
-        timer: Identifier of the timer, or nothing.
-        actor: Address of the actor that ran, or nothing.
-        handler: The handler that ran, or nothing.
-        others: How many other receipts of the block might have made it as well.
-    """
-
-    what: str
-    told: tuple[str, ...] = ()
-    receipt: int = -1
-    transaction: bytes = b""
-    timer: bytes = b""
-    actor: bytes = b""
-    handler: str = ""
-    others: int = 0
-
-
 def origin_of(parting: Parting) -> Origin:
     """Return what made the first difference: the first receipt that differs, else the one that touches the key."""
     right, wrong = parting.right, parting.wrong
     if len(parting.sides) == 1:
-        return _origin_of_refusal(parting)
-    for index, pair in enumerate(zip_longest(right.receipts, wrong.receipts)):
-        if pair[0] != pair[1]:
-            return _origin_at(parting, index)
-    keys = differing_keys(right, wrong, parting.before)
+        return origin_of_refusal(parting)
+    if right.transactions != wrong.transactions:
+        return origin_in_input(parting)
+    pairs = enumerate(zip_longest(right.receipts, wrong.receipts))
+    differing = next((index for index, pair in pairs if pair[0] != pair[1]), None)
+    if differing is not None and not (wrong.broken and differing >= len(wrong.receipts)):
+        return _origin_at(parting, differing)
+    return origin_of_break(parting) if wrong.broken else _origin_of_keys(parting)
+
+
+def _origin_of_keys(parting: Parting) -> Origin:
+    """Return the receipt that touches the first key that differs, where all receipts are the same."""
+    keys = differing_keys(parting.right, parting.wrong, parting.before)
     if not keys:
-        return _origin_in_log(parting)
+        return origin_in_log(parting)
     touching = _receipts_that_touch(parting, keys[0])
     if not touching:
-        return Origin(END_OF_BLOCK)
+        return Origin("the block's own bookkeeping: prices, totals, epochs")
     return _origin_at(parting, touching[0])._replace(others=len(touching) - 1)
 
 
@@ -103,26 +81,6 @@ def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
     return None
 
 
-def _origin_of_refusal(parting: Parting) -> Origin:
-    """Return the header or the transaction that the oracle refuses and everybody executed."""
-    what = f"{parting.refusal}, and it was executed"
-    index = re.match(r"transaction (\d+):", parting.refusal)
-    if index is None:
-        return Origin(what)
-    place = int(index[1])
-    told = tuple(show_receipt(receipt_at(side.outcome, place)) for side in parting.sides)
-    return Origin(what, told, place, transaction=hashlib.sha256(parting.block.transactions[place]).digest())
-
-
-def _origin_in_log(parting: Parting) -> Origin:
-    """Return the first operation that differs where all values are the same."""
-    logs = [side.outcome.operations for side in parting.sides]
-    for index, operations in enumerate(zip_longest(*logs)):
-        if len(dict.fromkeys(operations)) > 1:
-            return Origin(f"operation {index} of the block in the log", tuple(map(show_operation, operations)))
-    return Origin("the state database: values and operations are the same on all sides")
-
-
 def _origin_at(parting: Parting, index: int) -> Origin:
     """Return what made a receipt."""
     pair = [receipt_at(side, index) for side in (parting.right, parting.wrong)]
@@ -131,7 +89,9 @@ def _origin_at(parting: Parting, index: int) -> Origin:
     if isinstance(decoded, TransactionReceipt):
         transaction = next(iter(_transactions_of(parting)[index : index + 1]), None)
         call = None if transaction is None else transaction.call
-        timers = timers_in([*_parted(events_of(pair[0]), events_of(pair[1])), *events_of(pair[0])])
+        # A receipt that is the same on both sides is about what its call did, and not about the timers that it made.
+        parted = _parted(events_of(pair[0]), events_of(pair[1]))
+        timers = timers_in([*parted, *events_of(pair[0])]) if pair[0] != pair[1] else []
         return Origin(
             "a transaction" if transaction is None else show_call(transaction),
             told,
@@ -143,10 +103,12 @@ def _origin_at(parting: Parting, index: int) -> Origin:
         )
     timer_id = _timer_of_phase(parting, index)
     exits = [_exit_of(side.outcome, timer_id) for side in parting.sides]
-    if any(exits):
+    if len(dict.fromkeys(exits)) > 1:
         told = tuple(
             "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
         )
+    elif timer_id:
+        told = tuple(show_receipt(_exit_from(side.outcome, index)) for side in parting.sides)
     timer = find_timer(parting, timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is None:
@@ -158,7 +120,8 @@ def _origin_at(parting: Parting, index: int) -> Origin:
 def _timer_of_phase(parting: Parting, index: int) -> bytes:
     """Return the first timer whose exit is not the same on both sides, else the one that a receipt belongs to."""
     right, wrong = (_exits(side.receipts) for side in (parting.right, parting.wrong))
-    for exits, others in ((wrong, right), (right, wrong)):
+    # What a side that broke off has not come to tells nothing.
+    for exits, others in ((wrong, right), *([] if parting.wrong.broken else [(right, wrong)])):
         for timer_id, receipt in exits.items():
             if others.get(timer_id) != receipt:
                 return timer_id
@@ -177,6 +140,16 @@ def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
     """Return the receipt of each timer's exit in the timer phase."""
     found = ((event_of(receipt), receipt) for receipt in receipts)
     return {event.timer_id: receipt for event, receipt in found if isinstance(event, _EXITS)}
+
+
+def _exit_from(outcome: Outcome, index: int) -> bytes | None:
+    """Return the receipt of the exit or deferral that a receipt of the timer phase belongs to.
+
+    What a handler did stands before the fire in which it ran.
+    """
+    rest = outcome.receipts[index:]
+    exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred))
+    return next(exits, receipt_at(outcome, index))
 
 
 def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
@@ -202,21 +175,33 @@ def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
 
     touching = [index for index, receipt in enumerate(right.receipts) if touches(index, receipt)]
     if key == BURNED_KEY:
-        return _receipts_that_burn(right.receipts, abs((read_amount(values[1]) or 0) - (read_amount(values[2]) or 0)))
+        return _receipts_that_come_to(right.receipts, "burned", _units_between(parting, key))
     if not touching and key[0] == ACCOUNT:
         # The proposer: it stands in no receipt, and all tips go to it.
-        return [index for index, receipt in enumerate(right.receipts) if _sum_of(receipt, "tip")]
+        return _receipts_that_come_to(right.receipts, "tip", _units_between(parting, key))
     return touching[-1:] if timer_id else touching
 
 
-def _receipts_that_burn(receipts: Sequence[bytes], units: int) -> list[int]:
-    """Return the receipts that explain a difference of burned units: one of them, all fires, or whatever burns."""
-    burned = {index: _sum_of(receipt, "burned") for index, receipt in enumerate(receipts)}
-    fires = [index for index in burned if event_of(receipts[index]) is not None and burned[index]]
-    exact = [index for index, amount in burned.items() if amount == units]
-    if exact or sum(burned[index] for index in fires) == units:
-        return exact[:1] or fires
-    return [index for index, amount in burned.items() if amount]
+def _receipts_that_come_to(receipts: Sequence[bytes], name: str, units: int) -> list[int]:
+    """Return the receipts that explain a difference of burned units or tips.
+
+    It is one of them, all fires, all transactions, or whatever has any.
+    """
+    amounts = {index: _sum_of(receipt, name) for index, receipt in enumerate(receipts)}
+    having = [index for index, amount in amounts.items() if amount]
+    fires = [index for index in having if event_of(receipts[index]) is not None]
+    exact = [index for index in having if amounts[index] == units]
+    for some in (exact[:1], fires, [index for index in having if index not in fires]):
+        if some and sum(amounts[index] for index in some) == units:
+            return some
+    return having
+
+
+def _units_between(parting: Parting, key: bytes) -> int:
+    right, wrong = (
+        read_amount(side.changes.get(key, parting.before.get(key))) or 0 for side in (parting.right, parting.wrong)
+    )
+    return abs(right - wrong)
 
 
 def _sum_of(receipt: bytes, name: str) -> int:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from checker.planted.variant import Swap, Variant, swap
-from validators.consensus import certificates, recovery, simplex
+from validators.consensus import Nullification, certificates, recovery, simplex
 from validators.consensus.rounds import Certified, Round
 
 POWER_CUTS: Final = (
@@ -62,6 +62,17 @@ def _start_afresh() -> list[Swap]:
     ]
 
 
+def _forget_nullifications() -> list[Swap]:
+    def make(restore_one: Any) -> Any:
+        def restore_others(kept: Any, artifact: Any, me: Any) -> None:
+            if not isinstance(artifact, Nullification):
+                restore_one(kept, artifact, me)
+
+        return restore_others
+
+    return [swap(recovery, "_restore_one", make)]
+
+
 def _wait_for_ever() -> list[Swap]:
     return [(simplex, "arm_timers", lambda _entered, _config: [])]
 
@@ -107,6 +118,14 @@ CONSENSUS: Final = (
         caught_by=("no-double-vote",),
         swaps=_start_afresh,
         on_all=True,
+        needs=(POWER_CUTS,),
+    ),
+    Variant(
+        name="restart-without-nullifications",
+        what="a restarted validator does not know the nullifications of its journal",
+        area="consensus",
+        caught_by=("write-ahead",),
+        swaps=_forget_nullifications,
         needs=(POWER_CUTS,),
     ),
     Variant(

@@ -45,6 +45,18 @@ def _count_unsynced() -> list[Swap]:
     return [swap(Barrier, "finish", make)]
 
 
+def _write_one_copy() -> list[Swap]:
+    def make(append: Any) -> Any:
+        def append_to_the_first(self: Any, artifact: Any) -> None:
+            copies, self._copies = self._copies, self._copies[:1]
+            append(self, artifact)
+            self._copies = copies
+
+        return append_to_the_first
+
+    return [swap(Journal, "append", make)]
+
+
 def _log_without_the_first() -> list[Swap]:
     def make(append: Any) -> Any:
         def append_the_rest(self: Any, entry: Any) -> None:
@@ -82,27 +94,30 @@ STORAGE: Final = (
         name="acts-before-the-sync",
         what="votes leave and blocks are applied before what they rest on is durable",
         area="storage",
-        caught_by=("agreement", "no-double-vote"),
+        caught_by=("write-ahead",),
         swaps=_act_before_the_sync,
-        on_all=True,
-        needs=(POWER_CUTS, SLOW_DISK),
     ),
     Variant(
         name="sync-covers-too-much",
         what="a sync counts for what was written while it was under way",
         area="storage",
-        caught_by=("agreement", "no-double-vote"),
+        caught_by=("write-ahead",),
         swaps=_count_unsynced,
-        on_all=True,
-        needs=(POWER_CUTS, SLOW_DISK),
+        needs=(SLOW_DISK,),
+    ),
+    Variant(
+        name="journal-in-one-copy",
+        what="votes and certificates are written to one of the two copies of the journal",
+        area="storage",
+        caught_by=("write-ahead",),
+        swaps=_write_one_copy,
     ),
     Variant(
         name="journal-not-read",
         what="a restart begins consensus anew although the journal has its votes",
         area="storage",
-        caught_by=("no-double-vote", "certificates"),
+        caught_by=("write-ahead",),
         swaps=_lose_the_journal,
-        on_all=True,
         needs=(POWER_CUTS,),
     ),
     Variant(
@@ -128,6 +143,8 @@ STORAGE: Final = (
         swaps=_index_without_the_last,
         cause="execution",
         needs=(RESTARTS,),
+        shows="Timer",
+        is_of_timer=True,
     ),
 )
 """Variants of storage and recovery."""

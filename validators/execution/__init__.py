@@ -12,7 +12,7 @@ from validators.execution.blocks import (
     Transfer,
     address_of,
 )
-from validators.execution.engine import Engine, Finalization, ProposalContext
+from validators.execution.engine import BrokenOff, Engine, Finalization, ProposalContext
 from validators.execution.errors import (
     CorruptStateError,
     InvalidBlockError,
@@ -31,6 +31,7 @@ from validators.execution.schema import Entry, decode_entry
 __all__ = [
     "Block",
     "BlockSummary",
+    "BrokenOff",
     "ChainEvent",
     "CorruptStateError",
     "Engine",

@@ -6,14 +6,14 @@ Rejected: applying a block on execution and undoing it when it loses; dropping a
 validator can be told to apply as early as on certification, as another road to the same roots (`block_tree.py`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import msgspec
 
-from scheduler import POLICIES, LaneConfig, Moment
+from scheduler import POLICIES, LaneConfig, Moment, Policy
 from validators.actors import Programs
 from validators.execution.audit import audit_indexes
 from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
@@ -53,6 +53,19 @@ class ProposalContext:
     timestamp_ms: int
 
 
+class BrokenOff(NamedTuple):
+    """An execution that came to no end, or never began: why, and how far it came.
+
+    `changes` are the values written so far, None for deleted ones; `read` reads the state that it began from.
+    """
+
+    block: Block
+    error: Exception
+    receipts: tuple[bytes, ...] = ()
+    changes: Mapping[bytes, bytes | None] = {}
+    read: Callable[[bytes], bytes | None] | None = None
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Finalization:
@@ -69,7 +82,8 @@ class Engine:
     """Executes, proposes and finalizes the blocks of one validator.
 
     Whoever sets `on_executed` sees each execution before its roots are compared with those that the block claims: where
-    they differ, the block's header is the claimed one, and header and digest are what executing it gave.
+    they differ, the block's header is the claimed one, and header and digest are what executing it gave. Whoever sets
+    `on_broken_off` sees those that come to no root.
     """
 
     def __init__(
@@ -82,6 +96,7 @@ class Engine:
         header: Header | None = None,
         base: Snapshot | None = None,
         road: StateRoad | None = None,
+        policies: Mapping[str, Callable[[], Policy]] = POLICIES,
     ) -> None:
         """Start from genesis, or from a log read back.
 
@@ -93,6 +108,7 @@ class Engine:
             header: The last finalized header, which the log must lead to.
             base: The state that the operations follow, where that is not genesis.
             road: When blocks are applied, how many can be taken back, and what is pruned and rebuilt.
+            policies: The timer phases by the policy's name.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
@@ -102,8 +118,9 @@ class Engine:
         """
         if genesis.policy not in POLICIES:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
-        self._rules = Rules(genesis, programs, verify_transaction)
+        self._rules = Rules(genesis, programs, verify_transaction, policies)
         self.on_executed: Callable[[Executed], None] = _look_away
+        self.on_broken_off: Callable[[BrokenOff], None] = _look_away
         self._road = road or StateRoad()
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
@@ -176,14 +193,14 @@ class Engine:
             InvalidBlockError: The block breaks a rule, or its roots are not those that executing it gives.
         """
         known = self.executed(header_digest(block.header))
-        if known is not None:
-            if known.block != block:
-                raise InvalidBlockError("transactions are not those of the header's tx_root")
+        if known is not None and known.block == block:
             return known
         parent = self._parent(block.header.parent)
         self._check_header(block.header, parent.header)
-        if mmr_root(block.transactions) != block.header.tx_root:
-            raise InvalidBlockError("transactions are not those of the header's tx_root")
+        if known is not None or mmr_root(block.transactions) != block.header.tx_root:
+            invalid = InvalidBlockError("transactions are not those of the header's tx_root")
+            self.on_broken_off(BrokenOff(block, invalid))
+            raise invalid
         return self._run(parent, block.header, block, lambda run: run.take_all(block.transactions))
 
     def executed(self, digest: bytes) -> Executed | None:
@@ -308,9 +325,13 @@ class Engine:
             self.on_executed(executed)
             if block is not None:
                 _check_roots(header, sealed)
-        except InvalidBlockError:
-            batch.drop()
-            self._forget_gone(view.written_keys())
+        except Exception as error:
+            if not isinstance(error, InvalidBlockError) or error.own_root is None:
+                tried = block or Block(header, tuple(run.transactions))
+                self.on_broken_off(BrokenOff(tried, error, tuple(run.receipts), dict(view.written()), batch.get))
+            if isinstance(error, InvalidBlockError):
+                batch.drop()
+                self._forget_gone(view.written_keys())
             raise
         known = self.executed(executed.digest)
         if known is not None:
@@ -358,7 +379,7 @@ class Engine:
                 self._cache.forget(key)
 
 
-def _look_away(_executed: Executed) -> None:
+def _look_away(_what: object) -> None:
     """See nothing."""
 
 

@@ -101,6 +101,11 @@ class View:
         """Yield the keys that were written, in the order of their first write."""
         yield from self._written
 
+    def written(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield what was written so far, encoded, None for what was deleted."""
+        for key, record in self._written.items():
+            yield key, None if record is None else self._cache.encode(record)
+
     def savepoint(self) -> int:
         """Return a mark to which `rollback` can go back."""
         return len(self._journal)

@@ -183,6 +183,12 @@ class SimulatedDisk:
             sound.append(name, bytes(file.data))
         return sound
 
+    def written(self) -> "SimulatedDisk":
+        """Return a view of this disk, for reading, that always shows the bytes that were written to it."""
+        view = SimulatedDisk()
+        view._files = self._files
+        return view
+
     def _cut(self, name: str, file: File, length: int) -> None:
         del file.data[length:]
         file.synced_bytes = len(file.data)

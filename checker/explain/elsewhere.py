@@ -1,0 +1,95 @@
+"""What is said of a failure where all executions of each block came to the same: memory, disks, votes, finality.
+
+Memory that no block made so, a log of which no state is made, and a process that had more to go by than the blocks are
+differences of states all the same: they have sides, a height and a cause.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from checker.explain.explanation import Explanation, Findings, SideReport
+from checker.explain.sides import RefusedLog
+from checker.explain.story import TAKEN_BACK, surroundings
+from checker.explain.words import on_one_line
+from checker.observations import name_validators, short
+from checker.planted.variant import Cause
+from checker.results import CheckResult
+
+_OF_MEMORY: Final[Mapping[str, Cause]] = {
+    "live-values": "clean-up",
+    "indexes": "clean-up",
+    "operation-log": "clean-up",
+    "bitmap": "hashing",
+}
+"""What checks find in the memory of a validator that no block changed."""
+
+_OF_OTHERS: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism": "input"}
+"""What checks find that compare a run with another process: one of the two had more to go by than the blocks."""
+
+_SAME: Final = "all executions of each block came to the same, and to what the oracle came to where it could say"
+
+
+def explain_elsewhere(explanation: Explanation, findings: Findings) -> Explanation:
+    """Add to what the checks say whatever can be said without a block whose executions differ."""
+    chain = surroundings(findings.events(), explanation.evidence)
+    explanation = msgspec.structs.replace(explanation, chain=chain, notes=[*explanation.notes, _SAME])
+    failed = [check for check in findings.checks if check.status == "failed"]
+    for refused in findings.executions.refused_logs if failed else ():
+        height = findings.executions.sound_height_of(refused.operations)
+        if height is not None:
+            return _of_refused_log(explanation, findings, refused, height)
+    memory = next((check for check in failed if check.name in _OF_MEMORY), None)
+    if memory is not None:
+        return _of_memory(explanation, findings, memory)
+    causes = [_OF_OTHERS[check.name] for check in failed if check.name in _OF_OTHERS]
+    return msgspec.structs.replace(explanation, cause=next(iter(causes), None))
+
+
+def _of_refused_log(explanation: Explanation, findings: Findings, refused: RefusedLog, height: int) -> Explanation:
+    """The same operations, and no state or another root: what is made of a log is hashed otherwise than before."""
+    who = name_validators([refused.node])
+    digest = next(iter(findings.executions.final[height]))
+    root = findings.executions.blocks[digest].block.header.state_root.hex()
+    return msgspec.structs.replace(
+        explanation,
+        cause="hashing",
+        height=height,
+        block=digest.hex(),
+        sides=[
+            SideReport(who=f"the log on the disk of {who}", validators=[], has_oracle=False, root=root),
+            SideReport(
+                who=who, validators=[refused.node], has_oracle=False, root=f"none: {on_one_line(refused.reason)}"
+            ),
+        ],
+        write=f"{who} reads back the operations of {height:,} blocks as they were written and makes no state of them",
+    )
+
+
+def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult) -> Explanation:
+    """Memory that is not what the log leads to: left by what was taken back, if anything was."""
+    evidence = dict(check.evidence)
+    node, height = evidence.get("validator"), evidence.get("height")
+    taken_back = [event for event in findings.events() if event.kind in TAKEN_BACK and event.node == node]
+    sides = []
+    if isinstance(node, int):
+        who = name_validators([node])
+        sides = [
+            SideReport(who=f"the operation log of {who}", validators=[], has_oracle=False, root=""),
+            SideReport(who=who, validators=[node], has_oracle=False, root=""),
+        ]
+    block, write = "", on_one_line(f"{check.name}: {check.summary}")
+    if taken_back:
+        at, digest = taken_back[-1].values[:2]
+        assert isinstance(at, int) and isinstance(digest, bytes), "height and digest"  # noqa: PT018 - one claim
+        block, height = digest.hex(), at if height is None else height
+        write += f"; the last block taken back was {short(digest)} of height {at}"
+    return msgspec.structs.replace(
+        explanation,
+        cause="clean-up" if taken_back else _OF_MEMORY[check.name],
+        height=height if isinstance(height, int) else None,
+        block=block,
+        sides=sides,
+        write=write,
+    )

@@ -1,0 +1,87 @@
+"""The failure report as data, and all that it is made from."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, final
+
+import msgspec
+
+from checker.explain.sides import Executions, Outcome, Parting
+from checker.planted.variant import Cause
+from checker.results import CheckResult, Evidence
+from network.trace import Event
+from scheduler import Timebase
+
+
+@final
+class SideReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Those that came to one outcome; `block` is set where sides finalized different blocks."""
+
+    who: str
+    validators: list[int]
+    has_oracle: bool
+    root: str
+    block: str = ""
+
+
+@final
+class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A key whose values differ: its name, its timer if it is one's, its value before, and after on each side."""
+
+    key: str
+    name: str
+    timer: str
+    before: str
+    values: list[str]
+
+
+@final
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """The report, as plain data.
+
+    `check` and `summary` are those of the first check that failed, `evidence` its values, `also` the other ones'
+    lines. `height` to `handler` say where states part and by which write; they are empty where states do not. `chain`
+    is the chain of events in lines.
+    """
+
+    check: str
+    summary: str
+    evidence: dict[str, Evidence]
+    also: list[str]
+    cause: Cause | None = None
+    height: int | None = None
+    view: int | None = None
+    block: str = ""
+    leader: int | None = None
+    sides: list[SideReport] = []
+    keys: list[KeyReport] = []
+    keys_differing: int = 0
+    write: str = ""
+    receipt: int | None = None
+    transaction: str = ""
+    timer: str = ""
+    timer_record: str = ""
+    actor: str = ""
+    handler: str = ""
+    chain: list[str] = []
+    notes: list[str] = []
+
+
+class Findings(NamedTuple):
+    """All that an explanation is made from.
+
+    Attributes:
+        executions: What was observed of a run.
+        genesis: The encoded genesis.
+        timebase: What timers count.
+        checks: The checks' results.
+        events: Gives the run's log, as often as it is asked.
+        replay: Executes a block and those that lead to it anew by a validator's own code, which has no past; None where
+            it does not come that far.
+    """
+
+    executions: Executions
+    genesis: bytes
+    timebase: Timebase
+    checks: Sequence[CheckResult]
+    events: Callable[[], Iterable[Event]]
+    replay: Callable[[int, Parting], Outcome | None]

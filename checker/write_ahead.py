@@ -1,0 +1,242 @@
+"""What a validator says aloud, its disk must know: the write-ahead order, judged by the disks themselves.
+
+A word that leaves too early is seldom punished: it takes a loss of power in just that moment, and a second life that
+says otherwise. This check does not wait for it. Whenever a vote is sent, a certificate is held or a block is final, it
+looks at what a crash in this instant would leave on that validator's disk, as it was written, damaged or not. And after
+a start it demands the view that the journal leads to, by a reckoning of its own.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, Protocol, final
+
+import msgspec
+
+from checker.observations import (
+    NO_DISK_FAULTS,
+    Boot,
+    Certificate,
+    DiskFaults,
+    FinalizedBlock,
+    PowerEdge,
+    Vote,
+    read_event,
+    short,
+)
+from checker.results import CheckResult, Tally
+from network.trace import Event
+from network.types import SUPERVISOR
+from validators.consensus import Artifact, Certification, Finalization, Notarization, Nullification, decode_artifact
+from validators.consensus.recovery import artifact_view
+from validators.storage import JOURNAL_FILES, Disk, RecordFile
+
+_LOGS: Final = ("operations-a", "operations-b")
+_SYNCED_BYTES: Final = 8
+"""Every record of the journal but its head begins with so many bytes, which are no part of the artifact."""
+
+_Said = tuple[str, int, bytes]
+"""A vote or certificate as its event names it: kind, view, payload."""
+
+
+class WrittenDisk(Protocol):
+    """A disk that can be read beside its validator: `SimulatedDisk` and `DirectoryDisk` are such."""
+
+    def written(self) -> Disk:
+        """Return a view of it, for reading, that always shows the bytes that were written to it."""
+
+
+class _Stored(msgspec.Struct, array_like=True, frozen=True):
+    """How an entry of the operation log and one of the block file begin."""
+
+    height: int
+    digest: bytes
+
+
+@final
+class _Durable:
+    """One file as a crash would leave it, read as it grows."""
+
+    def __init__(self, disk: Disk, name: str) -> None:
+        self._disk = disk
+        self._file = RecordFile(disk, name)
+        self._end = 0
+
+    def news(self) -> Iterator[tuple[int, bytes]]:
+        """Yield offset and payload of each record that has become durable since the last call."""
+        synced_bytes = self._disk.synced_bytes(self._file.name)
+        while self._end < synced_bytes:
+            offset, payload = self._end, self._file.read_at(self._end)
+            end = synced_bytes + 1 if payload is None else offset + len(self._file.frame(offset, payload))
+            if payload is None or end > synced_bytes:
+                return
+            self._end = end
+            yield offset, payload
+
+    def begin_anew(self) -> None:
+        """Yield everything again: the file may have been cut, or be another one."""
+        self._end = 0
+
+
+@final
+class _Books:
+    """What one validator's disk holds durably: what it said, by each copy of the journal, and blocks by digest."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
+        self._logs = [_Durable(disk, name) for name in _LOGS]
+        self._block_file = _Durable(disk, "blocks")
+        self._said: list[dict[_Said, None]] = [{} for _ in self._copies]
+        self._final: dict[bytes, None] = {}
+        self._blocks: dict[bytes, None] = {}
+        self.next_view = self.reopen()
+
+    def has_said(self, said: _Said) -> bool:
+        """Whether both copies of the journal hold it."""
+        self._read_journal()
+        return all(said in held for held in self._said)
+
+    def has_final(self, digest: bytes) -> bool:
+        """Whether the log of the finalized state holds the block."""
+        for log in self._logs:
+            self._final.update((_digest_of(payload), None) for _, payload in log.news())
+        return digest in self._final
+
+    def has_block(self, digest: bytes) -> bool:
+        """Whether the block file holds the block."""
+        self._blocks.update((_digest_of(payload), None) for _, payload in self._block_file.news())
+        return digest in self._blocks
+
+    def reopen(self) -> int:
+        """The validator starts from this disk: read all of it anew and return the view in which it has to go on."""
+        for held in self._said:
+            held.clear()
+        self._final.clear()
+        self._blocks.clear()
+        for file in (*self._copies, self._block_file):
+            file.begin_anew()
+        self.cut_logs()
+        self.next_view = _next_view(self._read_journal())
+        return self.next_view
+
+    def cut_logs(self) -> None:
+        """A log may stand now where another one stood."""
+        for log in self._logs:
+            log.begin_anew()
+
+    def _read_journal(self) -> list[Artifact]:
+        found: list[Artifact] = []
+        for copy, held in zip(self._copies, self._said, strict=True):
+            # The record at the start of the file is its head.
+            artifacts = [decode_artifact(payload[_SYNCED_BYTES:]) for offset, payload in copy.news() if offset]
+            held.update((_as_event(artifact), None) for artifact in artifacts)
+            found += artifacts
+        return found
+
+
+@final
+class WriteAhead:
+    """Votes, certificates and final blocks are durable at a validator before it tells of them.
+
+    Args:
+        disks: The validators' disks, by number.
+        honest: Those that are judged.
+        disk_faults: Validators whose disks the plan's faults touch.
+    """
+
+    def __init__(
+        self, disks: Sequence[WrittenDisk], *, honest: Collection[int], disk_faults: DiskFaults = NO_DISK_FAULTS
+    ) -> None:
+        self._tally = Tally("write-ahead", "safety")
+        self._destroyed = disk_faults.destroyed
+        self._books = [_Books(disk.written()) for disk in disks]
+        self._is_starting = dict.fromkeys(range(len(disks)), True)
+        self._honest = dict.fromkeys(sorted(honest))
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            "restart": self._restart,
+            "boot": self._boot,
+            "vote": self._vote,
+            "certificate": self._certificate,
+            "finalized": self._finalized,
+            "snapshot-joined": self._snapshot_joined,
+        }
+
+    def observe(self, event: Event) -> None:
+        """See one event of the run, in the order of the log."""
+        handle = self._handlers.get(event.kind)
+        if handle is not None and (event.node in self._honest or event.node == SUPERVISOR):
+            handle(event)
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(f"{self._tally.compared:,} words and blocks were durable before they were told")
+
+    def _restart(self, event: Event) -> None:
+        """A validator has read its disk: nothing but what is there counts from now on."""
+        node = read_event(event, PowerEdge).node
+        self._books[node].reopen()
+        self._is_starting[node] = True
+
+    def _boot(self, event: Event) -> None:
+        """The first view of a life is the one that its journal leads to; not asked where votes were destroyed."""
+        node, view = event.node, read_event(event, Boot).view
+        if self._is_starting.pop(node, False) and node not in self._destroyed:
+            expected = self._books[node].next_view
+            self._tally.compared += 1
+            if view != expected:
+                self._tally.fail(
+                    f"validator {node} started in view {view}; its journal leads to view {expected}",
+                    validator=node,
+                    view=view,
+                )
+
+    def _vote(self, event: Event) -> None:
+        """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
+        vote = read_event(event, Vote)
+        self._judge_said(event.node, "sent", (vote.kind, vote.view, vote.payload))
+        if vote.kind == "finalize" and event.node not in self._destroyed:
+            is_stored = self._books[event.node].has_block(vote.payload)
+            self._judge(event.node, is_stored, f"voted to finalize block {short(vote.payload)} of view {vote.view}")
+
+    def _certificate(self, event: Event) -> None:
+        """A certificate is held: so after a crash."""
+        certificate = read_event(event, Certificate)
+        self._judge_said(event.node, "held", (certificate.kind, certificate.view, certificate.payload))
+
+    def _finalized(self, event: Event) -> None:
+        """A block was applied: its operations stand in the log."""
+        block = read_event(event, FinalizedBlock)
+        is_logged = self._books[event.node].has_final(block.digest)
+        self._judge(event.node, is_logged, f"applied block {short(block.digest)} of height {block.height}")
+
+    def _snapshot_joined(self, event: Event) -> None:
+        """A base was put in the place of an older one."""
+        self._books[event.node].cut_logs()
+
+    def _judge_said(self, node: int, verb: str, said: _Said) -> None:
+        kind, view, _ = said
+        self._judge(node, self._books[node].has_said(said), f"{verb} a {kind} of view {view}")
+
+    def _judge(self, node: int, is_durable: bool, deed: str) -> None:  # noqa: FBT001 - what is judged
+        self._tally.compared += 1
+        if not is_durable:
+            self._tally.fail(f"validator {node} {deed} before it was durable on its disk", validator=node)
+
+
+def _as_event(artifact: Artifact) -> _Said:
+    payload = artifact.proposal.payload if hasattr(artifact, "proposal") else b""
+    return type(artifact).__name__.lower(), artifact_view(artifact), payload
+
+
+def _digest_of(payload: bytes) -> bytes:
+    return msgspec.msgpack.decode(payload, type=_Stored).digest
+
+
+def _next_view(journal: Sequence[Artifact]) -> int:
+    """Return the view after the best certificate, and none below a vote; a notarization alone leads nowhere."""
+    finalized = max((artifact_view(each) for each in journal if isinstance(each, Finalization)), default=0)
+    views = [finalized + 1]
+    for artifact in journal:
+        view = artifact_view(artifact)
+        if view > finalized and not isinstance(artifact, Notarization):
+            is_left = isinstance(artifact, Nullification) or (isinstance(artifact, Certification) and artifact.ok)
+            views.append(view + 1 if is_left else view)
+    return max(views)
