@@ -1,4 +1,4 @@
-"""Variants at the edges of the rules: agents, governance by key, refusals that nobody should need, proofs."""
+"""Variants at the edges of the rules: agents, governance by key, refusals that nobody should need."""
 
 from typing import Any, Final
 
@@ -10,7 +10,6 @@ from scheduler.errors import UnknownTimer
 from scheduler.policies import eip1559
 from validators.actors import Host
 from validators.execution.heights import BranchHeights
-from validators.state import proofs
 
 # -- the timer lane ----------------------------------------------------------------------------
 
@@ -70,13 +69,6 @@ def _own_everything() -> list[Swap]:
         return timer
 
     return [(lifecycle, "_owned", owned)]
-
-
-# -- proofs ------------------------------------------------------------------------------------
-
-
-def _leave_partial_out() -> list[Swap]:
-    return [swap(proofs, "digest_partial", lambda _digest: lambda *_: b"")]
 
 
 EDGES: Final = (
@@ -143,12 +135,5 @@ EDGES: Final = (
         cause="execution",
         on_all=True,
     ),
-    Variant(
-        name="proof-without-the-partial-chunk",
-        what="a proof of a key leaves out the digest of the last chunk",
-        area="state",
-        caught_by=("proofs",),
-        swaps=_leave_partial_out,
-    ),
 )
-"""Variants of what only odd transactions, parameters and questions reach."""
+"""Variants of what only odd transactions and parameters reach."""
