@@ -133,9 +133,11 @@ class FinalityRegained:
             self._tally.compared += 1
             self._tally.fail(f"validator {node} halted: {reason}", validator=node)
         lost = [node for node in sorted({**self._observers, **self._stopped}) if node < self._validators]
-        if len(lost) > self._validators - self._quorum:
+        dishonest = self._validators - sum(node < self._validators for node in self._is_up)
+        if lost and len(lost) + dishonest > self._validators - self._quorum:
             return self._tally.inconclusive(
-                f"{name_validators(lost)} lost their votes to their disks, f is {self._validators - self._quorum}"
+                f"{name_validators(lost)} lost their votes to their disks"
+                f"{f' beside {dishonest} dishonest' if dishonest else ''}, f is {self._validators - self._quorum}"
             )
         voters = [node for node in live if node < self._validators and node not in self._observers]
         if len(voters) < self._quorum:

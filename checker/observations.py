@@ -50,6 +50,15 @@ class Certificate(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
+class Evidence(msgspec.Struct, frozen=True, array_like=True):
+    """A validator holds two signed votes of one signer that exclude each other, or gave up a view (`TimedOut`)."""
+
+    activity: str
+    signer: int
+    view: int
+
+
+@final
 class Entered(msgspec.Struct, frozen=True, array_like=True):
     """A validator entered a view."""
 
@@ -247,6 +256,16 @@ class AppliedBlock(NamedTuple):
 
 
 @final
+class ProvedState(NamedTuple):
+    """Proofs about what a validator has finalized: of `log_root`, of (key, value) and of (location, operation)."""
+
+    log_root: bytes
+    root: bytes
+    keys: Sequence[tuple[bytes, bytes, bytes]]
+    operations: Sequence[tuple[int, bytes, bytes]]
+
+
+@final
 class ReadBack(NamedTuple):
     """What one validator holds at the end of a run, in memory and on its disk.
 
@@ -264,6 +283,7 @@ class ReadBack(NamedTuple):
     audit: StateAudit
     error: str = ""
     base_height: int = 0
+    proved: ProvedState | None = None
 
 
 @final

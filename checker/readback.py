@@ -12,6 +12,7 @@ import msgspec
 
 from checker.cold_replay import ColdReplay
 from checker.observations import NO_DISK_FAULTS, DiskFaults, ReadBack, short
+from checker.proofs import prove_database
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key, describe_value
 from validators.execution import Engine
@@ -52,6 +53,7 @@ def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
         audit=engine.audit(),
         error=error,
         base_height=base_height,
+        proved=prove_database(engine.database),
     )
 
 

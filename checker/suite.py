@@ -20,6 +20,7 @@ from checker.liveness import FinalityRegained, judge_faults
 from checker.messages import MessageDelivery
 from checker.mirror import BlockCheck, Mirror, SettledBlock
 from checker.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, FaultOutcome, ReadBack
+from checker.proofs import Proofs
 from checker.readback import LiveValues, judge_cold_replay
 from checker.results import CheckResult, ExitClass
 from checker.structures import Structures
@@ -105,6 +106,11 @@ CATALOGUE: Final = (
         "At the end each validator's locations, flags, tree, heights and waiting timers are those of its operations.",
     ),
     CatalogueEntry(
+        "proofs",
+        "safety",
+        "At the end each validator can prove what its final header's root covers, and nothing falsified passes.",
+    ),
+    CatalogueEntry(
         "cold-replay",
         "safety",
         "A fresh process comes from genesis and the final blocks alone to the same root at every height.",
@@ -166,7 +172,7 @@ class Suite:
         self._agreement = Agreement(rules, disk_faults)
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
-        self._votes = NoDoubleVote()
+        self._votes = NoDoubleVote(honest)
         self._certificates = Certificates(validators=validators, honest=honest, retold_height=retold_height)
         self._block_times = BlockTimes(rules, max_skew_ms=max_skew_ms, retold_height=retold_height)
         self._budgets = Budgets(rules)
@@ -177,6 +183,7 @@ class Suite:
         self._supply = Supply(genesis_values)
         self._live_values = LiveValues(genesis_values, disk_faults)
         self._structures = Structures()
+        self._proofs = Proofs()
         self._finality = FinalityRegained(
             validators=validators, honest=honest, views_max=finality_views_max, disk_faults=disk_faults
         )
@@ -250,6 +257,7 @@ class Suite:
             if readback.node in self._honest:
                 self._live_values.compare(readback, None if cold is None else cold.values.get(readback.height))
                 self._structures.compare(readback)
+                self._proofs.compare(readback)
         results = [
             self._agreement.result(),
             self._equal_roots.result(),
@@ -265,6 +273,7 @@ class Suite:
             self._supply.result(),
             self._live_values.result(),
             *self._structures.results(),
+            self._proofs.result(),
             judge_cold_replay(cold, self._roots),
             self._finality.finish(run_reason),
         ]
@@ -278,6 +287,7 @@ class Suite:
             "certificate": (self._certificates.certificate,),
             "uncertified": (self._certificates.uncertified,),
             "enter": (finality.entered,),
+            "report": (self._votes.report,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),
             "observer": (self._votes.observer, finality.observer),

@@ -4,12 +4,26 @@ from collections.abc import Collection
 from typing import Final, NamedTuple, final
 
 from checker.mirror import SettledBlock
-from checker.observations import Certificate, Observer, Uncertified, Vote, name_validators, quorum_of, read_event, short
+from checker.observations import (
+    Certificate,
+    Evidence,
+    Observer,
+    Uncertified,
+    Vote,
+    name_validators,
+    quorum_of,
+    read_event,
+    short,
+)
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
 VOTE_OF: Final[dict[str, str]] = {"notarization": "notarize", "nullification": "nullify", "finalization": "finalize"}
 """The vote that each kind of certificate is made of."""
+
+
+EVIDENCE: Final = ("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize")
+"""What two votes that exclude each other are called."""
 
 
 class _Place(NamedTuple):
@@ -24,11 +38,13 @@ class NoDoubleVote:
     """No honest validator contradicts itself over its whole life, restarts included.
 
     It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view. One that
-    has lost its journal does not know what it said: from then on any vote of it is a contradiction.
+    has lost its journal does not know what it said: from then on any vote of it is a contradiction. What the validators
+    themselves hold as evidence is against dishonest ones only.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, honest: Collection[int]) -> None:
         self._tally = Tally("no-double-vote", "safety")
+        self._honest = dict.fromkeys(sorted(honest))
         self._observers: dict[int, str] = {}
         self._votes: dict[tuple[int, _Place], bytes] = {}
 
@@ -62,6 +78,17 @@ class NoDoubleVote:
         if contrary is not None and (node, _Place(contrary, vote.view)) in self._votes:
             self._tally.fail(
                 f"validator {node} sent both nullify and finalize in view {vote.view}", validator=node, view=vote.view
+            )
+
+    def report(self, event: Event) -> None:
+        """Nobody can hold two signed votes of an honest validator that contradict each other."""
+        evidence = read_event(event, Evidence)
+        if evidence.activity in EVIDENCE and evidence.signer in self._honest:
+            self._tally.fail(
+                f"validator {event.node} holds evidence against validator {evidence.signer} in view {evidence.view}: "
+                f"{evidence.activity}",
+                validator=evidence.signer,
+                view=evidence.view,
             )
 
     def result(self) -> CheckResult:

@@ -23,6 +23,7 @@ from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.draws import NAME as SWARM
 from cluster.explain_command import add_explain_parsers
+from cluster.faults_command import add_faults_parser
 from cluster.judge import Judged, judge, replay_record
 from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
@@ -58,6 +59,7 @@ _EPILOG: Final = """examples:
   run_cluster.py run calm --check-determinism        run it twice and compare event by event
   run_cluster.py replay runs/calm-0                  run a recorded run again
   run_cluster.py check certified-split               say in plain words what its faults do
+  run_cluster.py faults clog                         what a kind of fault does, and its parameters
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
@@ -153,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     add_shrink_parser(commands)
     add_explain_parsers(commands)
     add_teeth_parser(commands)
+    add_faults_parser(commands)
     check = commands.add_parser(
         "check",
         help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",
@@ -252,7 +255,7 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             data=data,
             variant=hashlib.sha256(encode_scenario(scenario)).hexdigest()[:6] if options.settings else "",
         )
-    _print_judged(judged, _repeat_command(options), as_json=options.json)
+    _print_judged(judged, _repeat_command(options), progress, as_json=options.json)
     return judged.exit_code
 
 
@@ -269,16 +272,16 @@ def _replay(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
         judged = replay_record(reader, progress=progress)
-    _print_judged(judged, _command_line(["replay", str(options.directory)]), as_json=options.json)
+    _print_judged(judged, _command_line(["replay", str(options.directory)]), progress, as_json=options.json)
     return judged.exit_code
 
 
-def _print_judged(judged: Judged, command: str, *, as_json: bool) -> None:
+def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.encode(judged.as_json(command)).decode() + "\n")
         return
     print_tables([validator_table(judged.validators), check_table(judged.checks)])
-    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}"]
+    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     if judged.exit_code and judged.directory:

@@ -21,7 +21,7 @@ import msgspec
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
 from cluster.scenario import Scenario, encode_scenario
-from faults import DiskFault, Wipe, kind_of
+from faults import Dishonest, DiskFault, Wipe, kind_of
 from network.trace import Event
 from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
@@ -126,7 +126,8 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         OSError: The file system refuses.
     """
     for name, fault in scenario.faults.items():
-        if fault.enabled and isinstance(fault, DiskFault | Wipe):
+        is_amnesia = isinstance(fault, Dishonest) and fault.behaviour == "amnesia"
+        if fault.enabled and (is_amnesia or isinstance(fault, DiskFault | Wipe)):
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
     path = path.resolve()

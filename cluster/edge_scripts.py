@@ -1,12 +1,11 @@
 """Scripts for a clerk, and odd calls: what the workload of edge cases is made of (`cluster.edge_cases`)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
-from cluster.storms import Storm
 from cluster.submission import FUNDS, Site
 from scheduler import MAX_PAYLOAD_BYTES, MAX_U63
 from validators.actors.metering import TRANSACTION_CYCLES, TRANSFER_CYCLES
@@ -182,7 +181,11 @@ def _changes(bench: Bench) -> tuple[Attempt, ...]:
             ("schedule", b"b", 4, b"", None, 3_000, 30),
         ),
         Attempt(ExecuteActor(bench.poor, "run", script_of(("put", b"k", b"v"), ("cancel", b"k"), patience=1))),
-        *_of_others(bench),
+        bench.run(("schedule", b"own", 12, b"", None, 2_000), ("hand", b"own", bench.poor, 500)),
+        Attempt(
+            ExecuteActor(bench.poor, "run", script_of(("cancel", b"noted"), ("extend", b"noted", 20))),
+            pause_ms=2_000,
+        ),
         Attempt(
             ExecuteActor(
                 bench.poor,
@@ -191,16 +194,6 @@ def _changes(bench: Bench) -> tuple[Attempt, ...]:
             )
         ),
     )
-
-
-def _of_others(bench: Bench) -> Iterator[Attempt]:
-    """Reach for timers of storms, which belong to others."""
-    for name, storm in bench.site.workloads.items():
-        if isinstance(storm, Storm):
-            timer_ids = storm.timer_ids(bench.site.at(name), 0, 0, 6)
-            yield bench.run(
-                *(step for timer_id in timer_ids for step in (("cancel", timer_id), ("extend", timer_id, 5)))
-            )
 
 
 def _far(bench: Bench) -> tuple[Attempt, ...]:

@@ -1,6 +1,6 @@
 """Runs a recorded scenario once more and looks at what each execution came to; see checker.explain."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from checker.streams import Difference, first_difference, iterate_events
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import Scenario, decode_scenario
 from cluster.watchdog import Watchdog
+from faults import dishonest_validators
 from network.trace import Event
 from validators.execution import Block, BrokenOff, Engine, Executed, InvalidBlockError
 from validators.execution.blocks import header_digest
@@ -114,8 +115,10 @@ def explain_run(
     executions = Executions()
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     watch = _Watch(executions, Block(blank.finalized, ()), blank.genesis_digest)
-    cluster.factories = {node: watch.over(node, factory) for node, factory in own.items()}
-    cluster.hooks = RunHooks(on_applied=partial(_note_final, executions))
+    # What a dishonest validator makes of a block is nobody's finding.
+    honest = {node: factory for node, factory in own.items() if node not in dishonest_validators(scenario.faults)}
+    cluster.factories = {**own, **{node: watch.over(node, factory) for node, factory in honest.items()}}
+    cluster.hooks = RunHooks(on_applied=partial(_note_final, executions, honest))
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
     findings = Findings(
@@ -200,8 +203,9 @@ def _reason_of(error: Exception) -> str:
     return str(error) if isinstance(error, InvalidBlockError) else f"{type(error).__name__}: {error}"
 
 
-def _note_final(executions: Executions, node: int, executed: Executed) -> None:
-    executions.add_final(node, executed.header.height, executed.digest)
+def _note_final(executions: Executions, honest: Container[int], node: int, executed: Executed) -> None:
+    if node in honest:
+        executions.add_final(node, executed.header.height, executed.digest)
 
 
 def _outcome_of(executed: Executed) -> Outcome:

@@ -118,7 +118,7 @@ def _lines_of_place(explanation: Explanation) -> Iterator[str]:
         yield f"first difference: height {explanation.height}{leader}{block}"
     for side in explanation.sides:
         block = f"block {side.block} " if side.block else ""
-        yield f"{_INDENT}{side.who}: {block}root {side.root}"
+        yield f"{_INDENT}{side.who}: {block}{f'root {side.root}' if side.root else 'does not say the same'}"
     if explanation.timer:
         yield f"timer {explanation.timer}"
         yield f"{_INDENT}{explanation.timer_record or 'neither in the state before the block nor written by it'}"

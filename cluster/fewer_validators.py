@@ -1,10 +1,11 @@
-"""A plan for fewer validators: who is gone is gone from every fault, whatever its kind.
+"""A plan for fewer replicas: who is gone is gone from every fault, whatever its kind.
 
 Which values of a fault are validators is said by their types (faults.terms), so a kind of fault that is new is known.
-Observers are numbered after the validators and move up.
+Observers are numbered after the validators, and who comes after one that is gone moves up.
 """
 
 import copy
+from collections.abc import Collection, Mapping
 from typing import Any, Final, get_args
 
 from msgspec import inspect
@@ -28,33 +29,47 @@ def with_validators(plain: Plain, count: int) -> Plain:
     smaller["cluster"]["validators"] = count
     smaller["network"]["regions"] = smaller["network"]["regions"][:count]
     smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
-    smaller["planted"] = {
-        name: [moved for node in nodes if (moved := _moved(node, before, count)) is not None]
-        for name, nodes in plain["planted"].items()
-    }
-    for fault in smaller["faults"].values():
-        for key, kind in _FIELDS[fault["kind"]].items():
-            kept = _kept(fault[key], kind, before, count)
-            # Whom a fault is about alone has to be somebody.
-            fault[key] = fault[key] % count if kept is None and type(fault[key]) is int else kept
+    observers = {before + place: count + place for place in range(len(plain["observers"]))}
+    _renumber(smaller, {**{node: node for node in range(count)}, **observers})
     return smaller
 
 
-def _moved(node: int, before: int, count: int) -> int | None:
-    if node < count:
-        return node
-    return node - before + count if node >= before else None
+def without_observers(plain: Plain, removed: Collection[str]) -> Plain:
+    """Return a resolved plan without some observers; the rules of scenarios refuse what becomes senseless."""
+    validators = plain["cluster"]["validators"]
+    smaller = copy.deepcopy(plain)
+    smaller["observers"] = {name: each for name, each in plain["observers"].items() if name not in removed}
+    promised = smaller["expect"]["roads"]
+    smaller["expect"]["roads"] = {name: least for name, least in promised.items() if name not in removed}
+    kept = [place for place, name in enumerate(plain["observers"]) if name not in removed]
+    observers = {validators + before: validators + place for place, before in enumerate(kept)}
+    _renumber(smaller, {**{node: node for node in range(validators)}, **observers})
+    return smaller
 
 
-def _kept(value: Any, kind: inspect.Type, before: int, count: int) -> Any:  # noqa: ANN401 - plain data
+def _renumber(plain: Plain, numbers: Mapping[int, int]) -> None:
+    """Give the replicas of a plan new numbers; who has none is gone."""
+    plain["planted"] = {
+        name: [numbers[node] for node in nodes if node in numbers] for name, nodes in plain["planted"].items()
+    }
+    for fault in plain["faults"].values():
+        for key, kind in _FIELDS[fault["kind"]].items():
+            kept = _kept(fault[key], kind, numbers)
+            # Whom a fault is about alone has to be somebody.
+            fault[key] = (
+                fault[key] % plain["cluster"]["validators"] if kept is None and type(fault[key]) is int else kept
+            )
+
+
+def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
     """Return what is left of a fault's value, None for nothing."""
     if isinstance(kind, inspect.Metadata):
         is_validator = (kind.extra_json_schema or {}).get("title") == VALIDATOR_TITLE
-        return _moved(value, before, count) if is_validator else value
+        return numbers.get(value) if is_validator else value
     if isinstance(kind, inspect.TupleType):
-        parts = [_kept(part, each, before, count) for part, each in zip(value, kind.item_types, strict=True)]
+        parts = [_kept(part, each, numbers) for part, each in zip(value, kind.item_types, strict=True)]
         return None if None in parts else parts
     if isinstance(kind, inspect.VarTupleType):
-        parts = [_kept(part, kind.item_type, before, count) for part in value]
+        parts = [_kept(part, kind.item_type, numbers) for part in value]
         return [part for part in parts if part is not None and part != []]
     return value

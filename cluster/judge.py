@@ -81,6 +81,8 @@ class Judged:
         holders = f"{standings.count('voter')} validators"
         if observers := standings.count("observer"):
             holders += f" and {observers} observer{'s' if observers > 1 else ''}"
+        if liars := standings.count("dishonest"):
+            holders += f" beside {liars} dishonest"
         stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
         return f"{holders} hold one state root at every height up to {height}{stopped}{again}"
@@ -155,7 +157,7 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
             run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
-        checks = _finish(run, jury, writer)
+        checks = _finish(run, jury, writer, progress)
         judged = _judged(run, jury, checks)
         if cluster.data is not None and cluster.data.start_us:
             judged = replace(judged, reopened=_describe_reopening(cluster.data))
@@ -239,7 +241,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
     return draw_run(f"{run.scenario.name}, seed {run.seed}: {run.scenario.title}", points, bands)
 
 
-def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckResult, ...]:
+def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
@@ -257,7 +259,8 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter) -> tuple[CheckRes
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
     results.append(jury.write_ahead.result())
-    results.append(consult_oracle(run.genesis, jury.chain))
+    with progress.timed("the oracle"):
+        results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:
         results.append(jury.storm.result())
     if jury.reorg is not None:

@@ -8,13 +8,14 @@ from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
 from checker.storm import StormWatch
 from checker.suite import Suite
+from checker.votes import EVIDENCE
 from checker.write_ahead import WriteAhead
 from cluster.power import Place
 from cluster.roads import count_of_road, kind_of_observer, loses_its_state
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
 from cluster.workload import promised_counts
-from faults import DiskFault, Wipe, is_destroying, named_validators
+from faults import DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
 from network.trace import Event
 from report.console import ValidatorRow
 from validators.execution import Executed
@@ -31,6 +32,9 @@ class Jury:
     storm: StormWatch | None
     promises: Promises | None
     reorg: ReorgWatch | None = None
+    dishonest: tuple[int, ...] = ()
+    evidence: int = 0
+    """Pairs of contradicting votes that honest validators hold, each counted by each of them."""
     chain: list[Executed] = field(default_factory=list)
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -41,6 +45,10 @@ class Jury:
     def observe(self, event: Event) -> None:
         """See an event of the run."""
         self.suite.observe(event)
+        if event.node in self.dishonest:
+            return
+        if event.kind == "report" and event.values[0] in EVIDENCE:
+            self.evidence += 1
         self.write_ahead.observe(event)
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
@@ -50,6 +58,9 @@ class Jury:
     def applied(self, node: int, executed: Executed) -> None:
         """See a block that a validator applied."""
         header, summary = executed.header, executed.summary
+        if node in self.dishonest:
+            self.last[node] = executed
+            return
         block = AppliedBlock(
             node=node,
             height=header.height,
@@ -82,7 +93,9 @@ def make_jury(cluster: Cluster) -> Jury:
     """Return the checks for a cluster that has not run yet."""
     scenario = cluster.scenario
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
-    honest, disk_faults = range(scenario.replicas), _disk_faults(scenario)
+    dishonest = dishonest_validators(scenario.faults)
+    honest = [node for node in range(scenario.replicas) if node not in dishonest]
+    disk_faults = _disk_faults(scenario)
     suite = Suite(
         genesis_values=dict(blank.database.items()),
         rules=rules_of(cluster.genesis, digest=blank.genesis_digest, root=blank.database.canonical_root),
@@ -120,7 +133,7 @@ def make_jury(cluster: Cluster) -> Jury:
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     write_ahead = WriteAhead(cluster.disks, honest=honest, disk_faults=disk_faults)
-    return Jury(suite, write_ahead, watch, promises, reorg)
+    return Jury(suite, write_ahead, watch, promises, reorg, dishonest)
 
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:
@@ -140,8 +153,10 @@ def row_of(run: ClusterRun, place: Place, jury: Jury) -> ValidatorRow:
     fired, expired, insolvent = jury.exits.get(place.node, (0, 0, 0))
     last = jury.last.get(place.node)
     counts = place.counts
+    is_dishonest = place.node in jury.dishonest
     standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
     notes = [
+        "dishonest" if is_dishonest else "",
         counts.halted,
         "" if place.is_running else "down",
         _describe_observer(run, place),
@@ -161,7 +176,7 @@ def row_of(run: ClusterRun, place: Place, jury: Jury) -> ValidatorRow:
         insolvent=insolvent,
         waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
         note="; ".join(note for note in notes if note),
-        standing=standing,
+        standing="dishonest" if is_dishonest else standing,
     )
 
 
@@ -213,6 +228,7 @@ def figures_of(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
         **recoveries_of(run, jury),
         "undone": sum(place.counts.undone for place in run.places),
+        "evidence": jury.evidence,
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

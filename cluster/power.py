@@ -5,16 +5,17 @@ notice: first its handles to bus, disk and kernel are revoked, then unsynced wri
 then is its task cancelled (DESIGN section 3, rule 3).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import trio
 
 from cluster.directory import DirectoryDisk
-from faults import Watch
+from faults import Liar, LyingPort, Watch
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
 from network.kernel import Kernel
@@ -72,12 +73,22 @@ class PowerGrid:
     """Hosts every validator of a cluster and switches them; see ``faults.Power``."""
 
     def __init__(
-        self, *, kernel: Kernel, bus: Bus, trace: Trace, disks: Sequence[SimulatedDisk | DirectoryDisk], build: Builder
+        self,
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        trace: Trace,
+        disks: Sequence[SimulatedDisk | DirectoryDisk],
+        build: Builder,
+        begin_journal: Callable[[int, SimulatedDisk], None],
+        liars: Mapping[int, Liar] = MappingProxyType({}),
     ) -> None:
         self._kernel = kernel
         self._bus = bus
         self._trace = trace
         self._build = build
+        self._begin_journal = begin_journal
+        self._liars = liars
         self.places = [Place(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
@@ -176,6 +187,10 @@ class PowerGrid:
         """Put an empty disk into ``node``, which is off."""
         self.places[node].disk.wipe()
 
+    def forget_votes(self, node: int) -> None:
+        """Give ``node``, which is off, a new journal: it will not know what it has said."""
+        self._begin_journal(node, self.disk(node))
+
     def disk(self, node: int) -> SimulatedDisk:
         """Return the disk of ``node``, which is a simulated one."""
         disk = self.places[node].disk
@@ -223,7 +238,9 @@ class PowerGrid:
     def _switch_on(self, place: Place) -> None:
         """Make the handles at once: what happens in this instant already finds somebody home."""
         chain = self._trace.chain(place.node)
-        place.port = Port(
+        liar = self._liars.get(place.node)
+        make = Port if liar is None else partial(LyingPort, liar=liar)
+        place.port = make(
             self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace, clock=place.clock
         )
         place.handle = DiskHandle(place.disk, partial(self._reach, place))

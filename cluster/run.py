@@ -19,13 +19,14 @@ from cluster.clients import Clients, ClientStatistics
 from cluster.data_directory import DataDirectory
 from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
+from cluster.liars import liars_of
 from cluster.power import Place, PowerGrid
 from cluster.retell import retell
 from cluster.road_keeper import RoadKeeper
 from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import Cell, FaultEffect, Injector, faults_from
+from faults import Cell, FaultEffect, Injector, Liar, faults_from
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -115,6 +116,7 @@ class Cluster:
     _injector: Injector = field(init=False)
     _keeper: RoadKeeper = field(init=False)
     _told_height: int = field(init=False, default=0)
+    _liars: dict[int, Liar] = field(init=False)
 
     def __post_init__(self) -> None:
         replicas = self.scenario.replicas
@@ -125,8 +127,9 @@ class Cluster:
         self._progress = Progress([0] * replicas, target_height=target_height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
+        self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
-        own = {node: _factory(self.scenario, node) for node in range(replicas)}
+        own = {node: _factory(self.scenario, node, self._liars.get(node)) for node in range(replicas)}
         planted = factories_of(self.scenario.planted)
         own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
         self.factories = {**own, **self.factories}
@@ -156,14 +159,24 @@ class Cluster:
         )
         chance = Chance(self.seed)
         bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = self._grid = PowerGrid(kernel=kernel, bus=bus, trace=trace, disks=self.disks, build=self._build)
+        grid = self._grid = PowerGrid(
+            kernel=kernel,
+            bus=bus,
+            trace=trace,
+            disks=self.disks,
+            build=self._build,
+            begin_journal=self._provision,
+            liars=self._liars,
+        )
         self._injector = Injector(
             faults_from(scenario.faults, kernel.now_us),
             kernel=kernel,
             bus=bus,
             power=grid,
             chain=trace.chain(SUPERVISOR),
+            chance=chance,
             validators=replicas,
+            liars=self._liars,
             observers=len(scenario.observers),
         )
         self._keeper = RoadKeeper(
@@ -229,11 +242,13 @@ class Cluster:
             executed = self._applied[event.node].popleft()
             progress.finalized_heights[event.node] = executed.header.height
             self._note_drain(executed)
-            self._told_height = max(self._told_height, executed.header.height)
+            if event.node not in self._liars:
+                self._told_height = max(self._told_height, executed.header.height)
             self.hooks.on_applied(event.node, executed)
         elif event.kind == "boot":
             progress.halted.pop(event.node, None)
-            self._tell_untold(event)
+            if event.node not in self._liars:
+                self._tell_untold(event)
         elif event.kind == "healed":
             progress.healed_us = event.at_us
             # A run that had its height before the faults were over still has to show that finality came back.
@@ -274,9 +289,11 @@ class Cluster:
                 progress.target_height = max(progress.target_height, after_drain)
 
     def _is_over(self) -> bool:
-        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit.
+        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit. Who is
+        # dishonest promises nothing either.
+        gone = {**self._progress.halted, **self._liars}
         heights = enumerate(self._progress.finalized_heights)
-        lowest = min((height for node, height in heights if node not in self._progress.halted), default=0)
+        lowest = min((height for node, height in heights if node not in gone), default=0)
         return self._has_its_goal(lowest) and not self._keeper.is_under_way
 
     def _has_its_goal(self, height: int) -> bool:
@@ -307,9 +324,12 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
     return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
 
 
-def _factory(scenario: Scenario, node: int) -> ValidatorFactory:
+def _factory(scenario: Scenario, node: int, liar: Liar | None) -> ValidatorFactory:
     section = _section(scenario, node)
-    return ValidatorFactory() if section is None else ValidatorFactory(engine=partial(make_engine, road=section.road()))
+    road = None if section is None else section.road()
+    if liar is not None:
+        return ValidatorFactory(engine=liar.make_engine(road), propose=liar.propose)
+    return ValidatorFactory() if road is None else ValidatorFactory(engine=partial(make_engine, road=road))
 
 
 def _section(scenario: Scenario, node: int) -> ReplicaSection | None:

@@ -19,7 +19,7 @@ from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSec
 from cluster.slips import explain_slip
 from cluster.toml_file import UnreadableError, parse_toml, read_toml
 from cluster.workload import Workload, sites_of
-from faults import ClockFault, Fault, PlanError, check_plan, span_ms, true_again_ms
+from faults import ClockFault, Fault, PlanError, check_plan, resolve_regions, span_ms, true_again_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, InvalidInput
@@ -213,6 +213,8 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = _resolve(scenario)
     except InvalidInput as error:
         raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
+    except PlanError as error:
+        raise ScenarioError(place, str(error)) from error
     _check(scenario, place)
     return scenario
 
@@ -222,7 +224,9 @@ def _resolve(scenario: Scenario) -> Scenario:
     chain = scenario.chain
     timers = chain.timers.resolved(chain.policy)
     lane = chain.lane.resolved() if chain.has_lane else chain.lane
-    return msgspec.structs.replace(scenario, chain=msgspec.structs.replace(chain, timers=timers, lane=lane))
+    faults = resolve_regions(scenario.faults, scenario.network.regions)
+    chain = msgspec.structs.replace(chain, timers=timers, lane=lane)
+    return msgspec.structs.replace(scenario, chain=chain, faults=faults)
 
 
 def encode_scenario(scenario: Scenario) -> bytes:

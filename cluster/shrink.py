@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 import msgspec
 
 from cluster.defaults import TABLES, without_defaults
-from cluster.fewer_validators import with_validators
+from cluster.fewer_validators import with_validators, without_observers
 from cluster.results import SeedResult
 from cluster.rungs import GONE, Ladder, Plain, ladders_of, with_rungs
 from cluster.scenario import Scenario, ScenarioError, convert_scenario, encode_scenario
@@ -207,6 +207,8 @@ def halves(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _without(plain: Plain, table: str, removed: Sequence[str]) -> Plain:
+    if table == "observers":
+        return without_observers(plain, removed)
     smaller = copy.deepcopy(plain)
     for name in removed:
         del smaller[table][name]

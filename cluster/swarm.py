@@ -140,7 +140,7 @@ def _draw_prices(draw: Draw) -> Plain:
         "max_basefee_step": ((1, 8), (1, 8), (1, 3)),
         "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
         "gba_call_cycles": (10_000, 10_000, 10_000, 700),
-        "bid_deprecation_blocks": (604_800, 604_800, 0, 6),
+        "bid_deprecation_blocks": (604_800, 604_800, 0, 4, 7),
         "max_allowed_delays": (100, 1, 3),
         "excessive_delay": ("off", "off", "force", "cancel"),
     }

@@ -10,6 +10,8 @@ from typing import Final
 import msgspec
 
 from cluster.draws import Draw, Plain
+from cluster.swarm_dishonest import draw_dishonest
+from cluster.swarm_network import NETWORK_FAULTS, vary
 from faults import Fault, PlanError, check_plan
 
 FAULTS_FROM_MS: Final = 2_000
@@ -28,10 +30,12 @@ def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict
     found = dict(drama)
     count = min(count, 1) if drama else count
     for drawn in draw.some_of("faults.kinds", list(_FAULTS), count):
-        fault = {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}
+        fault = vary(draw, drawn, {"kind": drawn, **_FAULTS[drawn](draw, drawn, validators)}, validators)
         if _keep_if_sound(found, drawn, fault, validators) and drawn in _NEEDING_CRASH:
             name = f"{drawn}-crash"
             _keep_if_sound(found, name, _NEEDING_CRASH[drawn](draw, name, fault, validators), validators)
+    for name, fault in draw_dishonest(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
+        _keep_if_sound(found, name, fault, validators)
     return found
 
 
@@ -62,6 +66,10 @@ def _span(draw: Draw, kind: str) -> tuple[int, int]:
 def _spanned(draw: Draw, kind: str) -> Plain:
     start_ms, stop_ms = _span(draw, kind)
     return {"start_ms": start_ms, "stop_ms": stop_ms}
+
+
+def _spanning(make: Callable[[Draw, str, int], Plain]) -> Callable[[Draw, str, int], Plain]:
+    return lambda draw, name, validators: {**make(draw, name, validators), **_spanned(draw, name)}
 
 
 def _validator(draw: Draw, kind: str, validators: int) -> int:
@@ -315,5 +323,6 @@ _FAULTS: Final[Mapping[str, Callable[[Draw, str, int], Plain]]] = {
     "clock-drift": _draw_clock_drift,
     "clock-swing": _draw_clock_swing,
     "clock-strobe": _draw_clock_strobe,
+    **{name: _spanning(make) for name, make in NETWORK_FAULTS.items()},
 }
 """Faults by name and how each is drawn; the name is the kind as well, unless the draw says another."""

@@ -64,7 +64,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
             del offer["tips"]
     elif draw.chance(f"{name}.is_fee_open", 25):
         del offer["max_fee"]
-    if draw.chance(f"{name}.has_bid", 15):
+    if draw.chance(f"{name}.has_bid", 30):
         offer["bid"] = 7
     return offer
 

@@ -10,7 +10,7 @@ code as it is: their directory's name has a digest of every source file and of t
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Final, NamedTuple, Self, final
 
 from checker.planted import Variant
 from cluster.results import ResultsFile, SeedResult
-from cluster.scenario import Scenario, encode_scenario
-from cluster.shrink import Shrinker, Shrunk
+from cluster.scenario import Scenario, decode_scenario, encode_scenario
+from cluster.shrink import Shrinker
+from cluster.shrink_command import write_scenario_file
 from cluster.swarm import draw_scenario, swarm_identity
-from cluster.sweep import Task, Workers
+from cluster.sweep import Task, Workers, judge_task
 
 HOLDERS: Final = 4
 """A variant that one validator has is given to one of so many in turn, so that the smallest cluster has it too."""
@@ -55,6 +56,8 @@ class Hunt:
     variant: Variant
     results: dict[int, SeedResult] = field(default_factory=dict)
     size: Size | None = None
+    explained: str | None = None
+    """What the explanation of the first catching seed lacks, nothing where it names all; None where nobody asked."""
 
     @property
     def caught(self) -> SeedResult | None:
@@ -166,19 +169,40 @@ def needs_repeat(variant: Variant) -> bool:
     return "determinism" in variant.caught_by
 
 
-def shrink_hunt(hunt: Hunt, workers: Workers, jobs: int) -> Shrunk:
-    """Make the scenario that caught a variant smaller, in a bounded number of runs."""
-    caught = hunt.caught
-    assert caught is not None, "only what was caught can be made smaller"
-    return Shrinker(
-        campaign_scenario(hunt.variant, caught.seed),
-        caught.seed,
-        caught.signature,
-        judge=workers.judge,
-        jobs=jobs,
+def caught_tasks(hunts: Iterable[Hunt], directory: Path) -> list[tuple[Task, Hunt]]:
+    """Return the task that caught each variant, with the file in a directory that its smaller scenario has."""
+    return [
+        (
+            Task(
+                encode_scenario(campaign_scenario(hunt.variant, caught.seed)),
+                caught.seed,
+                str(directory / f"{hunt.variant.name}.toml"),
+                is_thorough=needs_repeat(hunt.variant),
+            ),
+            hunt,
+        )
+        for hunt in hunts
+        if (caught := hunt.caught) is not None
+    ]
+
+
+def shrink_task(task: Task) -> SeedResult:
+    """Make the scenario of a task smaller in a bounded number of runs and write it to the file `runs` of the task.
+
+    A worker process does one variant: that wastes no run, as judging several candidates of one at a time would.
+    """
+    first = judge_task(task._replace(runs=""))
+    shrunk = Shrinker(
+        decode_scenario(task.scenario, f"seed {task.seed}"),
+        task.seed,
+        first.signature,
+        judge=lambda tasks: ((each, judge_task(each)) for each in tasks),
+        jobs=1,
         runs_max=SHRINK_RUNS_MAX,
-        is_thorough=needs_repeat(hunt.variant),
+        is_thorough=task.is_thorough,
     ).shrink()
+    write_scenario_file(Path(task.runs), shrunk.scenario, task.seed, first.signature, shrunk.runs)
+    return first._replace(headline=f"shrunk in {shrunk.runs} runs to {task.runs}")
 
 
 def size_of(scenario: Scenario) -> Size:

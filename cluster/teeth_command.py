@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,8 +12,7 @@ import msgspec
 from checker.planted import CATALOGUE
 from cluster.results import SeedResult
 from cluster.scenario import load_scenario
-from cluster.shrink_command import write_scenario_file
-from cluster.sweep import Workers
+from cluster.sweep import Task, Workers
 from cluster.sweep_command import parse_jobs, parse_seeds
 from cluster.teeth import (
     CAUGHT_PERCENT_MIN,
@@ -21,10 +20,12 @@ from cluster.teeth import (
     Hunt,
     campaign_settings,
     caught_percent,
+    caught_tasks,
     code_identity,
-    shrink_hunt,
+    shrink_task,
     size_of,
 )
+from cluster.teeth_explain import EXPLAINED, explain_task
 from report.console import print_tables
 from report.teeth import TeethProgress, TeethRow, teeth_page, teeth_table, teeth_totals
 
@@ -52,6 +53,9 @@ def add_teeth_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="worker processes (default: one a core)",
     )
     parser.add_argument("--shrink", action="store_true", help="make each scenario that caught a variant smaller")
+    parser.add_argument(
+        "--explain", action="store_true", help="explain what caught each variant and hold that against the catalogue"
+    )
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where results go (default runs)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the matrix as a page, such as docs/teeth.md")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -75,9 +79,11 @@ def run_teeth(options: argparse.Namespace) -> int:
         TeethProgress(is_quiet=options.json) as progress,
     ):
         campaign.run(workers, lambda hunt, result: progress.show(_line(hunt, result)))
+        caught = caught_tasks(campaign.hunts.values(), directory)
         if options.shrink:
-            for hunt in campaign.hunts.values():
-                _shrink(hunt, workers, options.jobs, directory, progress)
+            _shrink(caught, options.jobs, progress)
+        if options.explain:
+            _explain(caught, options.jobs, progress)
     rows = [_row(hunt) for hunt in campaign.hunts.values()]
     if options.out:
         options.out.write_text(teeth_page(rows, len(options.seeds)), encoding="utf-8")
@@ -89,17 +95,24 @@ def run_teeth(options: argparse.Namespace) -> int:
     return int(caught_percent(campaign.hunts) < CAUGHT_PERCENT_MIN)
 
 
-def _shrink(hunt: Hunt, workers: Workers, jobs: int, directory: Path, progress: TeethProgress) -> None:
-    """Make what caught a variant smaller; a scenario file that is there already is not made again."""
-    caught = hunt.caught
-    if caught is None:
-        return
-    path = directory / f"{hunt.variant.name}.toml"
-    if not path.exists():
-        shrunk = shrink_hunt(hunt, workers, jobs)
-        write_scenario_file(path, shrunk.scenario, caught.seed, caught.signature, shrunk.runs)
-        progress.show(f"{hunt.variant.name}: shrunk in {shrunk.runs} runs to {path}")
-    hunt.size = size_of(load_scenario(str(path)))
+def _shrink(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgress) -> None:
+    """Make what caught each variant smaller; a scenario file that is there already is not made again."""
+    with Workers(jobs, shrink_task) as workers:
+        for _, result in workers.judge(task for task, _ in caught if not Path(task.runs).exists()):
+            progress.show(result.headline)
+    for task, hunt in caught:
+        if Path(task.runs).exists():
+            hunt.size = size_of(load_scenario(task.runs))
+
+
+def _explain(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgress) -> None:
+    """Explain the run that caught each variant that changes the state."""
+    hunts = {task.scenario: hunt for task, hunt in caught if hunt.variant.cause is not None}
+    with Workers(jobs, explain_task) as workers:
+        for task, result in workers.judge(task for task, _ in caught if task.scenario in hunts):
+            hunt = hunts[task.scenario]
+            hunt.explained = "" if result.verdict == EXPLAINED else result.headline
+            progress.show(f"{hunt.variant.name}: {hunt.explained or 'explained'}")
 
 
 def _line(hunt: Hunt, result: SeedResult) -> str:
@@ -121,6 +134,7 @@ def _row(hunt: Hunt) -> TeethRow:
         seconds=hunt.seconds,
         size=hunt.size,
         is_small=hunt.is_small,
+        explained=hunt.explained,
     )
 
 

@@ -3,6 +3,8 @@
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.clocks import true_again_ms
 from faults.coverage import Cell, Coverage
+from faults.dishonest import LIES, Liar, LyingPort
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -16,14 +18,15 @@ from faults.disk_kinds import (
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector
 from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, Slow, Wipe
-from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, Partition, Rule
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.phases import PHASES, ROLES
-from faults.plan import PlanError, check_plan, is_destroying
+from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying, resolve_regions
 from faults.power import Power, Watch
 from faults.promises import promised_cells
 
 __all__ = [
+    "LIES",
     "PHASES",
     "ROLES",
     "BitRot",
@@ -34,10 +37,12 @@ __all__ = [
     "ClockOffset",
     "ClockStrobe",
     "ClockSwing",
+    "Clog",
     "Coverage",
     "Crash",
     "CrashAtBoundary",
     "Cut",
+    "Dishonest",
     "DiskFault",
     "DiskFull",
     "Fault",
@@ -46,26 +51,32 @@ __all__ = [
     "Injector",
     "IoErrorFault",
     "IsolateLeader",
+    "Liar",
     "Links",
+    "LyingPort",
     "MisdirectedWrites",
     "Partition",
     "Pause",
     "PlanError",
     "Power",
+    "RestartStorm",
     "Rule",
     "Slow",
     "SlowDisk",
     "StaleReads",
+    "SwizzleClog",
     "TornWrites",
     "Watch",
     "Wipe",
     "check_plan",
+    "dishonest_validators",
     "explain_fault",
     "faults_from",
     "is_destroying",
     "kind_of",
     "named_validators",
     "promised_cells",
+    "resolve_regions",
     "span_ms",
     "true_again_ms",
 ]

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.dishonest.catalogue import explain_dishonest
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import (
     BitRot,
     DiskFault,
@@ -15,8 +17,8 @@ from faults.disk_kinds import (
     TornWrites,
 )
 from faults.kinds import Fault
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
-from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
+from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule, SwizzleClog
 from faults.terms import Range
 
 
@@ -26,6 +28,8 @@ def explain_fault(fault: Fault) -> str:
         return f"{_span(fault)} {_explain_network(fault)}."
     if isinstance(fault, DiskFault):
         return f"{_span(fault)} {_explain_disk(fault)}."
+    if isinstance(fault, Dishonest):
+        return f"{_span(fault)} validator {fault.validator} {explain_dishonest(fault)}."
     if isinstance(fault, ClockFault):
         return f"{_span(fault)} {_explain_clock(fault)}."
     return f"{_explain_machine(fault)}."
@@ -61,6 +65,20 @@ def _fast(ppm: int) -> str:
 
 def _explain_machine(fault: MachineFault) -> str:
     match fault:
+        case Crash() | Blackout() | Wipe():
+            return _explain_outage(fault)
+        case Pause():
+            return f"{_span(fault)} {_explain_pause(fault)}"
+        case RestartStorm():
+            return f"{_span(fault)} {_explain_storm(fault)}"
+        case Slow():
+            return f"{_span(fault)} all work of validator {fault.validator} takes {fault.factor} times as long"
+        case CrashAtBoundary():
+            return f"{_span(fault)} {_explain_boundary(fault)}"
+
+
+def _explain_outage(fault: Crash | Blackout | Wipe) -> str:
+    match fault:
         case Crash():
             return (
                 f"At {_time(fault.at_ms)} validator {fault.validator} loses its power and whatever it had not synced; "
@@ -68,18 +86,28 @@ def _explain_machine(fault: MachineFault) -> str:
             )
         case Blackout():
             return f"At {_time(fault.at_ms)} {_who(fault.validators)} lose their power at once; {_restart(fault)}"
-        case Pause():
-            held = "all its events are held back and delivered at the end, while its clock goes on"
-            return f"{_span(fault)} validator {fault.validator} is paused: {held}"
-        case Slow():
-            return f"{_span(fault)} all work of validator {fault.validator} takes {fault.factor} times as long"
         case Wipe():
             return (
                 f"At {_time(fault.at_ms)} validator {fault.validator} loses its power and its disk; at "
                 f"{_time(fault.restart_ms)} it starts on an empty one, and may never vote again in this epoch"
             )
-        case CrashAtBoundary():
-            return f"{_span(fault)} {_explain_boundary(fault)}"
+
+
+def _explain_pause(fault: Pause) -> str:
+    is_one = not fault.also
+    whose = ("all its events", "its clock goes") if is_one else ("all their events", "their clocks go")
+    who = f"{_who(fault.validators)} {'is' if is_one else 'are'}"
+    if fault.run_ms:
+        rhythm = f"for {_time(fault.pause_ms)}, then not for {_time(fault.run_ms)}, and again"
+        return f"{who} paused {rhythm}: {whose[0]} are held back meanwhile, while {whose[1]} on"
+    return f"{who} paused: {whose[0]} are held back and delivered at the end, while {whose[1]} on"
+
+
+def _explain_storm(fault: RestartStorm) -> str:
+    who = _who(fault.validators) if fault.validators else "all validators"
+    order = "in a drawn order" if fault.is_drawn else "in turn"
+    every, down = (f"{_time(least)} to {_time(most)}" for least, most in (fault.every_ms, fault.down_ms))
+    return f"{who} lose their power {order}, one every {every}, and restart from their disks {down} later"
 
 
 _BOUNDARIES: Final = {
@@ -96,7 +124,8 @@ def _explain_boundary(fault: CrashAtBoundary) -> str:
         which = f"at time number {fault.occurrence}"
     where = _BOUNDARIES[fault.boundary]
     back = f"and restarts from its disk {_time(fault.restart_after_ms)} later"
-    return f"validator {fault.validator} loses its power {where}, {which}, {back}"
+    with_it = f"; {_who(fault.also)} with it in the same instant" if fault.also else ""
+    return f"validator {fault.validator} loses its power {where}, {which}, {back}{with_it}"
 
 
 def _explain_disk(fault: DiskFault) -> str:
@@ -126,32 +155,83 @@ def _explain_disk(fault: DiskFault) -> str:
 
 def _explain_network(fault: NetworkFault) -> str:
     match fault:
+        case Clog() | SwizzleClog():
+            return _explain_clog(fault)
+        case Links():
+            return _explain_links(fault)
+        case Rule():
+            return _explain_rule(fault)
+        case _:
+            return _explain_cut(fault)
+
+
+def _explain_cut(fault: Partition | Cut | Flapping | IsolateLeader) -> str:
+    match fault:
         case Partition():
-            return f"all links between {_groups(fault.groups)} are cut"
+            return _explain_partition(fault)
         case Cut():
             arrows = ", ".join(f"{source}->{destination}" for source, destination in fault.links)
-            return f"everything sent on {arrows} is lost, that direction only"
+            return f"everything sent on {arrows} is lost, that direction only{_IN_FLIGHT[fault.in_flight]}"
         case Flapping():
             rhythm = f"for {_time(fault.cut_ms)}, then whole for {_time(fault.open_ms)}, and again"
             return f"all links between {_groups(fault.groups)} are cut {rhythm}"
         case IsolateLeader():
             rhythm = f" for {_time(fault.cut_ms)}, then free for {_time(fault.open_ms)}, and again"
             return f"whoever leads the current view is cut off from all others{rhythm if fault.open_ms else ''}"
-        case Links():
-            return _explain_links(fault)
-        case Rule():
-            return _explain_rule(fault)
+
+
+_IN_FLIGHT: Final = {"arrives": "", "lost": ", and what is on its way at the start is lost"}
+
+
+def _explain_partition(fault: Partition) -> str:
+    if fault.one_way:
+        links = " to ".join("{" + ", ".join(str(node) for node in group) + "}" for group in fault.groups)
+        links = f"all links from {links}"
+    else:
+        links = f"all links between {_groups(fault.groups)}"
+    match fault.manner:
+        case "cut":
+            return f"{links} are cut{_IN_FLIGHT[fault.in_flight]}"
+        case "jammed":
+            return f"{links} are jammed: messages wait, and arrive in their order at the end"
+        case "slowed":
+            return f"messages on {links} arrive {_time(fault.delay_ms)} later"
+
+
+def _explain_clog(fault: Clog | SwizzleClog) -> str:
+    if isinstance(fault, SwizzleClog):
+        who = _who(fault.validators) if fault.validators else "half of all validators"
+        pairs = f" and {fault.pairs} drawn links" if fault.pairs else ""
+        first = f"{who}{pairs} clog one by one in the first half of the time, and unclog in another order in the second"
+        return f"{first}; {_messages(fault.channels)} wait meanwhile"
+    ways = {"in": "to", "out": "from", "both": "to and from"}
+    clogged = [f"{ways[fault.way]} {_who(fault.validators)}"] if fault.validators else []
+    if fault.between:
+        clogged.append("between " + ", ".join(f"{first}-{second}" for first, second in fault.between))
+    which = f"{_messages(fault.channels)} {_join(clogged)}"
+    return f"{which} wait, and arrive in their order at the end"
+
+
+def _messages(channels: Sequence[str]) -> str:
+    return _join(channels) if channels else "all messages"
 
 
 def _explain_links(fault: Links) -> str:
     pairs = ", ".join(f"{first}-{second}" for first, second in fault.between)
+    channels = f" ({_join(fault.channels)} only)" if fault.channels else ""
     rates = (("lose", fault.loss_ppm), ("duplicate", fault.duplicate_ppm), ("flip a byte in", fault.corrupt_ppm))
     changes = [f"{what} {_share(ppm)} of messages" for what, ppm in rates if ppm]
     if fault.reorder_ppm:
         changes.append(f"hold {_share(fault.reorder_ppm)} of messages back for {_time(fault.reorder_extra_ms)}")
+    if fault.burst_ppm:
+        changes.append(f"lose everything in {_share(fault.burst_ppm)} of the stretches of {_time(fault.burst_ms)}")
+    if fault.bytes_per_second:
+        changes.append(f"carry {fault.bytes_per_second:,} bytes a second")
+    if fault.queue_max:
+        changes.append(f"throw a message out when more than {fault.queue_max} are under way")
     if fault.latency_ms is not None:
         changes.insert(0, f"take {fault.latency_ms} ms, give or take {fault.jitter_ms} ms")
-    return f"{'the links ' + pairs if pairs else 'all links'} {_join(changes)}"
+    return f"{'the links ' + pairs if pairs else 'all links'}{channels} {_join(changes)}"
 
 
 def _explain_rule(fault: Rule) -> str:
@@ -166,6 +246,8 @@ def _explain_rule(fault: Rule) -> str:
         return f"{which} are dropped"
     if fault.action == "delay":
         return f"{which} arrive {_time(fault.delay_ms)} later"
+    if fault.action == "replay":
+        return f"{which} are recorded on their way, and arrive once more in their order at {_time(fault.released_ms)}"
     first = f", to {_who(fault.first_to)} already at {_time(fault.first_ms or 0)}" if fault.first_to else ""
     return f"{which} are held, and released in their order at {_time(fault.released_ms)}{first}"
 
@@ -176,7 +258,9 @@ def _restart(fault: Blackout) -> str:
     return f"from {_time(fault.restart_ms)} on they restart in this order, {_time(fault.restart_every_ms)} apart"
 
 
-def _span(fault: NetworkFault | DiskFault | ClockFault | Pause | Slow | CrashAtBoundary) -> str:
+def _span(
+    fault: NetworkFault | DiskFault | ClockFault | Dishonest | Pause | Slow | CrashAtBoundary | RestartStorm,
+) -> str:
     return f"From {_time(fault.start_ms)} to {_time(fault.stop_ms)}"
 
 

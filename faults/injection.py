@@ -9,28 +9,29 @@ stopped and that later came back, an event it held back, work that took longer, 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from faults.clock_kinds import ClockFault
 from faults.clocks import ClockFaults, true_again_ms, turns_of
 from faults.coverage import Cell, Coverage
+from faults.dishonest.injection import Lies
+from faults.dishonest.liar import Liar
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
+from faults.drawn import storm_outages
+from faults.edges import MILLISECOND_US, Edge
 from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, Slow, Wipe
-from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
-from faults.plan import crossing_links, links_of, rule_links
+from faults.links import LinkFaults
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
+from faults.network_kinds import NetworkFault
 from faults.power import Power, Watch
 from network.bus import Bus
-from network.conditions import MessageRule
+from network.chance import Chance
 from network.kernel import Kernel
-from network.latency import Latency
 from network.trace import Event, EventChain
 from network.types import SUPERVISOR, EventKind
 from validators.storage import Boundary
-
-MILLISECOND_US = 1_000
-
-_NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,6 @@ class FaultEffect:
         return self.is_enabled and self.count > 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """One moment of a fault: when, what the trace calls it, what is done."""
-
-    at_ms: int
-    name: str
-    act: Callable[[], None]
-
-
 class Injector:
     """Schedules a plan's edges on the kernel and reports what each fault came to.
 
@@ -75,27 +67,27 @@ class Injector:
         bus: Bus,
         power: Power,
         chain: EventChain,
+        chance: Chance,
         validators: int,
+        liars: Mapping[int, Liar] = MappingProxyType({}),
         observers: int = 0,
     ) -> None:
         self._plan = plan
         self._kernel = kernel
-        self._bus = bus
         self._power = power
         self._chain = chain
+        self._chance = chance
         self._validators = validators
+        self._links = LinkFaults(bus, chance, validators, post_now=lambda action: self._post(kernel.now_us, action))
         self._voters = validators - observers
         self._disks = DiskFaults(power)
+        self._lies = Lies(power, liars)
         self._clocks = ClockFaults(power)
         self._ordinal = 0
-        self._stopped: dict[str, list[int]] = {}
+        self._stopped: dict[str, dict[int, None]] = {}
         self._hits: dict[str, dict[int, int]] = {}
         self._counts: dict[str, int] = {}
         self._coverage = Coverage({name: kind_of(fault) for name, fault in plan.items()}, validators, self.count_at)
-        self._begun: list[str] = []
-        self._view = 0
-        self._leader = _NOBODY
-        self._isolated_by: dict[str, int] = {}
         self._last_edge_us = 0
 
     @property
@@ -122,10 +114,7 @@ class Injector:
         view, leader = event.values
         assert isinstance(view, int), f"a view is a number; got {view!r}"
         assert isinstance(leader, int), f"a leader is a validator's number; got {leader!r}"
-        if view > self._view:
-            self._view, self._leader = view, leader
-            for name in self._isolated_by:
-                self._post(self._kernel.now_us, partial(self._follow_leader, name))
+        self._links.follow(view, leader)
 
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each fault of the plan came to, in the plan's order."""
@@ -144,8 +133,8 @@ class Injector:
         fault = self._plan[name]
         named = named_validators(fault)
         if isinstance(fault, NetworkFault):
-            return self._bus.touched_at(name, node) if name in self._begun else 0
-        if isinstance(fault, Crash | Blackout | Wipe | CrashAtBoundary):
+            return self._links.count_at(name, node)
+        if isinstance(fault, MachineFault) and not isinstance(fault, Slow):
             return self._hits.get(name, {}).get(node, 0)
         if named and node not in named:
             return 0
@@ -161,167 +150,98 @@ class Injector:
             return self._counts.get(name, 0)
         if isinstance(fault, DiskFault):
             return self._disks.count(name, fault)
+        if isinstance(fault, Dishonest):
+            return self._lies.count(name, fault)
         if isinstance(fault, ClockFault):
             return self._clocks.count(name, fault)
-        # A fault that never began, because it is disabled or the run ended before it, touched nothing.
-        return self._bus.touched(name) if name in self._begun else 0
+        return self._links.count(name)
 
     def _post(self, at_us: int, action: Callable[[], None]) -> None:
         self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 
-    def _fire(self, name: str, edge: _Edge) -> None:
+    def _fire(self, name: str, edge: Edge) -> None:
         self._chain.add(self._kernel.now_us, "fault", name, edge.name)
         edge.act()
 
-    # -- edges, by kind ------------------------------------------------------------------------
-
-    def _edges(self, name: str, fault: Fault) -> Iterator[_Edge]:
+    def _edges(self, name: str, fault: Fault) -> Iterator[Edge]:
         if isinstance(fault, NetworkFault):
-            yield from self._network_edges(name, fault)
+            yield from self._links.edges(name, fault)
         elif isinstance(fault, MachineFault):
             yield from self._machine_edges(name, fault)
+        elif isinstance(fault, Dishonest):
+            for at_ms, edge, act in self._lies.edges(name, fault):
+                yield Edge(at_ms, edge, act)
         elif isinstance(fault, ClockFault):
-            yield _Edge(fault.start_ms, "start", partial(self._clocks.begin, name, fault))
+            yield Edge(fault.start_ms, "start", partial(self._clocks.begin, name, fault))
             for at_ms, ppm in turns_of(fault):
-                yield _Edge(at_ms, "turn", partial(self._clocks.turn, fault, ppm))
-            yield _Edge(fault.stop_ms, "stop", partial(self._clocks.end, name, fault))
+                yield Edge(at_ms, "turn", partial(self._clocks.turn, fault, ppm))
+            yield Edge(fault.stop_ms, "stop", partial(self._clocks.end, name, fault))
         else:
-            yield _Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
-            yield _Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))
+            yield Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
+            yield Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))
 
-    def _network_edges(self, name: str, fault: NetworkFault) -> Iterator[_Edge]:
-        start_ms, stop_ms = span_ms(fault)
+    def _machine_edges(self, name: str, fault: MachineFault) -> Iterator[Edge]:
         match fault:
-            case Partition():
-                yield _Edge(start_ms, "start", partial(self._cut, name, crossing_links(fault.groups, self._validators)))
-                yield _Edge(stop_ms, "stop", partial(self._bus.mend, name))
-            case Cut():
-                yield _Edge(start_ms, "start", partial(self._cut, name, fault.links))
-                yield _Edge(stop_ms, "stop", partial(self._bus.mend, name))
-            case Flapping():
-                links = crossing_links(fault.groups, self._validators)
-                for cut_ms, open_ms in cut_windows_ms(fault):
-                    yield _Edge(cut_ms, "start", partial(self._cut, name, links))
-                    yield _Edge(open_ms, "stop", partial(self._bus.mend, name))
-            case IsolateLeader():
-                for cut_ms, open_ms in cut_windows_ms(fault):
-                    yield _Edge(cut_ms, "start", partial(self._isolate, name))
-                    yield _Edge(open_ms, "stop", partial(self._rejoin, name))
-            case Links():
-                yield _Edge(start_ms, "start", partial(self._degrade, name, fault))
-                yield _Edge(stop_ms, "stop", partial(self._bus.restore, name))
-            case Rule():
-                yield from self._rule_edges(name, fault)
-
-    def _rule_edges(self, name: str, fault: Rule) -> Iterator[_Edge]:
-        yield _Edge(fault.start_ms, "start", partial(self._impose, name, fault))
-        if fault.first_ms is not None:
-            yield _Edge(fault.first_ms, "release", partial(self._release, name, fault, fault.first_to))
-        yield _Edge(fault.stop_ms, "stop", partial(self._bus.lift, name))
-        if fault.action == "hold":
-            yield _Edge(fault.released_ms, "release", partial(self._release, name, fault, None))
-
-    def _machine_edges(self, name: str, fault: MachineFault) -> Iterator[_Edge]:
-        start_ms, stop_ms = span_ms(fault)
-        match fault:
-            case Crash():
-                yield _Edge(start_ms, "start", partial(self._switch_off, name, (fault.validator,)))
-                yield _Edge(stop_ms, "stop", partial(self._switch_on, name, (fault.validator,)))
-            case Blackout(restart_every_ms=0):
-                yield _Edge(start_ms, "start", partial(self._switch_off, name, fault.validators))
-                yield _Edge(stop_ms, "stop", partial(self._switch_on, name, fault.validators))
-            case Blackout():
-                yield _Edge(start_ms, "start", partial(self._switch_off, name, fault.validators))
-                for node, restart_ms in fault.restarts_ms():
-                    yield _Edge(restart_ms, "stop", partial(self._switch_on, name, (node,)))
-            case Wipe():
-                yield _Edge(start_ms, "start", partial(self._wipe, name, fault.validator))
-                yield _Edge(stop_ms, "stop", partial(self._switch_on, name, (fault.validator,)))
             case CrashAtBoundary():
-                yield _Edge(start_ms, "start", partial(self._watch, name, fault))
-                yield _Edge(fault.stop_ms, "stop", partial(self._power.watch, fault.validator, None))
+                yield Edge(fault.start_ms, "start", partial(self._watch, name, fault))
+                yield Edge(fault.stop_ms, "stop", partial(self._power.watch, fault.validator, None))
             case Pause():
-                yield _Edge(start_ms, "start", partial(self._power.pause, fault.validator))
-                yield _Edge(stop_ms, "stop", partial(self._resume, name, fault.validator))
+                for pause_ms, resume_ms in cut_windows_ms(fault):
+                    yield Edge(pause_ms, "start", partial(self._pause, fault.validators))
+                    yield Edge(resume_ms, "stop", partial(self._resume, name, fault.validators))
             case Slow():
-                yield _Edge(start_ms, "start", partial(self._power.slow_down, fault.validator, fault.factor))
-                yield _Edge(stop_ms, "stop", partial(self._speed_up, name, fault.validator))
+                yield Edge(fault.start_ms, "start", partial(self._power.slow_down, fault.validator, fault.factor))
+                yield Edge(fault.stop_ms, "stop", partial(self._speed_up, name, fault.validator))
+            case _:
+                yield from self._outage_edges(name, fault)
 
-    # -- links ---------------------------------------------------------------------------------
-
-    def _cut(self, name: str, links: tuple[tuple[int, int], ...]) -> None:
-        self._begun.append(name)
-        self._bus.cut(name, links)
-
-    def _isolate(self, name: str) -> None:
-        self._isolated_by[name] = _NOBODY
-        self._follow_leader(name)
-
-    def _follow_leader(self, name: str) -> None:
-        """Move the cut to the leader of now; the fault may be over since the move was asked for."""
-        if self._isolated_by.get(name, self._leader) == self._leader:
-            return
-        if self._isolated_by[name] != _NOBODY:
-            self._bus.mend(name)
-        self._isolated_by[name] = self._leader
-        self._cut(name, crossing_links(((self._leader,), self._others()), self._validators))
-
-    def _others(self) -> tuple[int, ...]:
-        return tuple(node for node in range(self._validators) if node != self._leader)
-
-    def _rejoin(self, name: str) -> None:
-        if self._isolated_by.pop(name) != _NOBODY:
-            self._bus.mend(name)
-
-    def _degrade(self, name: str, fault: Links) -> None:
-        self._begun.append(name)
-        latency = None
-        if fault.latency_ms is not None:
-            latency = Latency(
-                kind="normal", mean_us=fault.latency_ms * MILLISECOND_US, jitter_us=fault.jitter_ms * MILLISECOND_US
-            )
-        self._bus.degrade(
-            name,
-            links_of(fault, self._validators),
-            latency=latency,
-            loss_ppm=fault.loss_ppm,
-            reorder_ppm=fault.reorder_ppm,
-            reorder_extra_us=fault.reorder_extra_ms * MILLISECOND_US,
-            duplicate_ppm=fault.duplicate_ppm,
-            corrupt_ppm=fault.corrupt_ppm,
-        )
-
-    def _impose(self, name: str, fault: Rule) -> None:
-        self._begun.append(name)
-        rule = MessageRule(fault.action, fault.kinds, fault.views, fault.heights, fault.delay_ms * MILLISECOND_US)
-        self._bus.impose(name, rule_links(fault, self._validators), rule)
-
-    def _release(self, name: str, fault: Rule, receivers: tuple[int, ...] | None) -> None:
-        self._bus.release(name, receivers, gap_us=fault.release_gap_ms * MILLISECOND_US)
+    def _outage_edges(self, name: str, fault: Crash | Blackout | Wipe | RestartStorm) -> Iterator[Edge]:
+        match fault:
+            case Blackout():
+                yield Edge(fault.at_ms, "start", partial(self._switch_off, name, fault.validators))
+                if not fault.restart_every_ms:
+                    yield Edge(fault.restart_ms, "stop", partial(self._switch_on, name, fault.validators))
+                    return
+                for node, restart_ms in fault.restarts_ms():
+                    yield Edge(restart_ms, "stop", partial(self._switch_on, name, (node,)))
+            case RestartStorm():
+                for node, at_ms, back_ms in storm_outages(fault, name, self._chance, self._validators):
+                    yield Edge(at_ms, "start", partial(self._switch_off, name, (node,)))
+                    yield Edge(back_ms, "stop", partial(self._switch_on, name, (node,)))
+            case Crash() | Wipe():
+                begin = self._wipe if isinstance(fault, Wipe) else self._switch_off
+                yield Edge(fault.at_ms, "start", partial(begin, name, (fault.validator,)))
+                yield Edge(fault.restart_ms, "stop", partial(self._switch_on, name, (fault.validator,)))
 
     # -- machines ------------------------------------------------------------------------------
 
     def _switch_off(self, name: str, nodes: tuple[int, ...]) -> None:
         # One instant: every named validator is down before any of them could notice another's absence.
-        self._stopped[name] = [node for node in nodes if self._power.crash(node)]
-        self._note_hits(name, self._stopped[name])
+        crashed = [node for node in nodes if self._power.crash(node)]
+        self._note_stop(name, crashed)
 
-    def _note_hits(self, name: str, nodes: Iterable[int]) -> None:
-        hits = self._hits.setdefault(name, {})
+    def _note_stop(self, name: str, nodes: Iterable[int]) -> None:
         for node in nodes:
-            hits[node] = hits.get(node, 0) + 1
+            self._stopped.setdefault(name, {})[node] = None
+            self._note_hits(name, node, 1)
+
+    def _note_hits(self, name: str, node: int, count: int) -> None:
+        hits = self._hits.setdefault(name, {})
+        hits[node] = hits.get(node, 0) + count
 
     def _switch_on(self, name: str, nodes: tuple[int, ...]) -> None:
-        stopped = [node for node in nodes if node in self._stopped[name]]
+        off = self._stopped.get(name, {})
+        stopped = [node for node in nodes if node in off]
         for node in stopped:
+            del off[node]
             self._coverage.restart(node)
         restarted = [node for node in stopped if self._power.restart(node)]
         self._counts[name] = self._counts.get(name, 0) + len(restarted)
 
-    def _wipe(self, name: str, node: int) -> None:
-        self._switch_off(name, (node,))
-        if self._stopped[name]:
+    def _wipe(self, name: str, nodes: tuple[int, ...]) -> None:
+        self._switch_off(name, nodes)
+        for node in self._stopped.get(name, {}):
             self._power.wipe(node)
 
     def _watch(self, name: str, fault: CrashAtBoundary) -> None:
@@ -337,16 +257,23 @@ class Injector:
 
         def note() -> None:
             self._chain.add(self._kernel.now_us, "fault", name, fault.boundary)
-            self._stopped[name] = [fault.validator]
-            self._note_hits(name, self._stopped[name])
+            self._note_stop(name, [fault.validator])
+            self._switch_off(name, fault.also)
             back_us = self._kernel.now_us + fault.restart_after_ms * MILLISECOND_US
-            back = _Edge(back_us // MILLISECOND_US, "restart", partial(self._switch_on, name, (fault.validator,)))
+            back = Edge(back_us // MILLISECOND_US, "restart", partial(self._switch_on, name, fault.validators))
             self._post(back_us, partial(self._fire, name, back))
 
         self._power.watch(fault.validator, Watch(is_struck, note))
 
-    def _resume(self, name: str, node: int) -> None:
-        self._counts[name] = self._power.resume(node)
+    def _pause(self, nodes: tuple[int, ...]) -> None:
+        for node in nodes:
+            self._power.pause(node)
+
+    def _resume(self, name: str, nodes: tuple[int, ...]) -> None:
+        for node in nodes:
+            held = self._power.resume(node)
+            self._counts[name] = self._counts.get(name, 0) + held
+            self._note_hits(name, node, held)
 
     def _speed_up(self, name: str, node: int) -> None:
         self._counts[name] = self._power.speed_up(node)

@@ -5,16 +5,18 @@ a type can refuse is refused here, what needs the whole cluster in ``faults.plan
 has a module of its own, whose last line is their union; here is what all of them answer.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import DiskFault, TornWrites
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Wipe
-from faults.network_kinds import Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule
+from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Wipe
+from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule, SwizzleClog
+from faults.terms import Link
 
-Fault = NetworkFault | MachineFault | DiskFault | ClockFault
+Fault = NetworkFault | MachineFault | DiskFault | ClockFault | Dishonest
 
 
 def span_ms(fault: Fault) -> tuple[int, int]:
@@ -25,18 +27,21 @@ def span_ms(fault: Fault) -> tuple[int, int]:
         return fault.at_ms, max((at_ms for _, at_ms in fault.restarts_ms()), default=fault.restart_ms)
     if isinstance(fault, CrashAtBoundary):
         return fault.start_ms, fault.stop_ms + fault.restart_after_ms
-    if isinstance(fault, Rule) and fault.action == "hold":
+    if isinstance(fault, RestartStorm):
+        return fault.start_ms, fault.stop_ms + fault.down_ms[1]
+    if isinstance(fault, Rule) and fault.is_releasing:
         return fault.start_ms, fault.released_ms
     return fault.start_ms, fault.stop_ms
 
 
-def cut_windows_ms(fault: Flapping | IsolateLeader) -> Iterator[tuple[int, int]]:
-    """Yield when a cut that comes and goes begins and ends; a cut that is never open has one window."""
-    if not fault.open_ms:
+def cut_windows_ms(fault: Flapping | IsolateLeader | Pause) -> Iterator[tuple[int, int]]:
+    """Yield when a fault that comes and goes is there; one that never goes has one window."""
+    on_ms, off_ms = (fault.pause_ms, fault.run_ms) if isinstance(fault, Pause) else (fault.cut_ms, fault.open_ms)
+    if not off_ms:
         yield fault.start_ms, fault.stop_ms
         return
-    for start_ms in range(fault.start_ms, fault.stop_ms, fault.cut_ms + fault.open_ms):
-        yield start_ms, min(start_ms + fault.cut_ms, fault.stop_ms)
+    for start_ms in range(fault.start_ms, fault.stop_ms, on_ms + off_ms):
+        yield start_ms, min(start_ms + on_ms, fault.stop_ms)
 
 
 def kind_of(fault: Fault) -> str:
@@ -52,19 +57,37 @@ def faults_from(plan: Mapping[str, Fault], start_us: int) -> dict[str, Fault]:
     }
 
 
+def _named(links: Sequence[Link]) -> tuple[int, ...]:
+    return tuple(node for link in links for node in link)
+
+
+_Several = (
+    Blackout
+    | TornWrites
+    | Pause
+    | CrashAtBoundary
+    | RestartStorm
+    | SwizzleClog
+    | ClockOffset
+    | ClockDrift
+    | ClockSwing
+    | ClockStrobe
+)
+
+
 def named_validators(fault: Fault) -> tuple[int, ...]:
     """Return every validator that the fault names, in the order in which it does."""
+    if isinstance(fault, _Several):
+        return fault.validators
     match fault:
-        case Blackout() | TornWrites() | ClockOffset() | ClockDrift() | ClockSwing() | ClockStrobe():
-            return fault.validators
+        case Clog():
+            return (*fault.validators, *_named(fault.between))
         case Partition() | Flapping():
             return tuple(node for group in fault.groups for node in group)
         case Cut() | Links():
-            links = fault.links if isinstance(fault, Cut) else fault.between
-            return tuple(node for link in links for node in link)
+            return _named(fault.links if isinstance(fault, Cut) else fault.between)
         case Rule():
             return (*fault.senders, *fault.receivers, *fault.first_to)
-        case IsolateLeader():
-            return ()
         case _:
-            return (fault.validator,)
+            # `isolate-leader` names nobody: whom it hits is found out in the run.
+            return () if isinstance(fault, IsolateLeader) else (fault.validator,)

@@ -1,17 +1,34 @@
 """Faults of links and of single messages."""
 
+from typing import Literal
+
 import msgspec
 
-from faults.terms import FaultBase, Link, Milliseconds, PartsPerMillion, Positive, Range, Validator
+from faults.terms import FaultBase, Link, Milliseconds, NotNegative, PartsPerMillion, Positive, Range, Validator
 from network.conditions import RuleAction
+from validators.messages import Channel
+
+Manner = Literal["cut", "jammed", "slowed"]
+"""What becomes of messages between groups: they are lost, wait until the end, or come later."""
+
+InFlight = Literal["arrives", "lost"]
+"""What becomes of messages that are on their way when a cut begins."""
 
 
 class Partition(FaultBase, tag="partition", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Cut every link between different groups; a validator in no group is a group of its own."""
+    """Cut, jam or slow every link between different groups; a validator in no group is a group of its own.
+
+    ``one_way``: only from earlier groups to later ones, in the order in which they are named.
+    """
 
     groups: tuple[tuple[Validator, ...], ...]
     start_ms: Milliseconds
     stop_ms: Milliseconds
+    manner: Manner = "cut"
+    one_way: bool = False
+    delay_ms: Milliseconds = 0
+    release_gap_ms: Milliseconds = 0
+    in_flight: InFlight = "arrives"
 
 
 class Cut(FaultBase, tag="cut", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -20,6 +37,33 @@ class Cut(FaultBase, tag="cut", kw_only=True, frozen=True, forbid_unknown_fields
     links: tuple[Link, ...]
     start_ms: Milliseconds
     stop_ms: Milliseconds
+    in_flight: InFlight = "arrives"
+
+
+class Clog(FaultBase, tag="clog", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Let messages pile up on their way to or from validators, or between pairs; at the end all arrive in order."""
+
+    validators: tuple[Validator, ...] = ()
+    way: Literal["in", "out", "both"] = "both"
+    between: tuple[Link, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+    release_gap_ms: Milliseconds = 0
+
+
+class SwizzleClog(FaultBase, tag="swizzle-clog", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Clog validators one by one at drawn times of the first half; unclog them in another order in the second.
+
+    Without ``validators`` half of all are drawn. ``pairs`` links between two drawn validators are clogged as well.
+    """
+
+    validators: tuple[Validator, ...] = ()
+    pairs: NotNegative = 0
+    channels: tuple[Channel, ...] = ()
+    start_ms: Milliseconds
+    stop_ms: Milliseconds
+    release_gap_ms: Milliseconds = 0
 
 
 class Flapping(FaultBase, tag="flapping", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +86,11 @@ class IsolateLeader(FaultBase, tag="isolate-leader", kw_only=True, frozen=True, 
 
 
 class Links(FaultBase, tag="links", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Make links worse: latency, loss, reordering, copies, damage. Without ``between`` every link is hit."""
+    """Make links worse: latency, loss, reordering, copies, damage, a rate, a queue. Without ``between`` all are hit.
+
+    ``channels`` are the messages that are hit. In ``burst_ppm`` of a million stretches of ``burst_ms`` all are lost. A
+    direction of a link carries ``bytes_per_second``; of more than ``queue_max`` messages under way one is thrown out.
+    """
 
     start_ms: Milliseconds = 0
     stop_ms: Milliseconds
@@ -54,13 +102,19 @@ class Links(FaultBase, tag="links", kw_only=True, frozen=True, forbid_unknown_fi
     reorder_extra_ms: Milliseconds = 0
     duplicate_ppm: PartsPerMillion = 0
     corrupt_ppm: PartsPerMillion = 0
+    burst_ppm: PartsPerMillion = 0
+    burst_ms: Milliseconds = 0
+    bytes_per_second: NotNegative = 0
+    queue_max: NotNegative = 0
+    channels: tuple[Channel, ...] = ()
 
 
 class Rule(FaultBase, tag="rule", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Drop, hold or delay single messages, by kind, view, height, sender and receiver; what is left out admits all.
+    """Drop, hold, delay or replay single messages, by kind, view, height, sender and receiver; left out admits all.
 
     Held messages are released at ``release_ms``, or else when the rule stops; those to ``first_to`` at ``first_ms``
-    already. ``release_gap_ms`` lies between two released messages of one receiver.
+    already. ``release_gap_ms`` lies between two released messages of one receiver. What is replayed arrives as always,
+    and once more at the release.
     """
 
     action: RuleAction
@@ -78,9 +132,14 @@ class Rule(FaultBase, tag="rule", kw_only=True, frozen=True, forbid_unknown_fiel
     first_ms: Milliseconds | None = None
 
     @property
+    def is_releasing(self) -> bool:
+        """Whether messages are kept until a release."""
+        return self.action in {"hold", "replay"}
+
+    @property
     def released_ms(self) -> int:
         """When the last held message is let go."""
         return self.stop_ms if self.release_ms is None else self.release_ms
 
 
-NetworkFault = Partition | Cut | Flapping | IsolateLeader | Links | Rule
+NetworkFault = Partition | Cut | Clog | SwizzleClog | Flapping | IsolateLeader | Links | Rule

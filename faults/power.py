@@ -62,6 +62,9 @@ class Power(Protocol):
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""
 
+    def forget_votes(self, node: int) -> None:
+        """Give ``node``, which is off, a new journal: it will not know what it has said."""
+
     def disk(self, node: int) -> SimulatedDisk:
         """Return the disk of ``node``, to make it worse."""
 

@@ -31,6 +31,7 @@ PROMISED: Final[Mapping[str, Promise]] = {
     "rule": _MESSAGES,
     "isolate-leader": (*_VERIFYING, ("notarized", "leader"), ("nullified", "voter")),
     "slow": _VOTING,
+    "dishonest": _VERIFYING,
     "slow-disk": (*_VOTING, ("certifying", "leader"), ("certifying", "voter")),
     "crash": _VERIFYING,
     "blackout": (*_VERIFYING, ("notarized", "leader")),

@@ -5,7 +5,11 @@ not: putting in or taking out one condition leaves the others' draws as they wer
 has a name and counts the messages it touched, so that a fault can prove that it took effect.
 
 A held message is kept back as it was when it was sent; what a condition does besides does not touch it. When it is
-released it arrives at once, in the order of sending for each receiver.
+released it arrives at once, in the order of sending for each receiver; but what another condition holds as well stays
+with that one.
+
+What is on its way and will not arrive is told by its receiver, in whose turn it would have come: a sender's chain must
+not be written to by two tasks of one turn.
 
 In the trace a payload is its label, its length and an 8-byte checksum, which is computed once per broadcast.
 """
@@ -14,19 +18,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from network.chance import Chance
 from network.conditions import Condition, Fate, MessageRule, Touched, Wire, fate_of, flip_bytes
 from network.kernel import Kernel
 from network.latency import Latency
+from network.outcome import BusError, BusStatistics, ConditionError, UnknownLinkError
+from network.queues import COPY_SHIFT, Losses
 from network.topology import Link, LinkSpec, check_rates
 from network.trace import EventChain, Trace
 from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
 
 if TYPE_CHECKING:
     import networkx as nx
+
+__all__ = ["Bus", "BusError", "BusStatistics", "ConditionError", "UnknownLinkError"]
 
 Deliver: TypeAlias = Callable[[NodeId, bytes], None]
 
@@ -35,40 +42,8 @@ _NO_CHECKSUM: Final = b""
 _DELIVERY: Final = EventKind.DELIVERY
 """Looking a member up in its enum costs 50 ns, once per message."""
 
-_COPY_SHIFT: Final = 48
-"""A copy's ordinal is the message's with the copy's number above this bit: keys in the queue stay unique."""
-
-
-class BusError(Exception):
-    """The bus was used against its rules."""
-
-
-class UnknownLinkError(BusError, LookupError):
-    """There is no such link in the topology."""
-
-
-class ConditionError(BusError):
-    """A condition's name is in use, or stands for none that is set."""
-
-
-@dataclass(frozen=True, slots=True)
-class BusStatistics:
-    """How many messages were sent, and what became of them; the rest is on its way."""
-
-    sent: int
-    delivered: int
-    dropped_cut: int
-    dropped_loss: int
-    dropped_rule: int
-    dropped_down: int
-    dropped_oversize: int
-    duplicated: int
-
-    @property
-    def in_flight(self) -> int:
-        """Messages sent, and copies of them, neither delivered nor dropped yet; held ones are among them."""
-        dropped = self.dropped_cut + self.dropped_loss + self.dropped_rule + self.dropped_down + self.dropped_oversize
-        return self.sent + self.duplicated - self.delivered - dropped
+_REPLAY_SHIFT: Final = COPY_SHIFT + 8
+"""What is kept for later is a copy too, numbered beyond those that arrive with the message."""
 
 
 class _Parcel(NamedTuple):
@@ -117,7 +92,7 @@ class Bus:
         self._held: dict[str, list[_Held]] = {}
         self._delivered = 0
         self._duplicated = 0
-        self._dropped = {"cut": 0, "loss": 0, "rule": 0, "down": 0, "oversize": 0}
+        self._dropped = {"cut": 0, "loss": 0, "rule": 0, "down": 0, "oversize": 0, "queue": 0, "reset": 0}
 
     # Validators
 
@@ -133,6 +108,9 @@ class Bus:
         if deliver is not None and self._receivers[node] is not None:
             raise BusError(f"node {node} already has a receiver: revoke its port first")
         self._receivers[node] = deliver
+        for wires in self._wires.values():
+            if node in wires:
+                wires[node].deliver = deliver
 
     def send(self, source: NodeId, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one message.
@@ -164,6 +142,18 @@ class Bus:
         """
         self._set_condition(Condition(name=name, is_cut=True), links)
 
+    def reset(self, name: str) -> None:
+        """Let nothing arrive that was sent on the links of a condition before now; it counts what it takes.
+
+        Raises:
+            ConditionError: no condition of that name is set.
+        """
+        if name not in self._active:
+            raise ConditionError(f"no condition called {name!r} is set")
+        for wire in self._active[name][1]:
+            losses = wire.losses = wire.losses or Losses()
+            losses.below, losses.reset_by = wire.sent, name
+
     def mend(self, name: str) -> None:
         """End a cut.
 
@@ -183,11 +173,17 @@ class Bus:
         reorder_extra_us: Micros = 0,
         duplicate_ppm: int = 0,
         corrupt_ppm: int = 0,
+        burst_ppm: int = 0,
+        burst_us: Micros = 1,
+        bytes_per_second: int = 0,
+        queue_max: int = 0,
+        kinds: tuple[str, ...] = (),
     ) -> None:
-        """Make links worse, until `restore`.
+        """Make links worse, for messages of these kinds or all, until `restore`.
 
         The newest condition with a latency replaces the link's own; all else of several conditions is drawn
-        independently and adds up. A copy has a latency of its own; a corrupted message has one byte changed.
+        independently and adds up. A copy has a latency of its own; a corrupted message has one byte changed. See
+        `Condition` for bursts, rates and queues.
 
         Raises:
             ConditionError: the name is in use.
@@ -196,14 +192,20 @@ class Bus:
         """
         check_rates(loss_ppm, reorder_ppm, reorder_extra_us)
         check_rates(duplicate_ppm, corrupt_ppm, 0)
+        check_rates(burst_ppm, 0, 0)
         condition = Condition(
             name=name,
+            kinds=kinds,
             latency=latency,
             loss_ppm=loss_ppm,
             reorder_ppm=reorder_ppm,
             reorder_extra_us=reorder_extra_us,
             duplicate_ppm=duplicate_ppm,
             corrupt_ppm=corrupt_ppm,
+            burst_ppm=burst_ppm,
+            burst_us=burst_us,
+            bytes_per_second=bytes_per_second,
+            queue_max=queue_max,
         )
         self._set_condition(condition, links)
 
@@ -216,7 +218,7 @@ class Bus:
         self._clear_condition(name)
 
     def impose(self, name: str, links: Iterable[Link], rule: MessageRule) -> None:
-        """Drop, hold or delay the messages on these links that a rule is about, until `lift`.
+        """Drop, hold, delay or replay the messages on these links that a rule is about, until `lift`.
 
         Raises:
             ConditionError: the name is in use.
@@ -234,7 +236,7 @@ class Bus:
         self._clear_condition(name)
 
     def release(self, name: str, destinations: Collection[NodeId] | None = None, *, gap_us: Micros = 1) -> None:
-        """Let the held messages go, to everybody or to these receivers, for whom the rule is over as well.
+        """Let what is held or kept for later go, to everybody or to these receivers, for whom the rule is over as well.
 
         Each receiver gets its messages in the order of their sending, those of one instant by sender. The first comes
         in 1 us, the others `gap_us` apart.
@@ -252,13 +254,27 @@ class Bus:
             if destinations is not None and receiver not in destinations:
                 kept.append(held)
                 continue
+            holder = self._other_holder(name, held)
+            if holder:
+                self._held[holder].append(held)
+                continue
             place = counts[receiver] = counts.get(receiver, 0) + 1
+            self._duplicated += held.ordinal >> _REPLAY_SHIFT > 0
             held.wire.chain.add(self._kernel.now_us, "release", receiver, held.ordinal, name)
             self._post_delivery(held.wire, held.ordinal, held.parcel, 1 + (place - 1) * max(gap_us, 1))
         self._held[name] = kept
         if destinations is not None and name in self._active:
             condition, wires = self._active[name]
             _take_off(condition, (wire for wire in wires if wire.destination in destinations))
+
+    def _other_holder(self, name: str, held: _Held) -> str:
+        """Return the oldest other condition that holds messages like this one; empty when none does."""
+        for condition in held.wire.conditions:
+            rule = condition.rule
+            if condition.name != name and rule and rule.action == "hold" and rule.matches(held.parcel.label):
+                condition.touch(held.wire)
+                return condition.name
+        return ""
 
     def touched(self, name: str) -> int:
         """Return how many messages a condition has done anything to, also after its end.
@@ -309,7 +325,7 @@ class Bus:
             at_us = now_us + wire.sample(wire.spec.latency, ordinal)
             kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
         else:
-            self._transmit_under(fate_of(wire, ordinal, parcel.label), wire, ordinal, parcel)
+            self._transmit_under(fate_of(wire, ordinal, parcel.label, parcel.length, now_us), wire, ordinal, parcel)
 
     def _transmit_under(self, fate: Fate, wire: Wire, ordinal: int, parcel: _Parcel) -> None:
         """Send a message on, with what conditions make of it."""
@@ -321,9 +337,14 @@ class Bus:
         else:
             if fate.flips:
                 parcel = self._wrap(flip_bytes(parcel.payload, fate.flips), parcel.label)
+            for victim, condition in fate.evicted:
+                self._evict(wire, victim, condition)
+            for place, name in enumerate(fate.replayed_by, start=1):
+                kept = _Held(self._kernel.now_us, wire, ordinal + (place << _REPLAY_SHIFT), parcel)
+                self._held[name].append(kept)
             self._duplicated += len(fate.delays_us) - 1
             for copy, delay_us in enumerate(fate.delays_us):
-                self._post_delivery(wire, ordinal + (copy << _COPY_SHIFT), parcel, delay_us)
+                self._post_delivery(wire, ordinal + (copy << COPY_SHIFT), parcel, delay_us)
 
     def _post_delivery(self, wire: Wire, ordinal: int, parcel: _Parcel, delay_us: Micros) -> None:
         destination, at_us = wire.destination, self._kernel.now_us + delay_us
@@ -333,18 +354,37 @@ class Bus:
         self._dropped[reason] += 1
         wire.chain.add(self._kernel.now_us, "drop", wire.destination, ordinal, reason, condition)
 
+    def _evict(self, wire: Wire, ordinal: int, condition: str) -> None:
+        losses = wire.losses = wire.losses or Losses()
+        if ordinal not in losses.evicted:
+            losses.evicted[ordinal] = None
+            self._drop(wire, ordinal, "queue", condition)
+
     def _arrive(self, wire: Wire, ordinal: int, parcel: _Parcel) -> None:
-        destination = wire.destination
-        deliver = self._receivers[destination]
+        if wire.losses is not None and self._is_lost(wire, ordinal, wire.losses):
+            return
+        deliver = wire.deliver
         if deliver is None:
             self._drop(wire, ordinal, "down", "")
             return
         self._delivered += 1
         payload, label, length, checksum = parcel
         if self._is_traced:
-            chain = self._chains[destination]
+            chain = self._chains[wire.destination]
             chain.add(self._kernel.now_us, "deliver", wire.source, ordinal, label.kind, length, checksum)
         deliver(wire.source, payload)
+
+    def _is_lost(self, wire: Wire, ordinal: int, losses: Losses) -> bool:
+        """Whether a message that would arrive now has been lost on the way."""
+        if losses.is_evicted(ordinal):
+            return True
+        if not losses.is_reset(ordinal):
+            return False
+        name = losses.reset_by
+        self._dropped["reset"] += 1
+        self._touched[name].touch(wire)
+        self._chains[wire.destination].add(self._kernel.now_us, "lost", wire.source, ordinal, name)
+        return True
 
     # Conditions
 

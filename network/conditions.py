@@ -8,12 +8,13 @@ so that two conditions on one link never share a draw and taking one away leaves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from network.chance import Chance, Draws, below
 from network.latency import Latency
+from network.queues import Line, Losses
 from network.topology import MILLION, LinkSpec
 from network.trace import EventChain
 from network.types import Label, Micros, NodeId
@@ -21,7 +22,7 @@ from network.types import Label, Micros, NodeId
 Range: TypeAlias = tuple[int, int]
 """The first and the last of consecutive numbers."""
 
-RuleAction: TypeAlias = Literal["drop", "hold", "delay"]
+RuleAction: TypeAlias = Literal["drop", "hold", "delay", "replay"]
 
 _FLIPS: Final = 255
 """In how many ways a byte can become another one."""
@@ -60,12 +61,24 @@ class Touched:
     count: int = 0
     at: dict[NodeId, int] = field(default_factory=dict)
 
+    def touch(self, wire: Wire) -> None:
+        """Count a message, at its sender and at its receiver."""
+        self.count += 1
+        self.at[wire.source] = self.at.get(wire.source, 0) + 1
+        self.at[wire.destination] = self.at.get(wire.destination, 0) + 1
+
 
 @dataclass(slots=True, kw_only=True)
 class Condition:
-    """Something that a fault did to links, and how many messages felt it."""
+    """Something that a fault did to links, and how many messages felt it.
+
+    With `kinds` it is about messages of these kinds only. `burst_ppm` of a million stretches of `burst_us` are such
+    that all messages of a link are lost in them. A line takes `bytes_per_second`, 0 for any number; of what is under
+    way on it beyond `queue_max` messages (0: no bound) a drawn one is thrown out.
+    """
 
     name: str
+    kinds: tuple[str, ...] = ()
     is_cut: bool = False
     latency: Latency | None = None
     loss_ppm: int = 0
@@ -73,15 +86,26 @@ class Condition:
     reorder_extra_us: Micros = 0
     duplicate_ppm: int = 0
     corrupt_ppm: int = 0
+    burst_ppm: int = 0
+    burst_us: Micros = 1
+    bytes_per_second: int = 0
+    queue_max: int = 0
     rule: MessageRule | None = None
     touched: Touched = field(default_factory=Touched, init=False)
+    lines: dict[tuple[NodeId, NodeId], Line] = field(default_factory=dict, init=False)
+
+    def line(self, wire: Wire) -> Line:
+        """Return what it keeps about one wire."""
+        return self.lines.setdefault((wire.source, wire.destination), Line())
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether messages have to wait for one another on it."""
+        return self.bytes_per_second > 0 or self.queue_max > 0
 
     def touch(self, wire: Wire) -> None:
-        """Count a message that felt it, at its sender and at its receiver."""
-        self.touched.count += 1
-        at = self.touched.at
-        at[wire.source] = at.get(wire.source, 0) + 1
-        at[wire.destination] = at.get(wire.destination, 0) + 1
+        """Count a message that felt it."""
+        self.touched.touch(wire)
 
 
 class Fate(NamedTuple):
@@ -93,6 +117,8 @@ class Fate(NamedTuple):
         held_by: the condition that keeps it back.
         delays_us: when its copies arrive, the message itself first.
         flips: draws that say which byte becomes what.
+        replayed_by: conditions that keep a copy for later.
+        evicted: (ordinal, condition) of messages under way that have to go for it.
     """
 
     loss: str = ""
@@ -100,6 +126,8 @@ class Fate(NamedTuple):
     held_by: str = ""
     delays_us: tuple[Micros, ...] = ()
     flips: tuple[int, ...] = ()
+    replayed_by: tuple[str, ...] = ()
+    evicted: tuple[tuple[int, str], ...] = ()
 
 
 class Wire:
@@ -110,8 +138,10 @@ class Wire:
         "_streams",
         "chain",
         "conditions",
+        "deliver",
         "destination",
         "is_plain",
+        "losses",
         "sent",
         "source",
         "spec",
@@ -125,6 +155,9 @@ class Wire:
         self._chance = chance
         self._streams: dict[str, Draws] = {}
         self.sent = 0
+        # Whom its destination has put there to receive; kept here because it is looked up once per message.
+        self.deliver: Callable[[NodeId, bytes], None] | None = None
+        self.losses: Losses | None = None
         self.conditions: tuple[Condition, ...] = ()
         self.is_plain = False
         self.set_conditions(())
@@ -152,22 +185,29 @@ class Wire:
         return stream.at(ordinal)
 
 
-def fate_of(wire: Wire, ordinal: int, label: Label) -> Fate:
-    """Decide what becomes of a message under the conditions of its wire, and count whom it touched."""
-    cuts = [condition for condition in wire.conditions if condition.is_cut]
+def fate_of(wire: Wire, ordinal: int, label: Label, length: int, now_us: Micros) -> Fate:
+    """Decide what becomes of a message of so many bytes under its wire's conditions, and count whom it touched."""
+    conditions = [each for each in wire.conditions if not each.kinds or label.kind in each.kinds]
+    cuts = [condition for condition in conditions if condition.is_cut]
     for condition in cuts:
         condition.touch(wire)
     if cuts:
         return Fate(loss="cut", condition=cuts[0].name)
     if wire.happens("loss", ordinal, wire.spec.loss_ppm):
         return Fate(loss="loss")
-    for condition in wire.conditions:
+    for condition in conditions:
         # A condition's name is part of the purpose: two conditions on one wire must not lose the same messages.
-        if wire.happens(f"loss {condition.name}", ordinal, condition.loss_ppm):
+        name, stretch = condition.name, now_us // condition.burst_us
+        is_lost = wire.happens(f"loss {name}", ordinal, condition.loss_ppm)
+        if is_lost or wire.happens(f"burst {name}", stretch, condition.burst_ppm):
             condition.touch(wire)
             return Fate(loss="loss", condition=condition.name)
-    ruled = [each for each in wire.conditions if each.rule is not None and each.rule.matches(label)]
-    return _stop_by_rule(wire, ruled) or _carry(wire, ordinal, ruled)
+    ruled = [each for each in conditions if each.rule is not None and each.rule.matches(label)]
+    stopped = _stop_by_rule(wire, ruled)
+    if stopped is not None:
+        return stopped
+    fate = _carry(wire, ordinal, conditions, ruled)
+    return _squeeze(fate, wire, ordinal, [each for each in conditions if each.is_narrow], length, now_us)
 
 
 def _stop_by_rule(wire: Wire, ruled: Sequence[Condition]) -> Fate | None:
@@ -181,7 +221,7 @@ def _stop_by_rule(wire: Wire, ruled: Sequence[Condition]) -> Fate | None:
     return None
 
 
-def _carry(wire: Wire, ordinal: int, ruled: Sequence[Condition]) -> Fate:
+def _carry(wire: Wire, ordinal: int, conditions: Sequence[Condition], ruled: Sequence[Condition]) -> Fate:
     latency, extra_us = wire.spec.latency, 0
     if wire.happens("reorder", ordinal, wire.spec.reorder_ppm):
         extra_us += wire.spec.reorder_extra_us
@@ -191,7 +231,7 @@ def _carry(wire: Wire, ordinal: int, ruled: Sequence[Condition]) -> Fate:
         condition.touch(wire)
     flips: list[int] = []
     doubled_by: list[str] = []
-    for condition in wire.conditions:
+    for condition in conditions:
         name = condition.name
         latency = condition.latency or latency
         is_late = wire.happens(f"reorder {name}", ordinal, condition.reorder_ppm)
@@ -204,7 +244,31 @@ def _carry(wire: Wire, ordinal: int, ruled: Sequence[Condition]) -> Fate:
             condition.touch(wire)
     own_us = wire.sample(latency, ordinal) + extra_us
     copies_us = (wire.sample(latency, ordinal, f"latency of copy {name}") + extra_us for name in doubled_by)
-    return Fate(delays_us=(own_us, *copies_us), flips=tuple(flips))
+    replayed_by = tuple(each.name for each in ruled if each.rule is not None and each.rule.action == "replay")
+    return Fate(delays_us=(own_us, *copies_us), flips=tuple(flips), replayed_by=replayed_by)
+
+
+def _squeeze(  # noqa: PLR0917
+    fate: Fate, wire: Wire, ordinal: int, narrow: Sequence[Condition], length: int, now_us: Micros
+) -> Fate:
+    """Make a message wait until its bytes are through, and throw another one out where too many are under way."""
+    through_us, evicted = now_us, []
+    for condition in narrow:
+        if condition.bytes_per_second:
+            through_us = condition.line(wire).pass_through(through_us, length, condition.bytes_per_second)
+            condition.touch(wire)
+    delays_us = tuple(through_us - now_us + delay_us for delay_us in fate.delays_us)
+    for condition in narrow:
+        if condition.queue_max:
+            line = condition.line(wire)
+            waiting = line.under_way(now_us)
+            if len(waiting) >= condition.queue_max:
+                victim = waiting[below(wire.draw(f"victim {condition.name}", ordinal), len(waiting))]
+                del line.arrivals_us[victim]
+                evicted.append((victim, condition.name))
+                condition.touch(wire)
+            line.arrivals_us[ordinal] = now_us + delays_us[0]
+    return fate._replace(delays_us=delays_us, evicted=tuple(evicted))
 
 
 def flip_bytes(payload: bytes, flips: Sequence[int]) -> bytes:

@@ -1,4 +1,4 @@
-"""How a run ends, well or badly: the kernel's results and errors."""
+"""How a run ends, well or badly: results and errors of the kernel, counters and errors of the bus."""
 
 from __future__ import annotations
 
@@ -51,3 +51,38 @@ class KernelStatistics:
     steps: int
     events_posted: int
     events_queued: int
+
+
+class BusError(Exception):
+    """The bus was used against its rules."""
+
+
+class UnknownLinkError(BusError, LookupError):
+    """There is no such link in the topology."""
+
+
+class ConditionError(BusError):
+    """A condition's name is in use, or stands for none that is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusStatistics:
+    """How many messages were sent, and what became of them; the rest is on its way."""
+
+    sent: int
+    delivered: int
+    dropped_cut: int
+    dropped_loss: int
+    dropped_rule: int
+    dropped_down: int
+    dropped_oversize: int
+    dropped_queue: int
+    dropped_reset: int
+    duplicated: int
+
+    @property
+    def in_flight(self) -> int:
+        """Messages sent, and copies of them, neither delivered nor dropped yet; held ones are among them."""
+        dropped = self.dropped_cut + self.dropped_loss + self.dropped_rule + self.dropped_down + self.dropped_oversize
+        lost = self.dropped_queue + self.dropped_reset
+        return self.sent + self.duplicated - self.delivered - dropped - lost

@@ -5,7 +5,8 @@ clock is read here and only here, to decide when to draw; nothing of it reaches 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -44,6 +45,7 @@ class LiveProgress:
         self._live: Live | None = None
         self._started = time.perf_counter()
         self._next_draw = self._started
+        self._spent: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         if not self._is_quiet and self._console.is_terminal:
@@ -67,6 +69,19 @@ class LiveProgress:
         else:
             self._next_draw = now + PLAIN_LINE_SECONDS
             self._console.print(line)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Note how long a part of the judging takes; nothing of it gets into what is written."""
+        started = time.perf_counter()
+        yield
+        self._spent[part] = time.perf_counter() - started
+
+    @property
+    def times(self) -> str:
+        """Real time so far, and what each timed part took of it."""
+        parts = [f", {part} {seconds:.1f} s of it" for part, seconds in self._spent.items()]
+        return f"took {time.perf_counter() - self._started:.1f} s{''.join(parts)}"
 
     def note(self, message: str) -> None:
         """Say what goes on besides the run itself."""
@@ -101,7 +116,7 @@ class ValidatorRow:
     waiting: int
     note: str
     standing: str = "voter"
-    """``voter``; ``observer``, which follows without a vote; or ``stopped``, with the reason in the note."""
+    """``voter``; ``observer``, without a vote; ``stopped``, with the reason in the note; or ``dishonest``."""
 
 
 def validator_table(rows: Sequence[ValidatorRow]) -> Table:

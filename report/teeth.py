@@ -35,16 +35,19 @@ class TeethRow(NamedTuple):
     seconds: float
     size: SizeView | None
     is_small: bool
+    explained: str | None = None
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as text."""
         size = self.size
         shrunk = "" if size is None else f"{size.faults} / {size.validators} / {size.workloads}"
         caught = self.check if self.is_caught else f"**no** {self.check}".strip()
-        return (self.name, self.area, self.cause, self.held_by, caught, str(self.seeds), f"{self.seconds:.1f}", shrunk)
+        explained = {None: "", "": "yes"}.get(self.explained, f"**no**: {self.explained}")
+        counts = (str(self.seeds), f"{self.seconds:.1f}")
+        return (self.name, self.area, self.cause, self.held_by, caught, *counts, shrunk, explained)
 
 
-COLUMNS = ("variant", "area", "cause", "held by", "caught by", "seeds", "seconds", "shrunk")
+COLUMNS = ("variant", "area", "cause", "held by", "caught by", "seeds", "seconds", "shrunk", "explained")
 
 
 class TeethProgress:
@@ -91,6 +94,10 @@ def teeth_totals(rows: Sequence[TeethRow]) -> Iterator[str]:
     if shrunk:
         small = sum(row.is_small for row in shrunk)
         yield f"{small} of {len(shrunk)} shrunk scenarios have at most 3 faults and 4 validators"
+    told = [row for row in caught if row.explained is not None]
+    if told:
+        named = sum(row.explained == "" for row in told)
+        yield f"{named} of {len(told)} caught variants that change the state are explained in full"
 
 
 def teeth_page(rows: Sequence[TeethRow], seeds: int) -> str:
@@ -104,7 +111,7 @@ def teeth_page(rows: Sequence[TeethRow], seeds: int) -> str:
 
 _PAGE = """# Teeth
 
-This page is written by `run_cluster.py teeth --shrink --out docs/teeth.md`; a change by hand is lost.
+This page is written by `run_cluster.py teeth --shrink --explain --out docs/teeth.md`; a change by hand is lost.
 
 `checker/planted/` keeps a catalogue of known-bad variants of a validator. The campaign plants each of them alone in
 swarm seeds 0, 1, 2 ... (`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A variant is caught
@@ -115,7 +122,11 @@ only if a check failed that the variant itself names: one whose failure says wha
 *Held by*: one validator (another one in each seed), or all, because one alone would only be outvoted and all together
 would agree on something wrong. *Cause*: what makes states differ, in one word; without one the state is not what goes
 wrong. *Seeds* and *seconds*: until it was caught, one seed after the other. *Shrunk*: faults, validators and workloads
-of the smallest scenario found that goes wrong in the same way.
+of the smallest scenario found that goes wrong in the same way. *Explained*: whether `run_cluster.py explain`, asked
+about the first run that caught the variant, names the cause, a height no later than the run itself shows, the holders
+and nobody else on the wrong side, the write and the keys, both values, and the timer where one is concerned. Which
+words have to stand there is said by each variant (`shows` in `checker/planted/`); the height is held against the roots
+in the run's events and the oracle's check.
 
 {matrix}
 ## What each does

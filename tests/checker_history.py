@@ -13,6 +13,7 @@ import msgspec
 
 from checker.cold_replay import ColdReplay
 from checker.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
+from checker.proofs import prove_database
 from checker.results import CheckResult
 from checker.suite import Suite
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY
@@ -30,13 +31,14 @@ from scheduler.events import (
 from validators.execution.blocks import Block, Header, encode_block, header_digest
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, encode_receipt
 from validators.execution.run import BlockSummary
-from validators.state import StateAudit, mmr_root
+from validators.state import Database, StateAudit, mmr_root
 from validators.state.operations import choose_codec
 
 NODES = (0, 1, 2, 3)
 QUORUM = (0, 1, 2)
 VIEWS = {1: 1, 2: 2, 3: 3, 4: 5}
 SKIPPED_VIEW = 4
+LAST_HEIGHT = 4
 ALICE, BOB, ACTOR = b"a" * 20, b"b" * 20, b"c" * 20
 FIRES, EXPIRES, BROKE = b"f" * 32, b"e" * 32, b"i" * 32
 CONFIG = TimerConfig(gc_cycles_per_block=400, gc_cost_per_timer=200, lane_timer_cycles=1_000, max_cycles_per_fire=500)
@@ -68,6 +70,22 @@ GENESIS_VALUES = {
     BURNED_KEY: pack(0),
     TIMER_CONFIG_KEY: msgspec.msgpack.encode(CONFIG),
 }
+
+
+def make_provable() -> Database:
+    """Return a small state: what the last block's root stands for, so that something can be proved of it."""
+    database = Database()
+    for turn in range(3):
+        batch = database.batch()
+        for index in range(7):
+            batch.write(digest_of(f"key {index + turn}"), b"%d" % turn)
+        batch.merkleize()
+        database.apply(batch)
+    return database
+
+
+PROVABLE = make_provable()
+
 RULES = ChainRules(
     genesis_digest=digest_of("genesis"),
     genesis_root=digest_of("root 0"),
@@ -259,7 +277,7 @@ def make_blocks(plans: Mapping[int, Plan]) -> dict[int, AppliedBlock]:
             proposer=0,
             slot=plan.slot,
             timestamp_ms=plan.slot * 1_000,
-            state_root=digest_of(f"root {height}"),
+            state_root=PROVABLE.canonical_root if height == LAST_HEIGHT else digest_of(f"root {height}"),
             tx_root=mmr_root(()),
             receipts_root=plan.receipts_root or mmr_root(receipts),
         )
@@ -333,7 +351,12 @@ def _write_end(history: History) -> None:
         compared={"operation-log": 1, "bitmap": 1, "indexes": 1},
         deviations=(),
     )
-    history.readbacks = [ReadBack(node, 4, roots[4], dict(values), list(operations), audit) for node in NODES]
+    # A history whose last root is made to be another one proves nothing.
+    proved = prove_database(PROVABLE) if roots[LAST_HEIGHT] == PROVABLE.canonical_root else None
+    history.readbacks = [
+        ReadBack(node, LAST_HEIGHT, roots[LAST_HEIGHT], dict(values), list(operations), audit, proved=proved)
+        for node in NODES
+    ]
     history.cold = ColdReplay(roots=roots, values={4: dict(values)})
 
 

@@ -167,7 +167,7 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
 def test_a_large_transaction_at_the_head_does_not_stop_the_gossip():
     """It is repeated alone, and what stands behind it in later turns."""
     wire, codec = Wire(), message_codec()
-    settings = SimpleNamespace(node=0, validators=2, regossip_us=1)
+    settings = SimpleNamespace(node=0, validators=2, regossip_us=1, is_validator=True)
     gossip = Gossip(wire, codec, None, settings, refuse=None)
     for number, size in enumerate((3 * MEBIBYTE // 2, 100, 100)):
         transaction = SimpleNamespace(public_key=bytes([number]) * 32, nonce=0, priority_fee_per_cycle=1)

@@ -47,7 +47,7 @@ class Keeper:
         for executed in chain.blocks:
             header = executed.header
             self.blocks.append(height=header.height, digest=executed.digest, block=encode_block(executed.block))
-        follower = Follower(chain.engines[0], execute=None, request=None, settle=None)
+        follower = Follower(chain.engines[0], execute=None, request=None, settle=None, find_fault=None)
         self.exchange = BlockExchange(
             self.wire,
             message_codec(),
@@ -94,8 +94,8 @@ def test_a_fetched_block_is_stored_again_and_served(chain):
     keeper.damage(lost)
     keeper.exchange.serve(1, BlockRequest(lost.digest, 0))
 
-    keeper.exchange.take((encode_block(lost.block),))
-    keeper.exchange.take((encode_block(lost.block),))
+    keeper.exchange.take(1, (encode_block(lost.block),))
+    keeper.exchange.take(1, (encode_block(lost.block),))
     assert keeper.repaired == [("blocks", lost.header.height, "from a peer")]
     assert keeper.wire.timers == {}
     keeper.exchange.serve(1, BlockRequest(lost.digest, lost.header.height - 1))
@@ -106,6 +106,6 @@ def test_a_block_that_nobody_lost_is_not_stored(chain):
     """Old blocks that arrive unasked change nothing."""
     keeper = Keeper(chain)
     size = keeper.disk.size("blocks")
-    keeper.exchange.take((encode_block(chain.blocks[2].block),))
+    keeper.exchange.take(1, (encode_block(chain.blocks[2].block),))
 
     assert (keeper.disk.size("blocks"), keeper.repaired) == (size, [])

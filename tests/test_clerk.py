@@ -55,6 +55,7 @@ def steps_of(payloads):
         timers.map(lambda timer: ("schedule", *timer)),
         st.tuples(st.just("extend"), keys, times),
         st.tuples(st.just("cancel"), keys),
+        st.tuples(st.just("hand"), keys, addresses, numbers),
         st.tuples(st.just("send"), addresses, texts, payloads, numbers),
     )
 
@@ -162,3 +163,11 @@ def test_a_timer_runs_the_script_that_is_its_payload():
 
     assert stored(engine, CLERK, b"k") == b"fired"
     assert msgspec.msgpack.decode(stored(engine, CLERK, b"fired"))[1] == 1
+
+
+def test_a_clerk_that_is_handed_the_timer_of_another_may_not_touch_it():
+    handing = script_of(("schedule", b"t", 5, b"", None, 3_000), ("hand", b"t", OTHER, 900))
+    reaching = script_of(("cancel", b"noted"), patience=0)
+    _, _, chain = run([([(CLERK, handing)], 1_000), ([(OTHER, reaching)], 1_000)])
+
+    assert decode_receipt(chain[1].receipts[0]).error == "Unauthorized"

@@ -8,6 +8,7 @@ from cluster.repeat import repeat_in_fresh_process
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import encode_scenario, load_scenario, scenario_paths
 from faults import Fault, Injector, IsolateLeader, kind_of
+from network.chance import Chance
 from network.trace import Event
 from network.types import SUPERVISOR, EventKind
 from tests.cluster_runs import check_named, judged
@@ -49,7 +50,7 @@ def test_a_validator_that_enters_an_older_view_does_not_move_the_isolation():
     rig = build_rig(3)
     plan = {"it": IsolateLeader(start_ms=1, stop_ms=9)}
     chain = rig.trace.chain(SUPERVISOR)
-    injector = Injector(plan, kernel=rig.kernel, bus=rig.bus, power=None, chain=chain, validators=3)
+    injector = Injector(plan, kernel=rig.kernel, bus=rig.bus, power=None, chain=chain, chance=Chance(0), validators=3)
     injector.schedule()
     enter = [(3_000, 5, 2), (5_000, 4, 1)]
     steps = [(at_us, injector.observe, Event(at_us, 0, "enter", (view, leader))) for at_us, view, leader in enter]

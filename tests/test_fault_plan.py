@@ -109,7 +109,7 @@ def test_a_plan_that_can_be_meant_is_accepted():
         ({**RULE, "to": [9]}, "faults.it: unknown validator 9"),
         ({**RULE, "delay_ms": 5}, "faults.it.delay_ms"),
         ({**RULE, "action": "delay"}, "faults.it.delay_ms"),
-        ({**RULE, "action": "drop", "release_ms": 60}, "faults.it.release_ms: only the action hold"),
+        ({**RULE, "action": "drop", "release_ms": 60}, "faults.it.release_ms: only the actions hold"),
         ({**RULE, "release_ms": 40}, "faults.it.release_ms: must not be before stop_ms, which is 50"),
         ({**RULE, "first_to": [1]}, "faults.it.first_ms: first_ms and first_to go together"),
         ({**RULE, "first_to": [1], "first_ms": 50}, "faults.it.first_ms: must lie between start_ms 10 and"),

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from validators.follower import Follower, Goal, Purpose
+from validators.follower import Follower, Gift, Goal, Purpose
 
 
 class Chain:
@@ -25,12 +25,13 @@ class Rig:
     """A follower that notes what it asks for."""
 
     def __init__(self):
-        self.chain, self.log = Chain(), []
+        self.chain, self.log, self.faults = Chain(), [], {}
         self.follower = Follower(
             self.chain,
             execute=self.execute,
             request=lambda digest, goal: self.log.append(("fetch", digest)),
             settle=lambda goal, settled: self.log.append((goal.purpose.name, goal.digest, settled.is_ready)),
+            find_fault=lambda goal, header: self.faults.get(goal.digest, ""),
         )
 
     def execute(self, found, digest):
@@ -111,16 +112,59 @@ def test_finalized_blocks_come_first_then_lower_views():
     assert [entry[1] for entry in rig.log if entry[0] == "execute"] == [b"r", b"q", b"p"]
 
 
+def give(rig, peer, digest, height=99, parent=b"nowhere", length_bytes=20_000):
+    return rig.follower.add_block(digest, block(height, parent), Gift(peer, length_bytes))
+
+
 def test_blocks_that_nobody_asked_for_are_bounded(monkeypatch):
-    """A full table takes only what a goal waits for."""
-    monkeypatch.setattr("validators.follower.BLOCKS_MAX", 2)
+    """A peer that has given as much as it may gives only what a goal waits for."""
+    monkeypatch.setattr("validators.follower.GIVEN_BYTES_MAX", 50_000)
     rig = Rig()
     rig.add(b"c", 3, b"b")
-    rig.add(b"junk", 99, b"nowhere")
     rig.follower.want(Goal(Purpose.FINALIZE, 3, b"c"))
 
-    assert not rig.follower.add_block(b"more junk", block(99, b"nowhere"))
-    assert rig.follower.add_block(b"b", block(2, b"a"))
+    assert [give(rig, 1, junk) for junk in (b"1", b"2", b"3")] == [True, True, False]
+    assert give(rig, 1, b"b", 2, b"a")
+
+
+def test_a_peer_that_gives_junk_takes_no_room_of_the_others(monkeypatch):
+    """Nor of what is built here."""
+    monkeypatch.setattr("validators.follower.GIVEN_BYTES_MAX", 50_000)
+    rig = Rig()
+    assert [give(rig, 1, junk) for junk in (b"1", b"2", b"3")] == [True, True, False]
+
+    assert give(rig, 2, b"a", 1, b"genesis")
+    assert rig.follower.add_block(b"own", block(1, b"genesis"))
+
+
+def test_small_blocks_do_not_add_up(monkeypatch):
+    monkeypatch.setattr("validators.follower.GIVEN_BYTES_MAX", 50_000)
+    rig = Rig()
+
+    assert [give(rig, 1, bytes([each]), length_bytes=1) for each in range(4)] == [True, True, True, False]
+
+
+def test_what_finality_has_made_history_leaves_room(monkeypatch):
+    monkeypatch.setattr("validators.follower.GIVEN_BYTES_MAX", 50_000)
+    rig = Rig()
+    assert [give(rig, 1, name, 1) for name in (b"1", b"2", b"3")] == [True, True, False]
+
+    rig.chain.finalized.height = 1
+    rig.follower.prune()
+
+    assert [give(rig, 1, name, 2) for name in (b"1", b"2", b"3")] == [True, True, False]
+
+
+def test_what_the_header_alone_refutes_is_neither_fetched_for_nor_executed():
+    """A leader could have everybody fetch a chain of blocks without end."""
+    rig = Rig()
+    rig.add(b"forged", 99, b"nowhere")
+    rig.faults[b"forged"] = "the parent is not that of the proposal"
+
+    rig.follower.want(Goal(Purpose.VERIFY, 2, b"forged"))
+
+    assert rig.log == [("VERIFY", b"forged", False)]
+    assert list(rig.follower.missing()) == []
 
 
 def test_a_leaders_own_block_may_be_under_way_beside_another():

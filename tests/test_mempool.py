@@ -1,5 +1,7 @@
 """The mempool: bounded, one transaction per nonce, offered in an order that content alone fixes."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +45,16 @@ def test_the_first_transaction_of_a_nonce_stands():
     assert not pool.add(pooled(1, 0, amount=2))
     assert not pool.add(pooled(1, 0, amount=1))
     assert len(pool) == 1
+
+
+def test_a_giver_that_fills_its_room_takes_none_of_the_others():
+    """Anybody can sign any number of transactions with keys that own nothing."""
+    junk = [replace(pooled(sender), giver=3) for sender in range(1, 4)]
+    pool = Mempool(bytes_max=2 * len(junk[0].encoded) + 1)
+
+    assert [pool.add(each) for each in junk] == [True, True, False]
+    assert pool.add(replace(pooled(9), giver=2))
+    assert pool.add(pooled(10))
 
 
 def test_a_full_pool_takes_nothing_more_until_something_leaves():

@@ -300,6 +300,15 @@ class TestWholeChain:
         assert evidence_of(result)["what"] == "audit"
         assert "the oracle contradicts itself" in result.summary
 
+    def test_audits_become_rare_as_the_log_grows(self, monkeypatch, recorded):
+        """With one at every height each operation would be hashed as often as there are blocks after it."""
+        monkeypatch.setattr("checker.oracle.judge.AUDIT_BLOCKS", 1)
+
+        figures = dict(judge_oracle(*recorded).evidence)
+
+        assert 1 < figures["audits"] < figures["heights"]
+        assert figures["operations"] < figures["operations_audited"] <= 4 * figures["operations"]
+
     def test_an_oracle_whose_kept_bitmap_is_wrong_says_so(self, monkeypatch, recorded):
         """A bit that changes behind the tree's back shows when the root is worked out from scratch."""
         encode_all = Contents.encode_all

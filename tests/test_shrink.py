@@ -58,6 +58,27 @@ def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validato
     assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
 
 
+def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
+    """Faults and planted variants both."""
+    settings = (
+        'observers={a={kind="restart"}, b={kind="finalized-only"}}',
+        'faults={it={kind="crash", validator=5, at_ms=3_000, restart_ms=5_000}}',
+        "cluster.validators=4",
+        "validators={}",
+        "planted={floor-one-step-short=[5]}",
+        "expect.roads={a=1, b=2}",
+    )
+
+    def holds(scenario):
+        number = 4 + list(scenario.observers).index("b") if "b" in scenario.observers else -1
+        variants = scenario.planted.get("floor-one-step-short", ())
+        return [fault.validator for fault in scenario.faults.values()] == [number] and number in variants
+
+    shrunk = Shrinker(draw_scenario(0, settings), 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    assert list(shrunk.observers) == ["b"]
+    assert (shrunk.faults["it"].validator, shrunk.planted["floor-one-step-short"]) == (4, (4,))
+
+
 def test_a_section_that_was_put_back_to_its_default_can_be_reduced_further():
     """The cluster gets smaller only once the network is as by default."""
     seed = next(seed for seed in range(50) if draw_scenario(seed).cluster.validators > 4)

@@ -12,7 +12,7 @@ from cluster.swarm import banner, draw_scenario, swarm_identity
 from cluster.swarm_faults import FAULTS_UNTIL_MS
 from cluster.swarm_workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
 from cluster.sweep import sweep
-from faults import kind_of, span_ms
+from faults import dishonest_validators, kind_of, span_ms
 from scheduler import LaneConfig, TimerConfig
 
 CLEAN_SEEDS = range(50)
@@ -61,6 +61,28 @@ def test_most_kinds_of_faults_are_off_in_a_run_and_all_are_drawn_in_some():
     assert max(map(len, kinds)) <= 6
     assert [] in kinds
     assert len(every) >= 18
+
+
+def test_some_runs_have_dishonest_validators_and_most_have_none():
+    dishonest = [dishonest_validators(scenario.faults) for scenario in DRAWN]
+
+    assert 20 < sum(map(bool, dishonest)) < 60
+    assert all(
+        len(nodes) <= (scenario.cluster.validators - 1) // 3 for nodes, scenario in zip(dishonest, DRAWN, strict=True)
+    )
+
+
+def test_wrong_clocks_of_every_kind_are_drawn_of_one_validator_and_of_all():
+    clocks = [
+        (name, len(fault.validators) - scenario.cluster.validators)
+        for scenario in DRAWN
+        for name, fault in scenario.faults.items()
+        if name.startswith("clock-")
+    ]
+
+    assert {name for name, _ in clocks} == {"clock-offset", "clock-drift", "clock-swing", "clock-strobe"}
+    assert 0 in {missing for _, missing in clocks}
+    assert -3 in {missing for _, missing in clocks}
 
 
 def test_every_fault_is_over_in_time():

@@ -22,7 +22,7 @@ from validators.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.gossip import Gossip
 from validators.identity import TransactionVerifier
 from validators.messages import BlockRelay, Message, block_label
-from validators.settings import ValidatorSettings
+from validators.settings import Proposer, ValidatorSettings
 from validators.snapshot_sync import SnapshotJoin, SnapshotSource
 from validators.state import Snapshot
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
@@ -66,6 +66,7 @@ class Surroundings:
     scheme: Scheme
     repaired: Callable[[str, int, str], None]
     leader: Callable[[int], int]
+    propose: Proposer
 
 
 class _Target(NamedTuple):
@@ -88,6 +89,7 @@ class Application:
         self._log = surroundings.log
         self._barrier = surroundings.barrier
         self._leader = surroundings.leader
+        self._propose = surroundings.propose
         self._answers = answers
         self._signatures_charged = 0
         self._proposing: _Target | None = None
@@ -95,7 +97,9 @@ class Application:
         self._is_by_blocks = False
         self._wanted: Finalization | None = None
         self._held: Finalization | None = None
-        self._follower = Follower(engine, execute=self._execute, request=self._request, settle=self._settle)
+        self._follower = Follower(
+            engine, execute=self._execute, request=self._request, settle=self._settle, find_fault=self._find_fault
+        )
         self.exchange = BlockExchange(
             self._port,
             self._codec,
@@ -156,9 +160,9 @@ class Application:
         self._follower.abandon(lambda goal: goal.view <= view and goal.purpose is not Purpose.PROPOSE)
         self._want_finalized()
 
-    def take_blocks(self, encoded_blocks: Sequence[bytes]) -> None:
-        """Keep blocks that arrived and go on with what waited for them, be it that they show how far behind we are."""
-        self.exchange.take(encoded_blocks)
+    def take_blocks(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
+        """Keep blocks of a peer and go on with what waited for them, be it that they show how far behind we are."""
+        self.exchange.take(peer, encoded_blocks)
         self._join_if_far_behind()
         self._follower.advance()
 
@@ -203,7 +207,7 @@ class Application:
             proposer=self._settings.node,
             timestamp_ms=max(self._port.wall_us // 1_000, parent.timestamp_ms + 1),
         )
-        executed = self.engine.propose(context, self._gossip.candidates())
+        executed = self._propose(self.engine, context, self._gossip.candidates())
         self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
         self._follower.begin(executed.digest)
@@ -306,15 +310,19 @@ class Application:
 
     def _verify(self, goal: Goal, settled: Settled) -> None:
         assert goal.proposal is not None, "consensus asked about a proposal"
-        header = self._header_of(goal.digest)
-        limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
-        is_sound = (
-            settled.is_ready
-            and self._is_of_view(header, goal.view)
-            and header.parent == goal.parent
-            and header.timestamp_ms <= limit_ms
-        )
+        is_sound = settled.is_ready and not self._find_fault(goal, self._header_of(goal.digest))
         self._answers.verified(goal.proposal, is_sound)
+
+    def _find_fault(self, goal: Goal, header: Header) -> str:
+        """Return why a block is not what its proposal says, as far as its header shows; only proposals are judged."""
+        if goal.purpose is not Purpose.VERIFY:
+            return ""
+        limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
+        if not self._is_of_view(header, goal.view):
+            return f"view {header.view} of leader {header.proposer} is not that of the proposal"
+        if header.parent != goal.parent:
+            return "the parent is not that of the proposal"
+        return f"time {header.timestamp_ms} is beyond {limit_ms}" if header.timestamp_ms > limit_ms else ""
 
     def _is_of_view(self, header: Header, view: int) -> bool:
         return header.view == view and header.proposer == self._leader(view)

@@ -13,7 +13,7 @@ from network.port import Port
 from network.types import Label
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import block_digest, decode_block, encode_block
-from validators.follower import Follower
+from validators.follower import Follower, Gift
 from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message, block_label
 from validators.settings import ValidatorSettings
 from validators.state import mmr_root
@@ -78,8 +78,8 @@ class BlockExchange:
         self._port.send(peer, self._codec.encode(request), _REQUEST_LABEL)
         self._port.set_timer(("fetch", digest), self._settings.fetch_timeout_us)
 
-    def take(self, encoded_blocks: Sequence[bytes]) -> None:
-        """Keep blocks that arrived."""
+    def take(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
+        """Keep blocks that a peer sent."""
         for encoded in encoded_blocks[:BLOCKS_PER_RESPONSE]:
             try:
                 block = decode_block(encoded)
@@ -91,7 +91,7 @@ class BlockExchange:
                 self._refuse("block", "tx_root")
                 return
             digest = block_digest(block)
-            self._follower.add_block(digest, block)
+            self._follower.add_block(digest, block, Gift(peer, len(encoded)))
             self._forget(digest)
             if digest in self._lost:
                 del self._lost[digest]

@@ -16,14 +16,30 @@ out through the two callables of ``Follower``.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
+from network.types import NodeId
 from validators.consensus import Proposal
 from validators.execution import Engine, Executed, InvalidBlockError
-from validators.execution.blocks import Block
+from validators.execution.blocks import Block, Header
 
-BLOCKS_MAX: Final = 4_096
-"""Unfinalized blocks that a validator keeps; beyond that only those that a goal waits for."""
+GIVEN_BYTES_MAX: Final = 64 * 1024 * 1024
+"""So much of each peer's unfinalized blocks a validator keeps; beyond that only those that a goal waits for."""
+
+GIVEN_BLOCK_BYTES_MIN: Final = 16 * 1024
+"""A block counts for no less, so that tiny ones do not add up either."""
+
+
+class Gift(NamedTuple):
+    """Who gave a block, and its encoded length."""
+
+    peer: NodeId
+    length_bytes: int
+
+    @property
+    def room_bytes(self) -> int:
+        """What it takes of the peer's room."""
+        return max(self.length_bytes, GIVEN_BLOCK_BYTES_MIN)
 
 
 class Purpose(IntEnum):
@@ -85,12 +101,16 @@ class Follower:
         execute: Callable[[Block, bytes], None],
         request: Callable[[bytes, Goal], None],
         settle: Callable[[Goal, Settled], None],
+        find_fault: Callable[[Goal, Header], str],
     ) -> None:
         self.engine = engine
         self._execute = execute
         self._request = request
         self._settle = settle
+        self._find_fault = find_fault
         self._blocks: dict[bytes, Block] = {}
+        self._gifts: dict[bytes, Gift] = {}
+        self._given_bytes: dict[NodeId, int] = {}
         self._invalid: dict[bytes, str] = {}
         self._goals: dict[tuple[Purpose, int], Goal] = {}
         self._running: dict[bytes, None] = {}
@@ -101,12 +121,20 @@ class Follower:
         """Return an unfinalized block that is here."""
         return self._blocks.get(digest)
 
-    def add_block(self, digest: bytes, block: Block) -> bool:
-        """Keep a block that somebody sent or built; False where it is known, too old to matter, or one too many."""
+    def add_block(self, digest: bytes, block: Block, gift: Gift | None = None) -> bool:
+        """Keep a block; False where it is known, too old to matter, or more than the peer that gave it may give.
+
+        ``gift`` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
+        none can crowd out the blocks of the others: what it gives may be junk that stands above the chain for ever.
+        """
         if digest in self._blocks or block.header.height <= self.engine.finalized.height:
             return False
-        if len(self._blocks) >= BLOCKS_MAX and digest not in self.missing():
-            return False
+        if gift is not None:
+            held_bytes = self._given_bytes.get(gift.peer, 0) + gift.room_bytes
+            if held_bytes > GIVEN_BYTES_MAX and digest not in self.missing():
+                return False
+            self._given_bytes[gift.peer] = held_bytes
+            self._gifts[digest] = gift
         self._blocks[digest] = block
         return True
 
@@ -144,12 +172,15 @@ class Follower:
         """Forget what finalization has made history."""
         height = self.engine.finalized.height
         self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
+        for digest in [digest for digest in self._gifts if digest not in self._blocks]:
+            gift = self._gifts.pop(digest)
+            self._given_bytes[gift.peer] -= gift.room_bytes
         self._invalid = {digest: reason for digest, reason in self._invalid.items() if digest in self._blocks}
 
     def missing(self) -> Iterator[bytes]:
         """Yield each block that a goal waits for and that is not here; none while paused."""
         for goal in () if self._is_paused else sorted(self._goals.values()):
-            step = self._next_step(goal.digest)
+            step = self._step(goal)
             if isinstance(step, Fetch):
                 yield step.digest
 
@@ -182,7 +213,7 @@ class Follower:
         """Serve the goals in order; True when one was settled, which may have changed the others."""
         for key in sorted(self._goals):
             goal = self._goals[key]
-            step = self._next_step(goal.digest)
+            step = self._step(goal)
             if isinstance(step, Settled):
                 del self._goals[key]
                 self._settle(goal, step)
@@ -192,6 +223,15 @@ class Follower:
             elif not self._running:
                 self._execute(step.block, step.digest)
         return False
+
+    def _step(self, goal: Goal) -> Step:
+        """Say what is to be done first for a goal; what its header alone refutes is neither fetched for nor executed.
+
+        Without this, a leader could have all others fetch a chain without end, or execute a block of the year 3000.
+        """
+        block = self._blocks.get(goal.digest)
+        fault = "" if block is None else self._find_fault(goal, block.header)
+        return Settled(is_ready=False, reason=fault) if fault else self._next_step(goal.digest)
 
     def _next_step(self, digest: bytes) -> Step:
         """Walk back from ``digest`` to the nearest ready ancestor and say what is to be done first."""

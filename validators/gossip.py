@@ -14,7 +14,7 @@ from network.types import Label
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
-from validators.mempool import Mempool, Pooled
+from validators.mempool import CLIENTS, Mempool, Pooled
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
 
@@ -26,10 +26,9 @@ GOSSIP_FRAME_BYTES: Final = 64
 
 
 class Verified(NamedTuple):
-    """A transaction whose signature has been verified; ``is_own`` when it was submitted here."""
+    """A transaction whose signature has been verified."""
 
     pooled: Pooled
-    is_own: bool
 
 
 class Gossip:
@@ -63,16 +62,16 @@ class Gossip:
 
     def submit(self, payload: bytes) -> None:
         """Take a transaction from a client."""
-        self._take_one(payload, is_own=True)
+        self._take_one(payload, CLIENTS)
 
-    def take(self, payloads: Sequence[bytes]) -> None:
+    def take(self, peer: int, payloads: Sequence[bytes]) -> None:
         """Take transactions from a peer."""
         for payload in payloads[:TRANSACTIONS_PER_GOSSIP] if self._settings.is_validator else ():
-            self._take_one(payload, is_own=False)
+            self._take_one(payload, peer)
 
     def pool(self, verified: Verified) -> None:
         """The signature check's virtual time is over: keep the transaction, and send on a client's."""
-        if self._mempool.add(verified.pooled) and verified.is_own:
+        if self._mempool.add(verified.pooled) and verified.pooled.giver == CLIENTS:
             gossip = TransactionGossip((verified.pooled.encoded,))
             self._port.broadcast(self._codec.encode(gossip), _LABEL)
 
@@ -92,7 +91,7 @@ class Gossip:
             gossip = TransactionGossip(tuple(_within_limit(waiting)))
             self._port.send(peer, self._codec.encode(gossip), _LABEL)
 
-    def _take_one(self, payload: bytes, *, is_own: bool) -> None:
+    def _take_one(self, payload: bytes, giver: int) -> None:
         try:
             transaction = decode_transaction(payload, TRANSACTION_BYTES_MAX - GOSSIP_FRAME_BYTES)
         except InvalidEncodingError as error:
@@ -106,7 +105,7 @@ class Gossip:
             self._refuse("transaction", "signature")
             return
         cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
-        self._port.work(cost_us, Verified(Pooled(transaction, payload, digest), is_own))
+        self._port.work(cost_us, Verified(Pooled(transaction, payload, digest, giver)))
 
 
 def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Transactions that wait for a block, by sender and nonce.
 
-Invariant: at most ``bytes_max`` bytes are held, and one transaction per (sender, nonce): the first
+Invariant: of each giver (a peer, or all clients) at most ``bytes_max`` bytes are held, so that none can crowd out what
+comes from the others, and one transaction per (sender, nonce): the first
 one that came. The order in which a leader is offered them depends on the content alone: senders'
 next transactions by priority fee, highest first, ties by transaction hash.
 """
@@ -13,16 +14,20 @@ from typing import Final
 from validators.execution.blocks import Transaction
 
 BYTES_MAX: Final = 64 * 1024 * 1024
-"""Beyond this a mempool takes nothing more; the sender may try again."""
+"""Beyond this a mempool takes nothing more from the same giver; who wants to may try again."""
+
+CLIENTS: Final = -1
+"""The giver of what clients submit here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A transaction with its encoding and hash, so that neither is computed twice."""
+    """A transaction with its encoding and hash, so that neither is computed twice, and the peer that gave it."""
 
     transaction: Transaction
     encoded: bytes
     digest: bytes
+    giver: int = CLIENTS
 
 
 class Mempool:
@@ -32,7 +37,7 @@ class Mempool:
         self._by_sender: dict[bytes, dict[int, Pooled]] = {}
         self._known: dict[bytes, Pooled] = {}
         self._next_nonce: dict[bytes, int] = {}
-        self._bytes = 0
+        self._given_bytes: dict[int, int] = {}
         self._bytes_max = bytes_max
 
     def __len__(self) -> int:
@@ -44,13 +49,14 @@ class Mempool:
     def add(self, pooled: Pooled) -> bool:
         """Take a transaction; False where it is known, its nonce is taken or spent, or the pool is full."""
         sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
-        is_full = self._bytes + len(pooled.encoded) > self._bytes_max
+        given_bytes = self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
+        is_full = given_bytes > self._bytes_max
         is_void = nonce < self._next_nonce.get(sender, 0) or nonce in self._by_sender.get(sender, ())
         if is_full or is_void or pooled.digest in self._known:
             return False
         self._by_sender.setdefault(sender, {})[nonce] = pooled
         self._known[pooled.digest] = pooled
-        self._bytes += len(pooled.encoded)
+        self._given_bytes[pooled.giver] = given_bytes
         return True
 
     def remove_included(self, included: Iterable[Transaction]) -> None:
@@ -62,7 +68,7 @@ class Mempool:
             for nonce in sorted(nonce for nonce in nonces if nonce <= transaction.nonce):
                 gone = nonces.pop(nonce)
                 del self._known[gone.digest]
-                self._bytes -= len(gone.encoded)
+                self._given_bytes[gone.giver] -= len(gone.encoded)
             if not nonces:
                 self._by_sender.pop(transaction.public_key, None)
 

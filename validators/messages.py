@@ -4,8 +4,8 @@ Consensus carries digests only; the bytes of a block travel over the same bus as
 same faults (specification of Simplex, section 1.1: the application's relay disseminates bytes).
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -111,6 +111,8 @@ ConsensusMessage = (
 SnapshotMessage = SnapshotRequest | SnapshotOffer | SnapshotChunkRequest | SnapshotChunk
 Message = ConsensusMessage | BlockRelay | BlockRequest | BlockResponse | TransactionGossip | SnapshotMessage
 
+Channel: TypeAlias = Literal["votes", "certificates", "blocks", "transactions", "snapshots"]
+
 _SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
     Notarize: VOTE_BYTES_MAX,
     Nullify: VOTE_BYTES_MAX,
@@ -134,6 +136,17 @@ _SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
 MESSAGE_KINDS: Final = tuple(kind.__name__ for kind in _SIZE_LIMITS)
 """What a label calls the messages, by the names of their records."""
 
+CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
+    "votes": tuple(kind.__name__ for kind in (Notarize, Nullify, Finalize)),
+    "certificates": tuple(
+        kind.__name__ for kind in (Notarization, Nullification, Finalization, CertificateRequest, CertificateResponse)
+    ),
+    "blocks": tuple(kind.__name__ for kind in (BlockRelay, BlockRequest, BlockResponse)),
+    "transactions": (TransactionGossip.__name__,),
+    "snapshots": tuple(kind.__name__ for kind in (SnapshotRequest, SnapshotOffer, SnapshotChunkRequest, SnapshotChunk)),
+}
+"""What travels together: the kinds of messages of each channel. Every kind is in one."""
+
 KINDS_WITHOUT_VIEW: Final = (
     BlockRequest.__name__,
     TransactionGossip.__name__,
@@ -141,6 +154,11 @@ KINDS_WITHOUT_VIEW: Final = (
     SnapshotChunkRequest.__name__,
 )
 """Messages that are about no view and no height."""
+
+
+def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
+    """Return the kinds of messages of these channels; of none, none, which stands for all where kinds are matched."""
+    return tuple(kind for channel in channels for kind in CHANNELS[channel])
 
 
 def block_label(message: BlockRelay | BlockResponse | SnapshotOffer | SnapshotChunk, header: Header) -> Label:

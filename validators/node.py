@@ -219,6 +219,7 @@ class Validator:
             scheme=self._scheme,
             repaired=self._repairs.repaired,
             leader=lambda view: self._simplex.leader(view),  # noqa: PLW0108 - consensus is made after the application
+            propose=self._factory.propose,
         )
         answers = Answers(
             proposed=lambda view, digest: self._perform(self._simplex.proposed(view, digest)),
@@ -318,13 +319,13 @@ class Validator:
         peer = delivery.source
         match message:
             case BlockRelay(block):
-                application.take_blocks((block,))
+                application.take_blocks(peer, (block,))
             case BlockResponse(blocks):
-                application.take_blocks(blocks)
+                application.take_blocks(peer, blocks)
             case BlockRequest():
                 application.exchange.serve(peer, message)
             case TransactionGossip(transactions):
-                self._gossip.take(transactions)
+                self._gossip.take(peer, transactions)
             case SnapshotRequest():
                 application.source.offer(peer, message)
             case SnapshotOffer():

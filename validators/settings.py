@@ -5,14 +5,15 @@ given another part, a planted bug or another road to the same state, without tou
 (DESIGN section 3, rule 6).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
+from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
 from validators.consensus import Ed25519Scheme, Scheme, SimplexConfig
-from validators.execution import Engine, Genesis, StateRoad
+from validators.execution import Engine, Executed, Genesis, ProposalContext, StateRoad
 from validators.execution.blocks import Header, Transaction
 from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
@@ -73,6 +74,7 @@ EngineMaker = Callable[
 ]
 SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
+Proposer = Callable[[Engine, ProposalContext, Iterable[Transaction]], Executed]
 
 
 def make_engine(
@@ -84,6 +86,7 @@ def make_engine(
     *,
     programs: Mapping[str, type[Actor]] = PROGRAMS,
     road: StateRoad | None = None,
+    policies: Mapping[str, Callable[[], Policy]] = POLICIES,
 ) -> Engine:
     """Return an engine of its own: from genesis, or from a log read back, its base, and its last finalized header."""
     return Engine(
@@ -94,6 +97,7 @@ def make_engine(
         header=header,
         base=base,
         road=road,
+        policies=policies,
     )
 
 
@@ -113,4 +117,5 @@ class ValidatorFactory:
     engine: EngineMaker = field(default=make_engine)
     scheme: SchemeMaker = field(default=make_scheme)
     barrier: BarrierMaker = field(default=Barrier)
+    propose: Proposer = field(default=Engine.propose)
     around: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)

@@ -37,6 +37,9 @@ ATTEMPTS: Final = 3
 CHUNKS_MAX: Final = 65_536
 """No snapshot is believed to have more pieces."""
 
+OPERATIONS_BYTES_MAX: Final = 1 << 30
+"""No snapshot is believed to be larger: how long it is shows only when all of it is there."""
+
 TIMER: Final = ("snapshot",)
 """The joiner's timer: the peer that was asked has had its time."""
 
@@ -160,6 +163,7 @@ class _Download:
     digest: bytes
     pieces: int = 0
     operations: list[bytes] = field(default_factory=list)
+    length_bytes: int = 0
 
     @property
     def expected(self) -> int:
@@ -241,10 +245,13 @@ class SnapshotJoin:
             self._refuse("snapshot", "piece was not asked for")
             return
         download.operations += chunk.operations
+        download.length_bytes += sum(map(len, chunk.operations))
         download.pieces += 1
         is_last = download.pieces == download.offer.chunks
         if len(download.operations) > download.expected or not chunk.operations:
             self._go_on("truncated: a piece is empty or too long")
+        elif download.length_bytes > OPERATIONS_BYTES_MAX:
+            self._go_on(f"its operations are longer than {OPERATIONS_BYTES_MAX:,} bytes")
         elif is_last and len(download.operations) < download.expected:
             self._go_on(f"truncated: {len(download.operations)} operations of {download.expected}")
         elif is_last:

@@ -30,6 +30,9 @@ _BOOKKEEPING: Final = (BUCKET, BUCKET_ENTRY, GC_CURSOR, 0x08)
 """Tables of buckets, of their entries, of the GC lane's place, and of how many timers each actor has."""
 
 _OF_TIMERS: Final = (TIMER, *_BOOKKEEPING)
+_STATE_REFUSED: Final = ("CorruptLog: ", "RootMismatchError: ")
+"""How an execution breaks off whose state database makes nothing, or something else, of operations that are right."""
+
 _COUNTS_OF_THE_DEAD: Final = ("waiting_dead", "expired", "insolvent", "gc_cycles")
 
 _Collected = TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
@@ -68,6 +71,8 @@ def cause_of(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> Ca
 
 def _cause_of_break(right: Outcome, wrong: Outcome, circumstances: Circumstances) -> Cause:
     """Return why an execution came to no end: what it had come to is compared with what it should have come to."""
+    if wrong.broken.startswith(_STATE_REFUSED):
+        return "hashing"
     came_to = right._replace(receipts=right.receipts[: len(wrong.receipts)])
     if _is_reordered(came_to, wrong, circumstances):
         return "order"

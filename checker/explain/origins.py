@@ -112,7 +112,7 @@ def origin_of_break(parting: Parting) -> Origin:
     right, wrong = parting.right, parting.wrong
     refused = re.match(r"transaction (\d+):", wrong.broken)
     if refused is None:
-        place = len(wrong.receipts)
+        place = len(wrong.receipts) if len(wrong.receipts) < len(right.receipts) else -1
         return Origin("the execution comes to no end", _told_of_break(parting, place), place, timer=_missing(parting))
     encoded = parting.block.transactions[int(refused[1])]
     digest = hashlib.sha256(encoded).digest()
@@ -132,7 +132,10 @@ def origin_of_break(parting: Parting) -> Origin:
 
 def _told_of_break(parting: Parting, place: int) -> tuple[str, ...]:
     def told_by(outcome: Outcome) -> str:
-        return f"breaks off: {outcome.broken}" if outcome.broken else show_receipt(receipt_at(outcome, place))
+        if outcome.broken:
+            return f"breaks off: {outcome.broken}"
+        receipt = receipt_at(outcome, place) if place >= 0 else None
+        return "comes to its end" if receipt is None else show_receipt(receipt)
 
     return tuple(told_by(side.outcome) for side in parting.sides)
 

@@ -11,7 +11,7 @@ from checker.explain.elsewhere import explain_elsewhere
 from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
 from checker.explain.origins import Origin
 from checker.explain.sides import Outcome, Parting, Side, find_parting, wrong_validators
-from checker.explain.story import TAKEN_BACK, follow, mentions_of, surroundings, tell
+from checker.explain.story import TAKEN_BACK, Mention, follow, mentions_of, surroundings, tell
 from checker.explain.words import (
     differing_keys,
     name_key,
@@ -25,6 +25,7 @@ from checker.explain.words import (
 from checker.explain.writes import find_timer, origin_of
 from checker.observations import short
 from checker.results import CheckResult, Evidence
+from scheduler import Timer
 from validators.execution.schema import KEY_BYTES
 
 KEYS_MAX: Final = 8
@@ -115,12 +116,19 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
         receipt=None if origin.receipt < 0 else origin.receipt,
         transaction=origin.transaction.hex(),
         timer=timer_id.hex(),
-        timer_record="" if timer is None else show_fields(timer),
+        timer_record=_record_of(timer, mentions),
         actor=origin.actor.hex(),
         handler=origin.handler,
         chain=tell(parting, origin, mentions, thread, keys),
         notes=[*explanation.notes, *_notes(parting, is_from_the_past=is_from_the_past)],
     )
+
+
+def _record_of(timer: Timer | None, mentions: Sequence[Mention]) -> str:
+    """Return a timer's record, or of one that is there no more what was told of it last."""
+    if timer is not None:
+        return show_fields(timer)
+    return f"there no more since {mentions[-1].line}" if mentions else ""
 
 
 def _repeats_cold(findings: Findings, parting: Parting) -> bool:

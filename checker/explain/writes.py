@@ -89,7 +89,9 @@ def _origin_at(parting: Parting, index: int) -> Origin:
     if isinstance(decoded, TransactionReceipt):
         transaction = next(iter(_transactions_of(parting)[index : index + 1]), None)
         call = None if transaction is None else transaction.call
-        timers = timers_in([*_parted(events_of(pair[0]), events_of(pair[1])), *events_of(pair[0])])
+        # A receipt that is the same on both sides is about what its call did, and not about the timers that it made.
+        parted = _parted(events_of(pair[0]), events_of(pair[1]))
+        timers = timers_in([*parted, *events_of(pair[0])]) if pair[0] != pair[1] else []
         return Origin(
             "a transaction" if transaction is None else show_call(transaction),
             told,
@@ -101,10 +103,12 @@ def _origin_at(parting: Parting, index: int) -> Origin:
         )
     timer_id = _timer_of_phase(parting, index)
     exits = [_exit_of(side.outcome, timer_id) for side in parting.sides]
-    if any(exits):
+    if len(dict.fromkeys(exits)) > 1:
         told = tuple(
             "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
         )
+    elif timer_id:
+        told = tuple(show_receipt(_exit_from(side.outcome, index)) for side in parting.sides)
     timer = find_timer(parting, timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is None:
@@ -138,6 +142,16 @@ def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
     return {event.timer_id: receipt for event, receipt in found if isinstance(event, _EXITS)}
 
 
+def _exit_from(outcome: Outcome, index: int) -> bytes | None:
+    """Return the receipt of the exit or deferral that a receipt of the timer phase belongs to.
+
+    What a handler did stands before the fire in which it ran.
+    """
+    rest = outcome.receipts[index:]
+    exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred))
+    return next(exits, receipt_at(outcome, index))
+
+
 def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
     return _exits(outcome.receipts).get(timer_id) if timer_id else None
 
@@ -161,21 +175,33 @@ def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
 
     touching = [index for index, receipt in enumerate(right.receipts) if touches(index, receipt)]
     if key == BURNED_KEY:
-        return _receipts_that_burn(right.receipts, abs((read_amount(values[1]) or 0) - (read_amount(values[2]) or 0)))
+        return _receipts_that_come_to(right.receipts, "burned", _units_between(parting, key))
     if not touching and key[0] == ACCOUNT:
         # The proposer: it stands in no receipt, and all tips go to it.
-        return [index for index, receipt in enumerate(right.receipts) if _sum_of(receipt, "tip")]
+        return _receipts_that_come_to(right.receipts, "tip", _units_between(parting, key))
     return touching[-1:] if timer_id else touching
 
 
-def _receipts_that_burn(receipts: Sequence[bytes], units: int) -> list[int]:
-    """Return the receipts that explain a difference of burned units: one of them, all fires, or whatever burns."""
-    burned = {index: _sum_of(receipt, "burned") for index, receipt in enumerate(receipts)}
-    fires = [index for index in burned if event_of(receipts[index]) is not None and burned[index]]
-    exact = [index for index, amount in burned.items() if amount == units]
-    if exact or sum(burned[index] for index in fires) == units:
-        return exact[:1] or fires
-    return [index for index, amount in burned.items() if amount]
+def _receipts_that_come_to(receipts: Sequence[bytes], name: str, units: int) -> list[int]:
+    """Return the receipts that explain a difference of burned units or tips.
+
+    It is one of them, all fires, all transactions, or whatever has any.
+    """
+    amounts = {index: _sum_of(receipt, name) for index, receipt in enumerate(receipts)}
+    having = [index for index, amount in amounts.items() if amount]
+    fires = [index for index in having if event_of(receipts[index]) is not None]
+    exact = [index for index in having if amounts[index] == units]
+    for some in (exact[:1], fires, [index for index in having if index not in fires]):
+        if some and sum(amounts[index] for index in some) == units:
+            return some
+    return having
+
+
+def _units_between(parting: Parting, key: bytes) -> int:
+    right, wrong = (
+        read_amount(side.changes.get(key, parting.before.get(key))) or 0 for side in (parting.right, parting.wrong)
+    )
+    return abs(right - wrong)
 
 
 def _sum_of(receipt: bytes, name: str) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from checker.oracle.agents import BID_CONTEXT
 from checker.oracle.calls import Call, OutOfGasError, RevertedError
 from checker.oracle.orders import FieldRule, is_terms, put_number, read_order, read_terms, require_timer
 from checker.oracle.storm import CrashedError
@@ -34,9 +35,11 @@ def fire(call: Call, payload: bytes) -> None:
 
 
 def bid(call: Call, payload: bytes) -> bytes:
-    """Run the stored script, and answer what is no bid."""
+    """Run the stored script, and bid what follows from everything that is told."""
     _run_script(call, *_read_script(call.get(b"script") or b""))
-    return payload
+    context = read_order(payload, BID_CONTEXT, (), "BidContext")
+    total = sum(context)
+    return msgspec.msgpack.encode([2 * context[4] + total % 1_000, total % 97, context[3], 0])
 
 
 def _is_number(field: object) -> bool:
@@ -84,6 +87,10 @@ def _cancel(call: Call, name: bytes) -> None:
     call.cancel(call.get(name) or name)
 
 
+def _hand(call: Call, name: bytes, to: bytes, cycles: int) -> None:
+    call.send(to, "note", call.get(name) or b"", cycles)
+
+
 def _fail(_call: Call, reason: str) -> None:
     raise RevertedError(reason)
 
@@ -104,6 +111,7 @@ STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[objec
     "extend": (_extend, (_is_bytes, _is_number), ()),
     "cancel": (_cancel, (_is_bytes,), ()),
     "send": (Call.send, (_is_bytes, _is_text, _is_bytes, _is_number), ()),
+    "hand": (_hand, (_is_bytes, _is_bytes, _is_number), ()),
     "compute": (Call.compute, (_is_number,), ()),
     "fail": (_fail, (_is_text,), ()),
 }

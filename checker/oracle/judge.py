@@ -7,7 +7,7 @@ so nothing is compared beyond the first.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
 from checker.oracle.describe import (
@@ -27,7 +27,11 @@ NAME: Final = "oracle"
 """The check's name."""
 
 AUDIT_BLOCKS: Final = 50
-"""So often the oracle works its own state out from nothing."""
+"""So often, in blocks, the oracle works its own state out from nothing, unless its log has hardly grown since."""
+
+AUDIT_GROWTH: Final = (3, 2)
+"""An audit hashes the whole log, so the next one waits until that is longer by a half: over a run of any length each
+operation is hashed by four audits on average at most, the last one included."""
 
 POLICIES: Final = ("fifo", "fifo-free", "eip1559")
 """The policies that are restated here."""
@@ -76,7 +80,8 @@ def judge_oracle(genesis_bytes: bytes, blocks: Iterable[OracleBlock]) -> CheckRe
     if unknown:
         return tally.inconclusive(f"the oracle does not know {unknown}")
     chain = OracleChain(genesis, genesis_bytes)
-    difference = _first_difference(chain, blocks, tally)
+    audits = _Audits(chain)
+    difference = _first_difference(chain, blocks, tally, audits)
     if difference is not None:
         found = {"what": difference.what, "key": difference.key, "timer": difference.timer}
         evidence = {name: value for name, value in found.items() if value}
@@ -86,7 +91,34 @@ def judge_oracle(genesis_bytes: bytes, blocks: Iterable[OracleBlock]) -> CheckRe
         f"{tally.compared:,} receipts, changes, roots and budgets at {height} heights are the oracle's",
         heights=height,
         operations=chain.contents.log.size,
+        audits=audits.count,
+        operations_audited=audits.operations,
     )
+
+
+@final
+class _Audits:
+    """Audits a chain now and then, and counts what that took: so often, and so many operations hashed in all."""
+
+    def __init__(self, chain: OracleChain) -> None:
+        self._chain = chain
+        self._last_size = 0
+        self.count = 0
+        self.operations = 0
+
+    def is_due(self, height: int) -> bool:
+        grown, before = AUDIT_GROWTH
+        return height % AUDIT_BLOCKS == 0 and self._chain.contents.log.size * before >= self._last_size * grown
+
+    def audit(self) -> Difference | None:
+        size = self._chain.contents.log.size
+        if size == self._last_size:
+            return None
+        self._last_size = size
+        self.count += 1
+        self.operations += size
+        error = self._chain.audit()
+        return Difference("audit", f"the oracle contradicts itself: {error}") if error else None
 
 
 def unknown_to_the_oracle(genesis: Genesis) -> str:
@@ -97,12 +129,14 @@ def unknown_to_the_oracle(genesis: Genesis) -> str:
     return f"the program {strange[0]}" if strange else ""
 
 
-def _first_difference(chain: OracleChain, blocks: Iterable[OracleBlock], tally: Tally) -> Difference | None:
+def _first_difference(
+    chain: OracleChain, blocks: Iterable[OracleBlock], tally: Tally, audits: _Audits
+) -> Difference | None:
     for height, block in enumerate(blocks, 1):
-        difference = _judge_block(chain, block, tally)
+        difference = _judge_block(chain, block, tally) or (audits.audit() if audits.is_due(height) else None)
         if difference is not None:
             return difference._replace(height=height)
-    difference = _audit(chain)
+    difference = audits.audit()
     return difference and difference._replace(height=chain.header.height)
 
 
@@ -120,7 +154,6 @@ def _judge_block(chain: OracleChain, block: OracleBlock, tally: Tally) -> Differ
         or _compare_changes(result, block, tally)
         or _compare_roots(result, header, tally)
         or _compare_counts(result, block, tally)
-        or (_audit(chain) if header.height % AUDIT_BLOCKS == 0 else None)
     )
 
 
@@ -169,11 +202,6 @@ def _compare_counts(result: Result, block: OracleBlock, tally: Tally) -> Differe
             if pair[0] != pair[1]:
                 return Difference("budgets", _line(name, "", pair))
     return None
-
-
-def _audit(chain: OracleChain) -> Difference | None:
-    error = chain.audit()
-    return Difference("audit", f"the oracle contradicts itself: {error}") if error else None
 
 
 def _written(changes: Mapping[bytes, bytes | None], key: bytes) -> object:

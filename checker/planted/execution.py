@@ -183,6 +183,7 @@ EXECUTION: Final = (
         swaps=_keep_reverted,
         cause="execution",
         on_all=True,
+        shows="transaction|TimerFired|MessageDelivered",
     ),
     Variant(
         name="record-of-another-fork",
@@ -190,7 +191,7 @@ EXECUTION: Final = (
         area="execution",
         caught_by=("equal-roots", "agreement"),
         swaps=_decode_once,
-        cause="execution",
+        cause="clean-up",
     ),
     Variant(
         name="record-before-the-write",
@@ -208,6 +209,7 @@ EXECUTION: Final = (
         swaps=_keep_refunds,
         cause="execution",
         on_all=True,
+        shows="account",
     ),
     Variant(
         name="tip-burned",
@@ -217,6 +219,7 @@ EXECUTION: Final = (
         swaps=_burn_tips,
         cause="execution",
         on_all=True,
+        shows="account",
     ),
     Variant(
         name="nonce-of-a-failure",
@@ -225,6 +228,7 @@ EXECUTION: Final = (
         caught_by=("agreement", "equal-roots"),
         swaps=_uncounted_failures,
         cause="execution",
+        shows="nonce|account",
     ),
     Variant(
         name="block-limits-unchecked",
@@ -234,6 +238,7 @@ EXECUTION: Final = (
         swaps=_endless_room,
         cause="input",
         on_all=True,
+        shows="is above the",
     ),
     Variant(
         name="height-index-off-by-one",
@@ -243,6 +248,8 @@ EXECUTION: Final = (
         swaps=_miss_a_height,
         cause="execution",
         on_all=True,
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="removed-timers-wait-on",
@@ -251,6 +258,8 @@ EXECUTION: Final = (
         caught_by=("equal-roots", "agreement"),
         swaps=_keep_waiting,
         cause="clean-up",
+        shows="no timer lies at|Timer",
+        is_of_timer=True,
     ),
     Variant(
         name="bucket-head-on-a-gap",
@@ -259,6 +268,8 @@ EXECUTION: Final = (
         caught_by=("equal-roots",),
         swaps=_next_in_line,
         cause="clean-up",
+        shows="bucket due",
+        is_of_timer=True,
     ),
     Variant(
         name="empty-bucket-stays",
@@ -268,6 +279,8 @@ EXECUTION: Final = (
         swaps=_keep_empty_buckets,
         cause="clean-up",
         on_all=True,
+        shows="bucket due",
+        is_of_timer=True,
     ),
     Variant(
         name="cap-never-freed",
@@ -276,6 +289,8 @@ EXECUTION: Final = (
         caught_by=("equal-roots",),
         swaps=_keep_counting,
         cause="clean-up",
+        shows="timer counts",
+        is_of_timer=True,
     ),
     Variant(
         name="wall-clock-in-a-block",
@@ -284,6 +299,7 @@ EXECUTION: Final = (
         caught_by=("determinism",),
         swaps=_wall_clock,
         cause="input",
+        shows="header",
     ),
     Variant(
         name="slots-counted-in-blocks",
@@ -292,6 +308,8 @@ EXECUTION: Final = (
         caught_by=("equal-roots",),
         swaps=_count_blocks,
         cause="execution",
+        shows="Timer",
+        is_of_timer=True,
     ),
     Variant(
         name="deleted-values-stay",
@@ -301,6 +319,7 @@ EXECUTION: Final = (
         swaps=_keep_deleted,
         cause="execution",
         on_all=True,
+        shows="storage",
     ),
 )
 """Variants of the execution of blocks."""

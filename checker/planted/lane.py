@@ -140,6 +140,7 @@ LANE: Final = (
         caught_by=("equal-roots",),
         swaps=_float_price,
         cause="execution",
+        shows="lane market",
     ),
     Variant(
         name="lane-decay-skipped-on-empty-blocks",
@@ -149,6 +150,7 @@ LANE: Final = (
         swaps=_no_decay,
         cause="execution",
         on_all=True,
+        shows="lane market",
     ),
     Variant(
         name="median-of-the-upper-half",
@@ -157,6 +159,7 @@ LANE: Final = (
         caught_by=("equal-roots",),
         swaps=_upper_median,
         cause="execution",
+        shows="lane market",
     ),
     Variant(
         name="price-left-out-of-priority",
@@ -166,6 +169,8 @@ LANE: Final = (
         swaps=_forget_the_price,
         cause="order",
         on_all=True,
+        shows="TimerFired|TimerDeferred",
+        is_of_timer=True,
     ),
     Variant(
         name="default-agent-bids-once",
@@ -174,6 +179,8 @@ LANE: Final = (
         caught_by=("equal-roots",),
         swaps=_plain_default,
         cause="execution",
+        shows="TimerFired|TimerDeferred",
+        is_of_timer=True,
     ),
     Variant(
         name="timer-tip-burned",
@@ -183,6 +190,8 @@ LANE: Final = (
         swaps=_burn_tips,
         cause="execution",
         on_all=True,
+        shows="TimerFired.*account",
+        is_of_timer=True,
     ),
     Variant(
         name="fairness-window-off-by-one",
@@ -192,6 +201,7 @@ LANE: Final = (
         swaps=_wider_window,
         cause="execution",
         on_all=True,
+        shows="lane market|fires",
     ),
     Variant(
         name="weights-in-floats",
@@ -200,6 +210,8 @@ LANE: Final = (
         caught_by=("equal-roots",),
         swaps=_float_weights,
         cause="order",
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="tie-break-of-the-other-reading",
@@ -208,6 +220,8 @@ LANE: Final = (
         caught_by=("equal-roots",),
         swaps=_other_tie_break,
         cause="order",
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="lane-active-a-block-early",
@@ -216,6 +230,7 @@ LANE: Final = (
         caught_by=("equal-roots", "agreement"),
         swaps=_early_activation,
         cause="execution",
+        shows="activation|lane",
     ),
     Variant(
         name="ring-place-off-by-one",
@@ -225,6 +240,8 @@ LANE: Final = (
         swaps=_miss_a_place,
         cause="execution",
         on_all=True,
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="promotion-missed",
@@ -234,6 +251,7 @@ LANE: Final = (
         swaps=_promote_late,
         cause="execution",
         on_all=True,
+        shows="epoch|EpochPromoted|TimerFired",
     ),
     Variant(
         name="mailbox-budget-doubled",
@@ -243,6 +261,7 @@ LANE: Final = (
         swaps=_double_mailbox,
         cause="execution",
         on_all=True,
+        shows="MessageDelivered",
     ),
 )
 """Variants of the timer lane."""

@@ -57,6 +57,7 @@ NETWORK: Final = (
         swaps=_take_any_body,
         cause="input",
         needs=(DAMAGED_MESSAGES,),
+        shows="transaction",
     ),
     Variant(
         name="asks-once-for-a-block",

@@ -226,6 +226,8 @@ SCHEDULER: Final = (
         caught_by=("equal-roots",),
         swaps=lambda: _shift_expiry(-1),
         cause="clean-up",
+        shows="TimerExpired",
+        is_of_timer=True,
     ),
     Variant(
         name="expiry-a-slot-early",
@@ -235,6 +237,8 @@ SCHEDULER: Final = (
         swaps=lambda: _shift_expiry(1),
         cause="clean-up",
         on_all=True,
+        shows="TimerExpired|TimerCancelledInsufficientFunds",
+        is_of_timer=True,
     ),
     Variant(
         name="insolvency-before-expiry",
@@ -244,6 +248,8 @@ SCHEDULER: Final = (
         swaps=_funds_before_expiry,
         cause="clean-up",
         on_all=True,
+        shows="TimerCancelledInsufficientFunds",
+        is_of_timer=True,
     ),
     Variant(
         name="expired-fires-beside-a-full-gc-lane",
@@ -253,6 +259,8 @@ SCHEDULER: Final = (
         swaps=_fire_the_expired,
         cause="clean-up",
         on_all=True,
+        shows="TimerFired|waiting_dead",
+        is_of_timer=True,
     ),
     Variant(
         name="gc-budget-one-less",
@@ -262,6 +270,8 @@ SCHEDULER: Final = (
         swaps=_less_gc,
         cause="clean-up",
         on_all=True,
+        shows="TimerExpired|TimerCancelledInsufficientFunds",
+        is_of_timer=True,
     ),
     Variant(
         name="gc-budget-carried-over",
@@ -270,6 +280,8 @@ SCHEDULER: Final = (
         caught_by=("equal-roots", "agreement"),
         swaps=_saved_gc,
         cause="clean-up",
+        shows="TimerExpired|TimerCancelledInsufficientFunds|budget",
+        is_of_timer=True,
     ),
     Variant(
         name="tie-break-by-identifier",
@@ -279,6 +291,8 @@ SCHEDULER: Final = (
         swaps=_by_identifier,
         cause="order",
         on_all=True,
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="order-of-a-set",
@@ -287,6 +301,8 @@ SCHEDULER: Final = (
         caught_by=("equal-roots",),
         swaps=_by_set,
         cause="order",
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="small-limits-first",
@@ -296,6 +312,8 @@ SCHEDULER: Final = (
         swaps=_small_first,
         cause="order",
         on_all=True,
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="fires-a-slot-early",
@@ -305,6 +323,8 @@ SCHEDULER: Final = (
         swaps=_collect_early,
         cause="execution",
         on_all=True,
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="same-block-fire",
@@ -314,6 +334,8 @@ SCHEDULER: Final = (
         swaps=_fire_twice,
         cause="execution",
         on_all=True,
+        shows="TimerFired",
+        is_of_timer=True,
     ),
     Variant(
         name="deferred-in-every-block",
@@ -323,6 +345,7 @@ SCHEDULER: Final = (
         swaps=_defer_again,
         cause="execution",
         on_all=True,
+        shows="TimerDeferred|EpochPromoted",
     ),
     Variant(
         name="identifier-without-counter",
@@ -331,6 +354,8 @@ SCHEDULER: Final = (
         caught_by=("equal-roots",),
         swaps=_plain_identifier,
         cause="execution",
+        shows="TimerScheduled",
+        is_of_timer=True,
     ),
     Variant(
         name="cancelled-timer-fires",
@@ -340,6 +365,8 @@ SCHEDULER: Final = (
         swaps=_keep_cancelled,
         cause="execution",
         on_all=True,
+        shows="TimerCancelled",
+        is_of_timer=True,
     ),
     Variant(
         name="fee-from-the-actor",
@@ -348,6 +375,8 @@ SCHEDULER: Final = (
         caught_by=("equal-roots",),
         swaps=_charge_the_actor,
         cause="execution",
+        shows="TimerFired.*account",
+        is_of_timer=True,
     ),
     Variant(
         name="refund-rounded-down",
@@ -357,6 +386,8 @@ SCHEDULER: Final = (
         swaps=_round_refunds,
         cause="execution",
         on_all=True,
+        shows="TimerFired.*account",
+        is_of_timer=True,
     ),
     Variant(
         name="burn-forgotten",
@@ -366,6 +397,8 @@ SCHEDULER: Final = (
         swaps=_forget_burned,
         cause="execution",
         on_all=True,
+        shows="TimerFired.*burned",
+        is_of_timer=True,
     ),
     Variant(
         name="revert-for-free",
@@ -375,6 +408,8 @@ SCHEDULER: Final = (
         swaps=_free_reverts,
         cause="execution",
         on_all=True,
+        shows="TimerFired.*ok=False",
+        is_of_timer=True,
     ),
     Variant(
         name="basefee-in-floats",
@@ -383,6 +418,7 @@ SCHEDULER: Final = (
         caught_by=("equal-roots",),
         swaps=_float_basefee,
         cause="execution",
+        shows="fee market",
     ),
     Variant(
         name="decay-skipped-on-empty-blocks",
@@ -391,6 +427,7 @@ SCHEDULER: Final = (
         caught_by=("equal-roots",),
         swaps=_no_decay_when_empty,
         cause="execution",
+        shows="fee market",
     ),
     Variant(
         name="basefee-without-the-lane",
@@ -400,6 +437,7 @@ SCHEDULER: Final = (
         swaps=_market_without_lane,
         cause="execution",
         on_all=True,
+        shows="fee market|lane market",
     ),
 )
 """Variants of the scheduler's rules."""

@@ -144,6 +144,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_created_as_written,
         cause="order",
+        shows="operation",
     ),
     Variant(
         name="floor-one-step-short",
@@ -152,6 +153,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_shorter_raise,
         cause="order",
+        shows="operation",
     ),
     Variant(
         name="unchanged-values-written",
@@ -160,6 +162,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_write_all,
         cause="order",
+        shows="operation",
     ),
     Variant(
         name="deletes-stay-active",
@@ -168,6 +171,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_deletes_stay_active,
         cause="hashing",
+        shows="state database",
     ),
     Variant(
         name="bits-below-the-floor",
@@ -176,6 +180,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_keep_bits_below_the_floor,
         cause="hashing",
+        shows="state database",
     ),
     Variant(
         name="partial-chunk-left-out",
@@ -184,6 +189,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_no_partial_chunk,
         cause="hashing",
+        shows="state database",
     ),
     Variant(
         name="inactive-peak-forgotten",
@@ -192,6 +198,7 @@ STATE: Final = (
         caught_by=("equal-roots",),
         swaps=_fewer_inactive_peaks,
         cause="hashing",
+        shows="state database",
     ),
     Variant(
         name="pending-layers-upside-down",
@@ -207,7 +214,8 @@ STATE: Final = (
         area="state",
         caught_by=("equal-roots", "agreement"),
         swaps=_stale_flags,
-        cause="hashing",
+        cause="order",
+        shows="operation",
     ),
     Variant(
         name="bitmap-chunk-not-restored",
@@ -217,6 +225,7 @@ STATE: Final = (
         swaps=_restore_no_chunks,
         cause="clean-up",
         needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+        shows="state database|bitmap",
     ),
     Variant(
         name="flags-not-restored",
@@ -226,6 +235,7 @@ STATE: Final = (
         swaps=_restore_no_flags,
         cause="clean-up",
         needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+        shows="bitmap|indexes|operation|state database",
     ),
     Variant(
         name="index-not-rolled-back",
@@ -235,6 +245,7 @@ STATE: Final = (
         swaps=_restore_created_only,
         cause="clean-up",
         needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+        shows="live-values|indexes|taken back",
     ),
     Variant(
         name="rebuilt-bitmap-not-cleared",
@@ -243,6 +254,7 @@ STATE: Final = (
         caught_by=("agreement", "finality-regained"),
         swaps=_rebuild_without_clearing,
         cause="hashing",
+        shows="CorruptLog|operations|state database",
     ),
 )
 """Variants of the state database."""

@@ -143,6 +143,8 @@ STORAGE: Final = (
         swaps=_index_without_the_last,
         cause="execution",
         needs=(RESTARTS,),
+        shows="Timer",
+        is_of_timer=True,
     ),
 )
 """Variants of storage and recovery."""

@@ -36,6 +36,8 @@ class Variant:
         cause: What makes states differ; None where it is not the state that goes wrong.
         on_all: Whether it is given to every validator, because one alone would only be outvoted.
         needs: Settings (``key=value``) of the standard campaign without which it cannot show.
+        shows: What an explanation of it has to name, as a regular expression over the write and the names of the keys.
+        is_of_timer: Whether a timer is concerned, which an explanation then has to name.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Variant:
     cause: Cause | None = None
     on_all: bool = False
     needs: tuple[str, ...] = ()
+    shows: str = ""
+    is_of_timer: bool = False
 
 
 @final

@@ -9,12 +9,17 @@ from typing import Annotated, Final, TypeAlias, final
 import msgspec
 
 from scheduler import Rejected
+from validators.actors.agents import BidContext
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
 from validators.actors.orders import NO_TERMS, FeeTerms, decode_order, put_count, require_own_timer, schedule_on_terms
 
 STEPS_MAX: Final = 64
 """The longest script."""
+
+FEE_PARTS: Final = 1_000
+TIP_PARTS: Final = 97
+"""A clerk's bid is twice the lane's price and less than so much, with a tip below so much."""
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag_field="do"):
@@ -164,6 +169,19 @@ class Send(Step, frozen=True, tag="send"):
 
 
 @final
+class Hand(Step, frozen=True, tag="hand"):
+    """Send what is stored under `name` to another clerk, to be noted."""
+
+    name: bytes
+    to: bytes
+    cycles: int
+
+    def act(self, clerk: Actor) -> None:
+        """Make the calls."""
+        clerk.host.send(self.to, "note", clerk.host.get(self.name) or b"", self.cycles)
+
+
+@final
 class Compute(Step, frozen=True, tag="compute"):
     """Use cycles."""
 
@@ -186,7 +204,9 @@ class Fail(Step, frozen=True, tag="fail"):
         raise Revert(self.reason)
 
 
-AnyStep: TypeAlias = Put | Copy | Delete | Weigh | Pay | Tell | Schedule | Extend | Cancel | Send | Compute | Fail
+AnyStep: TypeAlias = (
+    Put | Copy | Delete | Weigh | Pay | Tell | Schedule | Extend | Cancel | Send | Hand | Compute | Fail
+)
 
 
 @final
@@ -226,9 +246,12 @@ class Clerk(Actor):
         self._run(script)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        """Run the script that is stored, and answer with the payload, which is no bid."""
+        """Run the script that is stored, and bid what follows from every number that an agent is told."""
         self._run(decode_order(self.host.get(b"script") or b"", Script))
-        return payload
+        context = decode_order(payload, BidContext)
+        total = sum(msgspec.structs.astuple(context))
+        fee = 2 * context.basefee_lane_timer + total % FEE_PARTS
+        return msgspec.msgpack.encode([fee, total % TIP_PARTS, context.basefee_cell, 0])
 
     def _run(self, script: Script) -> None:
         for step in script.steps:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, final
 
 import msgspec
 
-from scheduler import POLICIES, LaneConfig, Moment
+from scheduler import POLICIES, LaneConfig, Moment, Policy
 from validators.actors import Programs
 from validators.execution.audit import audit_indexes
 from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
@@ -96,6 +96,7 @@ class Engine:
         header: Header | None = None,
         base: Snapshot | None = None,
         road: StateRoad | None = None,
+        policies: Mapping[str, Callable[[], Policy]] = POLICIES,
     ) -> None:
         """Start from genesis, or from a log read back.
 
@@ -107,6 +108,7 @@ class Engine:
             header: The last finalized header, which the log must lead to.
             base: The state that the operations follow, where that is not genesis.
             road: When blocks are applied, how many can be taken back, and what is pruned and rebuilt.
+            policies: The timer phases by the policy's name.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
@@ -116,7 +118,7 @@ class Engine:
         """
         if genesis.policy not in POLICIES:
             raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
-        self._rules = Rules(genesis, programs, verify_transaction)
+        self._rules = Rules(genesis, programs, verify_transaction, policies)
         self.on_executed: Callable[[Executed], None] = _look_away
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
         self._road = road or StateRoad()

@@ -4,8 +4,8 @@ The same code runs for a leader that builds a block and for everyone who checks 
 transactions come from and in what happens to an invalid one.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import final
 
 import msgspec
@@ -95,12 +95,13 @@ class Rules:
     genesis: Genesis
     programs: Programs
     verify_transaction: Callable[[Transaction], bool]
+    policies: Mapping[str, Callable[[], Policy]] = field(default_factory=lambda: POLICIES)
 
     def policy(self, height: int) -> Policy:
         """Return the policy of a block: a chain that has the lane is `fifo` below its activation (A-22)."""
         genesis = self.genesis
         name = genesis.policy if genesis.lane_config is None or genesis.is_in_lane(height) else Fifo.name
-        return POLICIES[name]()
+        return self.policies[name]()
 
 
 @final

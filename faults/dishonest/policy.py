@@ -1,0 +1,77 @@
+"""Timer phases that do not do what the rules say, so that a leader can claim what comes of them.
+
+All who execute its block come to other roots, and none of them may vote for it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Literal, TypeAlias, cast, final
+
+import msgspec
+
+from scheduler import Basefees, BlockPhase, Lane, Moment, PhaseResult, Policy, Timer, TimerConfig
+from scheduler.tables import Ledger, Runner, TimerTables
+
+TwistKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
+
+
+@final
+class Twist:
+    """What the timer phase of the block that is being built does wrong; nothing while `kind` is empty.
+
+    `due-set` fires none of the timers that are due, `order` fires them in the reverse order, `clean-up` removes none of
+    the dead ones.
+    """
+
+    kind: TwistKind = ""
+
+
+def lying_policies(honest: Mapping[str, type[Policy]], twist: Twist) -> dict[str, Callable[[], Policy]]:
+    """Return policies that do as the true ones but for the twist."""
+    return {name: _lying_policy(policy, twist) for name, policy in honest.items()}
+
+
+def _lying_policy(honest: type[Policy], twist: Twist) -> Callable[[], Policy]:
+    class LyingPolicy:
+        name: ClassVar[str] = honest.name
+        has_ttl: ClassVar[bool] = honest.has_ttl
+        default_config: ClassVar[TimerConfig] = honest.default_config
+
+        def phases(self) -> tuple[BlockPhase, ...]:
+            return honest().phases()
+
+        def run_timers(
+            self,
+            *,
+            moment: Moment,
+            config: TimerConfig,
+            basefees: Basefees,
+            tables: TimerTables,
+            ledger: Ledger,
+            run: Runner,
+            lane: Lane | None = None,
+        ) -> PhaseResult:
+            if twist.kind == "due-set":
+                config = msgspec.structs.replace(config, execution_lane_paused=True)
+            elif twist.kind == "clean-up":
+                config = msgspec.structs.replace(config, gc_lane_paused=True)
+            elif twist.kind == "order":
+                tables = cast("TimerTables", _Reversed(tables))
+            return honest().run_timers(
+                moment=moment, config=config, basefees=basefees, tables=tables, ledger=ledger, run=run, lane=lane
+            )
+
+    return LyingPolicy
+
+
+@final
+class _Reversed:
+    """Tables that give the waiting timers in the reverse order, and are the true ones in all else."""
+
+    def __init__(self, tables: TimerTables) -> None:
+        self._tables = tables
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tables, name)
+
+    def collect(self, upto: int) -> Sequence[Timer]:
+        return tuple(reversed(self._tables.collect(upto)))
