@@ -23,6 +23,7 @@ from checker.observations import (
     short,
 )
 from checker.results import CheckResult, Tally
+from checker.vote_rules import Story, VoteRules
 from network.trace import Event
 from network.types import SUPERVISOR
 from validators.consensus import Artifact, Certification, Finalization, Notarization, Nullification, decode_artifact
@@ -80,7 +81,8 @@ class _Durable:
 class _Books:
     """What one validator's disk holds durably: what it said, by each copy of the journal, and blocks by digest."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, story: Story) -> None:
+        self._story = story
         self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
         self._logs = [_Durable(disk, name) for name in _LOGS]
         self._block_file = _Durable(disk, "blocks")
@@ -107,6 +109,7 @@ class _Books:
 
     def reopen(self) -> int:
         """The validator starts from this disk: read all of it anew and return the view in which it has to go on."""
+        self._story.begin_anew()
         for held in self._said:
             held.clear()
         self._final.clear()
@@ -128,6 +131,8 @@ class _Books:
             # The record at the start of the file is its head.
             artifacts = [decode_artifact(payload[_SYNCED_BYTES:]) for offset, payload in copy.news() if offset]
             held.update((_as_event(artifact), None) for artifact in artifacts)
+            if copy is self._copies[0]:
+                self._story.tell(artifacts)
             found += artifacts
         return found
 
@@ -147,7 +152,8 @@ class WriteAhead:
     ) -> None:
         self._tally = Tally("write-ahead", "safety")
         self._destroyed = disk_faults.destroyed
-        self._books = [_Books(disk.written()) for disk in disks]
+        self._rules = VoteRules()
+        self._books = [_Books(disk.written(), self._rules.story(node)) for node, disk in enumerate(disks)]
         self._is_starting = dict.fromkeys(range(len(disks)), True)
         self._honest = dict.fromkeys(sorted(honest))
         self._handlers: dict[str, Callable[[Event], None]] = {
@@ -165,9 +171,10 @@ class WriteAhead:
         if handle is not None and (event.node in self._honest or event.node == SUPERVISOR):
             handle(event)
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(f"{self._tally.compared:,} words and blocks were durable before they were told")
+    def results(self) -> list[CheckResult]:
+        """Return what came of it, and of the rules that the journals show to be kept."""
+        summary = f"{self._tally.compared:,} words and blocks were durable before they were told"
+        return [self._tally.result(summary), self._rules.result()]
 
     def _restart(self, event: Event) -> None:
         """A validator has read its disk: nothing but what is there counts from now on."""

@@ -55,7 +55,7 @@ class Bench:
         self.check.observe(Event(1, node, kind, values))
 
     def status(self):
-        return self.check.result().status
+        return self.check.results()[0].status
 
     def start_in(self, view):
         self.disk.lose_unsynced()
@@ -83,7 +83,7 @@ def test_what_is_told_before_the_sync_fails(name):
     bench.tell(*event)
 
     deed = f"{'sent' if event[0] == 'vote' else 'held'} a {name} of view {VIEW}"
-    assert bench.check.result().summary == f"validator 0 {deed} before it was durable on its disk"
+    assert bench.check.results()[0].summary == f"validator 0 {deed} before it was durable on its disk"
 
 
 def test_what_stands_in_one_copy_of_the_journal_alone_fails():
