@@ -5,8 +5,11 @@ So each vote has before it all that its validator knew of certificates, and whet
 alone. A vote that breaks a rule seldom harms: it takes others that say the same. This check does not wait for them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, final
+
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
 
 from checker.observations import short
 from checker.results import CheckResult, Tally
@@ -20,7 +23,10 @@ from validators.consensus import (
     Nullification,
     Nullify,
     Proposal,
+    certificate_signers,
 )
+from validators.consensus.recovery import artifact_view
+from validators.consensus.signing import signed_bytes, vote_content
 
 _HELD: Final = "it had that already"
 
@@ -37,11 +43,48 @@ class _Book(NamedTuple):
 
 
 @final
-class Story:
-    """One validator's journal, told from its beginning; `fail` gets the view and what is wrong with an entry."""
+class Signatures:
+    """The validators' signatures, each verified once; `public_keys` has 32 bytes for each validator, by index.
 
-    def __init__(self, node: int, fail: Callable[[int, int, str], None]) -> None:
+    A signer that is none of the validators is for the check `certificates` to name.
+    """
+
+    def __init__(self, public_keys: Sequence[bytes]) -> None:
+        self._keys = tuple(VerifyKey(public_key) for public_key in public_keys)
+        self._known: dict[tuple[int, bytes, bytes], bool] = {}
+
+    def find_forged(self, artifact: Artifact) -> int | None:
+        """Return whose signature in a vote or certificate is not that validator's over what it says."""
+        if isinstance(artifact, Certification):
+            return None
+        signed = signed_bytes(*vote_content(artifact))
+        if isinstance(artifact, Notarize | Nullify | Finalize):
+            pairs = [(artifact.signer, artifact.signature)]
+        else:
+            pairs = list(zip(certificate_signers(artifact), artifact.signatures, strict=False))
+        return next((signer for signer, signature in pairs if not self._is_valid(signer, signed, signature)), None)
+
+    def _is_valid(self, signer: int, signed: bytes, signature: bytes) -> bool:
+        if signer >= len(self._keys):
+            return True
+        key = (signer, signed, signature)
+        if key not in self._known:
+            try:
+                self._keys[signer].verify(signed, signature)
+            except (BadSignatureError, ValueError):
+                self._known[key] = False
+            else:
+                self._known[key] = True
+        return self._known[key]
+
+
+@final
+class Story:
+    """One validator's journal, told from its beginning; `fail` gets validator, view and what is wrong with an entry."""
+
+    def __init__(self, node: int, signatures: Signatures, fail: Callable[[int, int, str], None]) -> None:
         self._node = node
+        self._signatures = signatures
         self._fail = fail
         self._told = 0
         self._judged = 0
@@ -65,9 +108,16 @@ class Story:
         for artifact in artifacts:
             self._tell(artifact)
 
+    def refuse(self, reason: str) -> None:
+        """There is an entry that says nothing."""
+        self._fail(self._node, 0, f"validator {self._node} wrote what is neither vote nor certificate: {reason}")
+
     def _tell(self, artifact: Artifact) -> None:
         self._told += 1
         self._judged = max(self._judged, self._told)
+        forger = self._signatures.find_forged(artifact)
+        if forger is not None:
+            self._judge(type(artifact).__name__.lower(), artifact_view(artifact), f"{forger} has not signed that")
         match artifact:
             case Notarize(signer=signer, proposal=proposal):
                 self._judge("notarize", proposal.view, self._find_notarize_fault(signer, proposal))
@@ -151,16 +201,21 @@ class Story:
 
 @final
 class VoteRules:
-    """Every entry of an honest validator's journal follows from those before it, over all of its lives."""
+    """Every entry of a journal follows from those before it, over all lives, and is signed by whom it names.
 
-    def __init__(self) -> None:
+    Args:
+        public_keys: Of each validator, by index.
+    """
+
+    def __init__(self, public_keys: Sequence[bytes]) -> None:
+        self._signatures = Signatures(public_keys)
         self._tally = Tally("vote-rules", "safety")
         self._stories: dict[int, Story] = {}
         self._faults: dict[tuple[int, str], None] = {}
 
     def story(self, node: int) -> Story:
         """Return the story of a validator."""
-        return self._stories.setdefault(node, Story(node, self._fail))
+        return self._stories.setdefault(node, Story(node, self._signatures, self._fail))
 
     def result(self) -> CheckResult:
         """Return what came of it."""

@@ -6,7 +6,7 @@ looks at what a crash in this instant would leave on that validator's disk, as i
 a start it demands the view that the journal leads to, by a reckoning of its own.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, Protocol, final
 
 import msgspec
@@ -26,7 +26,15 @@ from checker.results import CheckResult, Tally
 from checker.vote_rules import Story, VoteRules
 from network.trace import Event
 from network.types import SUPERVISOR
-from validators.consensus import Artifact, Certification, Finalization, Notarization, Nullification, decode_artifact
+from validators.consensus import (
+    Artifact,
+    Certification,
+    CorruptArtifactError,
+    Finalization,
+    Notarization,
+    Nullification,
+    decode_artifact,
+)
 from validators.consensus.recovery import artifact_view
 from validators.storage import JOURNAL_FILES, Disk, RecordFile
 
@@ -129,12 +137,19 @@ class _Books:
         found: list[Artifact] = []
         for copy, held in zip(self._copies, self._said, strict=True):
             # The record at the start of the file is its head.
-            artifacts = [decode_artifact(payload[_SYNCED_BYTES:]) for offset, payload in copy.news() if offset]
+            artifacts = list(self._decode(payload for offset, payload in copy.news() if offset))
             held.update((_as_event(artifact), None) for artifact in artifacts)
             if copy is self._copies[0]:
                 self._story.tell(artifacts)
             found += artifacts
         return found
+
+    def _decode(self, payloads: Iterable[bytes]) -> Iterator[Artifact]:
+        for payload in payloads:
+            try:
+                yield decode_artifact(payload[_SYNCED_BYTES:])
+            except CorruptArtifactError as error:
+                self._story.refuse(str(error))
 
 
 @final
@@ -144,15 +159,21 @@ class WriteAhead:
     Args:
         disks: The validators' disks, by number.
         honest: Those that are judged.
+        public_keys: Of each validator, by number: signatures in the journals are held against them.
         disk_faults: Validators whose disks the plan's faults touch.
     """
 
     def __init__(
-        self, disks: Sequence[WrittenDisk], *, honest: Collection[int], disk_faults: DiskFaults = NO_DISK_FAULTS
+        self,
+        disks: Sequence[WrittenDisk],
+        *,
+        honest: Collection[int],
+        public_keys: Sequence[bytes] = (),
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
     ) -> None:
         self._tally = Tally("write-ahead", "safety")
         self._destroyed = disk_faults.destroyed
-        self._rules = VoteRules()
+        self._rules = VoteRules(public_keys)
         self._books = [_Books(disk.written(), self._rules.story(node)) for node, disk in enumerate(disks)]
         self._is_starting = dict.fromkeys(range(len(disks)), True)
         self._honest = dict.fromkeys(sorted(honest))
@@ -209,10 +230,12 @@ class WriteAhead:
         self._judge_said(event.node, "held", (certificate.kind, certificate.view, certificate.payload))
 
     def _finalized(self, event: Event) -> None:
-        """A block was applied: its operations stand in the log."""
+        """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
         block = read_event(event, FinalizedBlock)
-        is_logged = self._books[event.node].has_final(block.digest)
-        self._judge(event.node, is_logged, f"applied block {short(block.digest)} of height {block.height}")
+        books, deed = self._books[event.node], f"applied block {short(block.digest)} of height {block.height}"
+        self._judge(event.node, books.has_final(block.digest), deed)
+        if event.node not in self._destroyed:
+            self._judge(event.node, books.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
 
     def _snapshot_joined(self, event: Event) -> None:
         """A base was put in the place of an older one."""

@@ -131,9 +131,23 @@ def test_a_block_is_stored_before_its_finality_is_voted_for(is_stored, status):
 @pytest.mark.parametrize(("is_synced", "status"), [(True, "passed"), (False, "failed")])
 def test_a_final_block_is_logged_before_it_is_applied(is_synced, status):
     bench = Bench()
+    BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.sync()
     FinalizedLog(bench.disk).append(FinalizedEntry(1, PAYLOAD, b"header", (b"operation",)))
     if is_synced:
         bench.sync()
+    bench.tell("finalized", 1, VIEW, PAYLOAD, b"root")
+
+    assert bench.status() == status
+
+
+@pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
+def test_a_final_block_is_stored_before_it_is_applied(is_stored, status):
+    bench = Bench()
+    FinalizedLog(bench.disk).append(FinalizedEntry(1, PAYLOAD, b"header", (b"operation",)))
+    if is_stored:
+        BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.sync()
     bench.tell("finalized", 1, VIEW, PAYLOAD, b"root")
 
     assert bench.status() == status
