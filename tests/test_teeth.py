@@ -28,7 +28,7 @@ class Workers:
             (name,) = msgspec.json.decode(task.scenario)["planted"]
             self.tasks.append((name, task.seed))
             failed = self.failed.get((name, task.seed), "")
-            yield task, SeedResult(task.seed, int(bool(failed)), "safety", "s", "h", "d", 1_500, "", failed)
+            yield task, SeedResult(task.seed, int(bool(failed)), "safety" if failed else "passed", "s", "h", "d", 1_500, "", failed)
 
 
 def hunt(tmp_path, failed, seeds=range(3), identity="code"):
