@@ -119,7 +119,7 @@ def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
         if is_narrow
         else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
         "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
-        "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 8, 30)),
+        "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 25, 40)),
         "max_cycles_per_fire": draw.one_of("timers.max_cycles_per_fire", (550_000, 550_000, 550_000, 36_000)),
         "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 40)),
         "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),
