@@ -55,7 +55,7 @@ def drawn_kinds() -> tuple[str, ...]:
     """Return every kind of fault that a seed may draw."""
     draw = Draw(0)
     drawn = ({"kind": name, **make(draw, name, 4)}["kind"] for name, make in _FAULTS.items())
-    return tuple(dict.fromkeys(drawn))
+    return tuple(dict.fromkeys((*drawn, "dishonest")))
 
 
 def _span(draw: Draw, kind: str) -> tuple[int, int]:
