@@ -21,7 +21,7 @@ _FAMILIES: Final[Sequence[tuple[str, object]]] = (
     ("machine", MachineFault),
     ("disk", DiskFault),
     ("clock", ClockFault),
-    ("honesty", Dishonest),
+    ("validator", Dishonest),
 )
 
 _UNITS: Final = (
