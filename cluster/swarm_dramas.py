@@ -103,9 +103,11 @@ def _power_cuts(draw: Draw, validators: int) -> Drama:
 
 
 def _absent_leader(draw: Draw, validators: int) -> Drama:
-    """One validator is away and its views are nullified; meanwhile others lose their power for a moment."""
+    """One leader is away, or every one, and views are nullified; meanwhile others lose their power for a moment."""
     absent, *others = draw.some_of("absent-leader.order", range(validators), validators)
-    faults: dict[str, Plain] = {"absent-leader": {**_crash(absent, 3_000, 12_500)}}
+    faults: dict[str, Plain] = {"absent-leader": _crash(absent, 3_000, 12_500)}
+    if draw.chance("absent-leader.is_every", 60):
+        faults["absent-leader"] = {"kind": "isolate-leader", "start_ms": 3_000, "stop_ms": 12_500}
     for place, node in enumerate(others[:3]):
         at_ms = 4_500 + 3_300 * place + draw.between(f"absent-leader.{place}.at_ms", 0, 2_500)
         faults[f"brief-{place}"] = _crash(node, at_ms, 300)

@@ -144,6 +144,14 @@ class TestConditions:
         assert (rig.bus.touched("split"), rig.bus.statistics().dropped_cut) == (1, 1)
         assert [event.values for event in rig.kinds("drop")] == [(1, 1, "cut", "split")]
 
+    @pytest.mark.parametrize("cut", [(0, 1), (1, 0), (2, 1)])
+    def test_a_cut_is_of_the_links_that_it_names_whatever_their_direction(self, cut):
+        """Every other link carries on."""
+        rig = build_rig(3)
+        run_bus(rig, (0, rig.bus.cut, "one-way", [cut]), *((1, rig.bus.broadcast, node, b"x") for node in range(3)))
+        (dropped,) = rig.kinds("drop")
+        assert (dropped.node, dropped.values[0]) == cut
+
     def test_stacked_cuts_end_one_by_one(self):
         """A link works again when the last cut on it is mended; each counts what it would have dropped."""
         rig = build_rig()

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network.bus import ConditionError
+from network.chance import Chance
 from network.conditions import MessageRule, flip_bytes
 from network.latency import Latency
 from network.topology import TopologyError
@@ -79,6 +80,12 @@ class TestDamage:
         """Whatever the draw is."""
         damaged = flip_bytes(payload, [draw])
         assert sum(old != new for old, new in zip(payload, damaged, strict=True)) == 1
+
+    def test_damage_falls_on_every_place_and_on_every_bit(self):
+        """Who checked only the first byte of a message would miss it."""
+        damaged = [flip_bytes(bytes(4), [Chance(0).draw("flip", "0->1", ordinal)]) for ordinal in range(200)]
+        assert [max(column) > 0 for column in zip(*damaged, strict=True)] == [True] * 4
+        assert {bit for message in damaged for byte in message for bit in range(8) if byte >> bit & 1} == set(range(8))
 
     def test_an_empty_message_cannot_be_damaged(self):
         """There is no byte to change."""

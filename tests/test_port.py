@@ -8,7 +8,7 @@ import pytest
 
 from network.kernel import RunFailedError
 from network.port import Delivery, Pace, Port, Submission, TimerFired, WorkDone
-from network.types import SUPERVISOR, EventKind
+from network.types import SUPERVISOR, EventKind, Label
 from tests.network_harness import build_rig, record_inbound
 
 
@@ -166,6 +166,18 @@ class TestPort:
         with pytest.raises(RunFailedError) as caught:
             rig.run(port.receive, port.receive)
         assert "MailboxError" in str(caught.value)
+
+
+class TestWatchedBroadcast:
+    def test_it_reaches_all_others_and_is_told_once(self):
+        """A validator that is watched for its boundaries speaks to as many as any other."""
+        rig = build_rig(4)
+        port, told = rig.port(0), []
+        port.on_sent = told.append
+        port.broadcast(b"x", Label("Notarize"))
+
+        assert rig.bus.statistics().sent == 3
+        assert told == [Label("Notarize")]
 
 
 class TestPause:

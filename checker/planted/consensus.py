@@ -126,7 +126,7 @@ CONSENSUS: Final = (
         area="consensus",
         caught_by=("write-ahead",),
         swaps=_forget_nullifications,
-        needs=(POWER_CUTS,),
+        on_all=True,
     ),
     Variant(
         name="waits-for-ever",
