@@ -4,7 +4,15 @@ import subprocess
 import sys
 from typing import Final
 
-BENCHMARKS: Final = ("bench_bus", "bench_chain", "bench_storm", "bench_scheduler", "bench_checks", "bench_state")
+BENCHMARKS: Final = (
+    "bench_bus",
+    "bench_chain",
+    "bench_storm",
+    "bench_scheduler",
+    "bench_checks",
+    "bench_state",
+    "bench_swarm",
+)
 
 for name in BENCHMARKS:
     done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False)  # noqa: S603 - our own modules

@@ -50,8 +50,7 @@ class LaneBooks:
         self._dearest = max(self._dearest, price)
         self._judge_fires(block, fires, price if config.settlement == "additive" else 0)
         self._judge_market(block, market, fires, price if config.settlement == "additive" else 0)
-        if config.fairness_subject == "actor":
-            self._judge_window(block, market, fires)
+        self._judge_window(block, market, fires)
 
     def result(self) -> CheckResult:
         """Return what came of it."""
@@ -97,12 +96,10 @@ class LaneBooks:
         self._require(len(found) == len(expected.__struct_fields__), block, "the lane's market is {}", found)
 
     def _judge_window(self, block: SettledBlock, market: LaneMarket, fires: Sequence[TimerFired]) -> None:
-        """Every actor's recent fires are those of the blocks that the window holds, and each block's are its own."""
+        """Every subject's recent fires are those of the blocks that the window holds, and each block's are its own."""
         config, height = block.lane, block.height
         assert config is not None, "it was read"
-        own: dict[bytes, int] = {}
-        for fire in fires:
-            own[fire.actor] = own.get(fire.actor, 0) + 1
+        own = self._fires_of(block, fires)
         start = max(market.window_start, height - config.fairness_window_blocks)
         changed = dict(own)
         for old in [old for old in self._fires if old < start]:
@@ -114,15 +111,36 @@ class LaneBooks:
             if key[0] == RECENT_FIRES:
                 expected: object = self._sums.get(key[1:21], 0)
                 found: object = fields[0] if fields else 0
-                self._require(
-                    found == expected, block, "an actor is said to have fired {}, it fired {}", found, expected
-                )
+                text = "a subject is said to have fired {}, it fired {}"
+                self._require(found == expected, block, text, found, expected)
             elif key[0] == FIRES and int.from_bytes(key[1:9], "big") == height:
                 listed = [[actor, count] for actor, count in sorted(own.items())]
                 self._require(fields == listed, block, "the block's fires are {}, they were {}", fields, listed)
         written = [key[1:21] for key in block.changes if key[0] == RECENT_FIRES]
         missing = [actor for actor, change in changed.items() if change and actor not in written]
-        self._require(not missing, block, "the sums of {} actors were not written", len(missing))
+        self._require(not missing, block, "the sums of {} subjects were not written", len(missing))
+
+    def _fires_of(self, block: SettledBlock, fires: Sequence[TimerFired]) -> dict[bytes, int]:
+        """Return how often each subject fired in a block: by actor, or as the block says.
+
+        Who deployed an actor is not in what fired. So where fires count for deployers, the block's own list is taken,
+        if it has as many fires as there were; the oracle knows whose they are.
+        """
+        assert block.lane is not None, "it was read"
+        own: dict[bytes, int] = {}
+        if block.lane.fairness_subject == "actor":
+            for fire in fires:
+                own[fire.actor] = own.get(fire.actor, 0) + 1
+            return own
+        encoded = block.changes.get((bytes([FIRES]) + block.height.to_bytes(8, "big")).ljust(32, b"\0"))
+        for entry in read_fields(encoded or b"") or []:
+            match entry:
+                case [bytes() as subject, int() as count]:
+                    own[subject] = count
+        self._require(
+            sum(own.values()) == len(fires), block, "{} fires are listed, {} were", sum(own.values()), len(fires)
+        )
+        return own
 
     def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
         self._tally.compared += 1

@@ -79,6 +79,8 @@ def _not_the_owner(bench: Bench) -> tuple[Attempt, ...]:
 def _instructions(bench: Bench) -> tuple[Attempt, ...]:
     """System instructions that are none: the bookkeeper is a system deployer where the scenario says so."""
     whole = msgspec.msgpack.encode(bench.site.config)
+    # A map that would do, not in its shortest form.
+    long_map = b"\xde\x00\x01" + msgspec.msgpack.encode({"timer_config.cancel_cycles": 205})[1:]
     configs = (
         *(
             b"",
@@ -88,6 +90,7 @@ def _instructions(bench: Bench) -> tuple[Attempt, ...]:
             whole[:-1],
             b"\x81\x01\x02",
             b"\xdc\x00\x00",
+            long_map,
             msgspec.msgpack.encode([1]),
         ),
         *map(

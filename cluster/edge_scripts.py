@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster.submission import FUNDS, Site
+from cluster.submission import FEE_MAX, FUNDS, Site
 from scheduler import MAX_PAYLOAD_BYTES, MAX_U63
 from validators.actors.metering import TRANSACTION_CYCLES, TRANSFER_CYCLES
 from validators.execution.blocks import Call, ExecuteActor, Transfer
@@ -97,6 +97,8 @@ def _storage(bench: Bench) -> tuple[Attempt, ...]:
 
 def _money(bench: Bench) -> tuple[Attempt, ...]:
     nineteen = b"\x01" * 19
+    # What is left of a stranger's units once the transaction is charged at its limits.
+    whole = FUNDS - FEE_MAX * (5_000 + SCRIPT_CELLS)
     return (
         bench.run(("pay", bench.clerk, 5), ("pay", NOBODY, 0), ("pay", NOBODY, 7), ("pay", nineteen, 1)),
         bench.run(("pay", NOBODY, FUNDS), ("pay", NOBODY, -1), ("pay", NOBODY, MAX_U63 + 1), ("pay", nineteen, FUNDS)),
@@ -104,6 +106,8 @@ def _money(bench: Bench) -> tuple[Attempt, ...]:
         Attempt(Transfer(bench.bookkeeper, 3)),
         Attempt(Transfer(NOBODY, 0)),
         Attempt(Transfer(NOBODY, FUNDS)),
+        *(Attempt(Transfer(NOBODY, whole + more), {"cycles_limit": 5_000}) for more in (0, 1)),
+        Attempt(ExecuteActor(bench.poor, "run", script_of(("pay", NOBODY, 0), ("pay", NOBODY, 1), patience=1))),
         Attempt(Transfer(NOBODY, 1), {"cycles_limit": TRANSACTION_CYCLES + TRANSFER_CYCLES - 1}),
         Attempt(Transfer(NOBODY, 1), {"cycles_limit": TRANSACTION_CYCLES + TRANSFER_CYCLES}),
     )
@@ -161,6 +165,7 @@ def _payers(bench: Bench) -> tuple[Attempt, ...]:
         bench.run(
             ("send", bench.clerk, "run", script_of(("schedule", b"m", 2, b"", bench.bookkeeper, 3_000)), 1_000),
             ("send", bench.clerk, "run", script_of(("schedule", b"m", 2, b"", bench.clerk, 3_000)), 1_000),
+            ("send", bench.poor, "run", script_of(("schedule", b"m", 2, b"", bench.clerk, 3_000)), 1_000),
         ),
     )
 
@@ -175,7 +180,7 @@ def _changes(bench: Bench) -> tuple[Attempt, ...]:
         bench.run(("cancel", b"a"), ("extend", b"a", 4)),
         # The first fire of a block meets others that are collected already, and one that is not.
         bench.run(
-            ("schedule", b"x", 2, change, None, 4_000),
+            ("schedule", b"x", 2, change, None, 4_000, None, [100_000, 3_000]),
             ("schedule", b"late", 2, b"", None, 3_000),
             ("schedule", b"a", 3, b"", None, 3_000),
             ("schedule", b"b", 4, b"", None, 3_000, 30),
@@ -200,7 +205,7 @@ def _far(bench: Bench) -> tuple[Attempt, ...]:
     """Heights in every tier, some of which lose their only timer again."""
     delays = (1, 3, 5, 8, 9, 12, 20, 64, 5_000, 100_000)
     return (
-        bench.run(*(("schedule", b"%d" % delay, delay, b"", None, 2_000) for delay in delays)),
+        bench.run(*(("schedule", b"%d" % delay, delay, b"", None, 2_000 if delay % 2 else None) for delay in delays)),
         bench.run(*(("cancel", b"%d" % delay) for delay in (8, 12, 100_000, 20, 5_000)), pause_ms=1_500),
         bench.run(*(("extend", b"%d" % delay, 40) for delay in (5, 9, 64)), ("cancel", b"64"), pause_ms=1_500),
     )
@@ -269,6 +274,7 @@ def _terms(bench: Bench) -> tuple[Attempt, ...]:
         *((None, None, tier) for tier in ("economy", "standard", "fast", "urgent", "none", "")),
         *((None, 9), (5_000, None), (5_000, 2, "urgent"), (None, 7, None, bench.poor)),
         *((None, None, None, NOBODY), (2_000, None, "fast", bench.poor), (9_000, 9, None, bench.poor)),
+        *((1, None, None, bench.poor), (800, None, None, bench.poor)),
         (None, None, None, None, 1),
     )
     return tuple(bench.run(*(quoted(*terms) for terms in lists[part::4])) for part in range(4))

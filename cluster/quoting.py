@@ -26,8 +26,12 @@ Agent = Literal[
     "garbage",
     "short",
     "low",
+    "sum",
 ]
-"""A risk agent with a position of this kind, nobody, or a chaos agent in this mode (`low`: a fee of L)."""
+"""A risk agent with a position of this kind, nobody, or a chaos agent in this mode (`low`: a fee of L).
+
+`sum` is a clerk, whose bid depends on all that it is told.
+"""
 
 
 class QuotingKind(WorkloadKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -61,6 +65,9 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True, forbid_unknown_fields
         if self.agent in DEBTS:
             order = msgspec.msgpack.encode(RiskOrder(10, DEBTS[self.agent], 1))
             return (GenesisActor(self._address(site), "risk-agent", bytes(20), 0, ((b"order", order),)),)
+        if self.agent == "sum":
+            script = msgspec.msgpack.encode([[], 0])
+            return (GenesisActor(self._address(site), "clerk", bytes(20), 0, ((b"script", script),)),)
         return (GenesisActor(self._address(site), "chaos-agent", bytes(20), 0, ((b"mode", self.agent.encode()),)),)
 
     def _address(self, site: Site) -> bytes:

@@ -98,7 +98,7 @@ class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
     ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
-    ``data`` gives all of them real disks.
+    ``data`` gives all of them real disks. ``recording`` is false for measurements only: no log, no digest.
     """
 
     scenario: Scenario
@@ -106,6 +106,7 @@ class Cluster:
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
     data: DataDirectory | None = None
+    recording: bool = True
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
@@ -149,7 +150,7 @@ class Cluster:
         scenario = self.scenario
         replicas = scenario.replicas
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe)
-        trace = Trace(range(replicas), sinks=sinks)
+        trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
         run = scenario.run
         self._kernel = kernel = Kernel(
             trace,

@@ -19,7 +19,7 @@ from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSec
 from cluster.slips import explain_slip
 from cluster.toml_file import UnreadableError, parse_toml, read_toml
 from cluster.workload import Workload, sites_of
-from faults import ClockFault, Fault, PlanError, check_plan, resolve_regions, span_ms, true_again_ms
+from faults import Fault, PlanError, all_over_ms, check_plan, resolve_regions, span_ms
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, InvalidInput
@@ -369,8 +369,7 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         stop_ms = span_ms(fault)[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
-    clocks = [fault for fault in scenario.faults.values() if isinstance(fault, ClockFault)]
-    again_ms = true_again_ms(clocks, validators)
+    again_ms = all_over_ms(scenario.faults, validators)
     reason = f"clocks of a quorum were ahead: true time is there at {again_ms}, not before run.time_limit_ms"
     yield "faults", again_ms < limit_ms, reason
 

@@ -19,9 +19,14 @@ from cluster.swarm_dramas import draw_drama
 from cluster.swarm_faults import draw_faults
 from cluster.swarm_roads import draw_observer_fault, draw_observers, draw_roads
 from cluster.swarm_workloads import NARROW_LANE_CYCLES, draw_workloads
+from faults import kind_of
 
 IDENTITY_SEEDS: Final = 16
 """So many drawn scenarios stand for all of them."""
+
+
+KINDS_SEEDS: Final = 400
+"""So many seeds show which kinds of faults the swarm draws."""
 
 
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
@@ -56,6 +61,15 @@ def swarm_identity(settings: Sequence[str]) -> str:
     """Return what tells this swarm apart from that of another version of this file, or with other settings."""
     drawn = b"".join(encode_scenario(draw_scenario(seed, settings)) for seed in range(IDENTITY_SEEDS))
     return f"{NAME} {hashlib.sha256(drawn).hexdigest()}"
+
+
+def drawn_kinds() -> tuple[str, ...]:
+    """Return every kind of fault that one seed in a hundred draws, or more, in alphabetical order."""
+    counts: dict[str, int] = {}
+    for seed in range(KINDS_SEEDS):
+        for kind in dict.fromkeys(kind_of(fault) for fault in draw_scenario(seed).faults.values()):
+            counts[kind] = counts.get(kind, 0) + 1
+    return tuple(sorted(kind for kind, count in counts.items() if count * 100 >= KINDS_SEEDS))
 
 
 def banner(scenario: Scenario) -> Iterator[str]:
@@ -105,7 +119,7 @@ def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
         if is_narrow
         else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
         "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
-        "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 8, 30)),
+        "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 25, 40)),
         "max_cycles_per_fire": draw.one_of("timers.max_cycles_per_fire", (550_000, 550_000, 550_000, 36_000)),
         "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 40)),
         "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),

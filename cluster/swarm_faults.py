@@ -51,13 +51,6 @@ def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators:
     return True
 
 
-def drawn_kinds() -> tuple[str, ...]:
-    """Return every kind of fault that a seed may draw."""
-    draw = Draw(0)
-    drawn = ({"kind": name, **make(draw, name, 4)}["kind"] for name, make in _FAULTS.items())
-    return tuple(dict.fromkeys(drawn))
-
-
 def _span(draw: Draw, kind: str) -> tuple[int, int]:
     start_ms = draw.between(f"{kind}.start_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS - 1_500)
     return start_ms, draw.between(f"{kind}.stop_ms", start_ms + 1_000, FAULTS_UNTIL_MS)

@@ -28,13 +28,21 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
         for workload in found.values():
             if workload["kind"] not in {"transfers", "edge-cases"}:
                 workload["gas_limit"] = NARROW_GAS_LIMIT
+    if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
+        # Longer lives than the chain allows would be refused, and there would be no storm.
+        for key in ("ttl_slots", "unfunded_ttl_slots"):
+            found["storm"][key] = min(found["storm"][key], SHORT_TTL_SLOTS)
     if draw.chance("council.is_on", 50):
         found["council"] = _draw_council(draw, chain["timers"], found.get("storm"), has_lane="lane" in chain)
     return found
 
 
+LONG_TTL_SLOTS: Final = 200
+SHORT_TTL_SLOTS: Final = 9
+"""Lives that storms are given, and what is left of them where the chain allows no long ones."""
+
 AGENTS: Final = (
-    *("calm", "alarmed", "desperate", "calm", "alarmed", "desperate"),
+    *("calm", "alarmed", "desperate", "calm", "alarmed", "desperate", *["sum"] * 8),
     *("nobody", "revert", "spin", "crash"),
     *("write", "negative", "great", "garbage", "short", "low"),
 )
@@ -48,7 +56,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
 
     An agent is asked for what the timer leaves open, so nothing is drawn for that.
     """
-    if not draw.chance(f"{name}.is_offering", 60):
+    if not draw.chance(f"{name}.is_offering", 85):
         return {}
     offer: Plain = {
         "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
@@ -171,6 +179,9 @@ LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
 }
 """What a council may change of the lane by key, and to what."""
 
+TIER_KEYS: Final = ("ring_size", "epoch_length", "epoch_horizon")
+"""What says where the heights of timers wait."""
+
 TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "gc_cost_per_timer": (150, 700),
     "lane_timer_cycles": (9_000, 30_000),
@@ -188,6 +199,9 @@ def _draw_parameters(draw: Draw, timers: Plain, *, has_lane: bool) -> list[Plain
     if has_lane:
         keys |= {f"system:cip1:{key}": values for key, values in LANE_CHANGES.items()}
     actions: list[Plain] = []
+    if has_lane and draw.chance("council.is_resizing", 60):
+        sizes = {f"system:cip1:{key}": draw.one_of(f"council.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
+        actions.append({"do": "govern", "at_ms": draw.between("council.resize_ms", 1_500, 6_000), "set": sizes})
     for turn in range(draw.between("council.turns", 1, 3)):
         chosen = draw.some_of(f"council.{turn}.keys", list(keys), draw.between(f"council.{turn}.count", 1, 3))
         change = {key: draw.one_of(f"council.{turn}.{key}", keys[key]) for key in chosen}

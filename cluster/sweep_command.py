@@ -16,8 +16,7 @@ from cluster.dask_workers import DaskWorkers
 from cluster.draws import NAME as SWARM
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
-from cluster.swarm import draw_scenario, swarm_identity
-from cluster.swarm_faults import drawn_kinds
+from cluster.swarm import draw_scenario, drawn_kinds, swarm_identity
 from cluster.sweep import Tally, sweep
 from faults import PHASES, ROLES, kind_of
 from report.campaign import SweepProgress, coverage_table, group_table, seeds_per_hour

@@ -1,7 +1,6 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
-from faults.clocks import true_again_ms
 from faults.coverage import Cell, Coverage
 from faults.dishonest import LIES, Liar, LyingPort
 from faults.dishonest_kinds import Dishonest
@@ -21,7 +20,7 @@ from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
 from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.phases import PHASES, ROLES
-from faults.plan import PlanError, check_plan, dishonest_validators, is_destroying, resolve_regions
+from faults.plan import PlanError, all_over_ms, check_plan, dishonest_validators, is_destroying, resolve_regions
 from faults.power import Power, Watch
 from faults.promises import promised_cells
 
@@ -68,6 +67,7 @@ __all__ = [
     "TornWrites",
     "Watch",
     "Wipe",
+    "all_over_ms",
     "check_plan",
     "dishonest_validators",
     "explain_fault",
@@ -78,5 +78,4 @@ __all__ = [
     "promised_cells",
     "resolve_regions",
     "span_ms",
-    "true_again_ms",
 ]

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from faults.clock_kinds import ClockFault
+from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import DiskFault
 from faults.kinds import Fault
 from faults.machine_kinds import MachineFault
@@ -20,6 +21,7 @@ _FAMILIES: Final[Sequence[tuple[str, object]]] = (
     ("machine", MachineFault),
     ("disk", DiskFault),
     ("clock", ClockFault),
+    ("validator", Dishonest),
 )
 
 _UNITS: Final = (
@@ -65,7 +67,7 @@ def _entry(kind: type[msgspec.Struct]) -> KindEntry:
     summary, _, notes = " ".join((kind.__doc__ or "").replace("``", "").split("\n\n", 1)).partition(". ")
     return KindEntry(
         kind=str(described.tag),
-        family=next((name for name, members in _FAMILIES if kind in get_args(members)), "other"),
+        family=next((name for name, members in _FAMILIES if kind in (get_args(members) or (members,))), "other"),
         summary=f"{' '.join(summary.split()).rstrip('.')}.",
         notes=" ".join(notes.split()),
         parameters=tuple(_parameter(field) for field in described.fields if field.name != "enabled"),

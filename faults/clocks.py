@@ -34,7 +34,7 @@ def true_again_ms(plan: Sequence[ClockFault], validators: int, liars: int = 0) -
     when true time has come there, those that are right notarize again. A bound from above, not a forecast.
     """
     hits = [fault for fault in plan if fault.enabled]
-    needed = validators - (validators - 1) // 3 - liars
+    needed = max(validators - (validators - 1) // 3 - liars, 1)
     edges_ms = sorted({edge_ms for fault in hits for edge_ms in (fault.start_ms, fault.stop_ms)})
     again_ms = max(edges_ms, default=0)
     for start_ms, stop_ms in pairwise(edges_ms):

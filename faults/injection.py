@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 
 from faults.clock_kinds import ClockFault
-from faults.clocks import ClockFaults, true_again_ms, turns_of
+from faults.clocks import ClockFaults, turns_of
 from faults.coverage import Cell, Coverage
 from faults.dishonest.injection import Lies
 from faults.dishonest.liar import Liar
@@ -21,10 +21,11 @@ from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
 from faults.drawn import storm_outages
 from faults.edges import MILLISECOND_US, Edge
-from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
+from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators
 from faults.links import LinkFaults
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
 from faults.network_kinds import NetworkFault
+from faults.plan import all_over_ms
 from faults.power import Power, Watch
 from network.bus import Bus
 from network.chance import Chance
@@ -101,9 +102,7 @@ class Injector:
             if fault.enabled:
                 for edge in self._edges(name, fault):
                     self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
-                self._last_edge_us = max(self._last_edge_us, span_ms(fault)[1] * MILLISECOND_US)
-        clocks = [fault for fault in self._plan.values() if isinstance(fault, ClockFault)]
-        self._last_edge_us = max(self._last_edge_us, true_again_ms(clocks, self._voters) * MILLISECOND_US)
+        self._last_edge_us = all_over_ms(self._plan, self._voters) * MILLISECOND_US
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
     def observe(self, event: Event) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
-from faults.clocks import rules_of_clock
+from faults.clocks import rules_of_clock, true_again_ms
 from faults.dishonest.catalogue import FORMS
 from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
@@ -312,6 +312,13 @@ def dishonest_validators(plan: Mapping[str, Fault]) -> tuple[int, ...]:
     """Return who is dishonest at any time of the run, ascending; no check judges them."""
     faults = (fault for fault in plan.values() if isinstance(fault, Dishonest) and fault.enabled)
     return tuple(sorted(dict.fromkeys(fault.validator for fault in faults)))
+
+
+def all_over_ms(plan: Mapping[str, Fault], validators: int) -> int:
+    """Return from when on nothing of a plan is at work, nor what clocks that were ahead left in the chain's time."""
+    clocks = [fault for fault in plan.values() if isinstance(fault, ClockFault)]
+    again_ms = true_again_ms(clocks, validators, liars=len(dishonest_validators(plan)))
+    return max([again_ms, *(span_ms(fault)[1] for fault in plan.values() if fault.enabled)])
 
 
 def is_destroying(fault: Fault) -> bool:

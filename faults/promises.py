@@ -20,6 +20,9 @@ _VERIFYING: Final[Promise] = (*DEFAULT_PROMISE, ("verifying", "voter"))
 _VOTING: Final[Promise] = (*_VERIFYING, ("notarized", "leader"), ("notarized", "voter"))
 """What lasts longer than a view is there after its votes as well."""
 
+_TIMESTAMPS: Final[Promise] = (("proposing", "leader"), ("verifying", "voter"))
+"""A wrong clock is read where a header gets its timestamp and where that is judged."""
+
 _MESSAGES: Final[Promise] = (*_VOTING, ("finalizing", "voter"))
 """Every vote and certificate of a view is hit on its way."""
 
@@ -33,11 +36,20 @@ PROMISED: Final[Mapping[str, Promise]] = {
     "slow": _VOTING,
     "dishonest": _VERIFYING,
     "slow-disk": (*_VOTING, ("certifying", "leader"), ("certifying", "voter")),
+    "clock-offset": _TIMESTAMPS,
+    "clock-drift": _TIMESTAMPS,
+    "clock-swing": _TIMESTAMPS,
+    "clock-strobe": _TIMESTAMPS,
     "crash": _VERIFYING,
+    "restart-storm": (("awaiting-proposal", "voter"),),
     "blackout": (*_VERIFYING, ("notarized", "leader")),
     "crash-at-boundary": (("verifying", "voter"), ("finalizing", "voter")),
     "pause": (("proposing", "leader"), ("verifying", "voter")),
     "bit-rot": (("recovering", "voter"),),
+    "stale-read": (("recovering", "voter"),),
+    "misdirected-write": (("notarized", "voter"),),
+    "disk-full": (("verifying", "voter"),),
+    "io-error": (),  # strikes in too few drawn runs to be promised anywhere
     "torn-writes": (("verifying", "voter"), ("certifying", "voter")),
 }
 

@@ -84,8 +84,8 @@ def refire(**changes):
         (market_of(4, 800, 0, 0, 2, 800), "the lane's market is [800, 0, 0, 2, 800]"),
         (refire(burned=300 * 800), "burned 240000, its cycles and cells come to 480000"),
         (refire(tip=301), "tipped 301"),
-        (lambda plans: plans[3].changes.update({RECENT: pack(2)}), "an actor is said to have fired 2, it fired 1"),
-        (lambda plans: plans[3].changes.pop(RECENT), "the sums of 1 actors were not written"),
+        (lambda plans: plans[3].changes.update({RECENT: pack(2)}), "a subject is said to have fired 2, it fired 1"),
+        (lambda plans: plans[3].changes.pop(RECENT), "the sums of 1 subjects were not written"),
         (lambda plans: plans[3].changes.update({fires_key(3): pack([ACTOR, 2])}), "the block's fires are"),
         (lambda plans: plans[1].changes.pop(LANE_CONFIG_KEY), "the lane has no configuration"),
     ],
@@ -93,6 +93,31 @@ def refire(**changes):
 def test_books_that_do_not_follow_fail(change, words):
     """The summary names the height and both values."""
     assert_only(judged(change), "lane-books", words)
+
+
+OWNER = bytes(range(20))
+OWNERS_RECENT = (b"\x11" + OWNER).ljust(32, b"\0")
+
+
+def counted_by_deployer(plans):
+    """The fire of height 3 counts for the actor's deployer; from height 4 on fires count for actors."""
+    by_deployer = msgspec.structs.replace(CONFIG, fairness_subject="deployer")
+    plans[1].changes |= {LANE_CONFIG_KEY: msgspec.msgpack.encode(by_deployer)}
+    plans[3].changes |= {fires_key(3): pack([OWNER, 1]), OWNERS_RECENT: pack(1)}
+    plans[3].changes[LANE_CONFIG_KEY] = msgspec.msgpack.encode(CONFIG)
+    del plans[3].changes[RECENT]
+
+
+def test_fires_that_count_for_deployers_are_followed_over_a_change_of_the_reading():
+    assert failing(judged(counted_by_deployer)) == []
+
+
+def test_a_list_of_deployers_with_another_number_of_fires_fails():
+    def change(plans):
+        counted_by_deployer(plans)
+        plans[3].changes[fires_key(3)] = pack([OWNER, 2])
+
+    assert_only(judged(change), "lane-books", "2 fires are listed, 1 were")
 
 
 def test_a_chain_without_a_lane_holds_none():

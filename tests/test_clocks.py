@@ -8,7 +8,8 @@ import pytest
 
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import ScenarioError, load_scenario
-from faults import Fault, PlanError, check_plan, true_again_ms
+from faults import Fault, PlanError, all_over_ms, check_plan
+from faults.clocks import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock
 from network.port import Port, TimerFired
 from network.types import SUPERVISOR, EventKind
@@ -345,7 +346,11 @@ def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, 
 
 
 def test_a_vote_that_can_be_bought_counts_for_any_time():
-    assert true_again_ms(clocks(ahead(0, 1)), 4, liars=1) == 65_000
+    lie = {"kind": "dishonest", "validator": 3, "behaviour": "drag-time", "start_ms": 1_000, "stop_ms": 6_000}
+    plan = {name: msgspec.convert(fault, Fault) for name, fault in (("it", clocks(ahead(0, 1))[0]), ("lie", lie))}
+
+    assert all_over_ms(plan, 4) == 65_000
+    assert all_over_ms({"lie": plan["lie"]}, 4) == 6_000
 
 
 def test_a_scenario_whose_chain_would_wait_beyond_its_end_is_refused():

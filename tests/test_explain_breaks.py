@@ -135,3 +135,10 @@ def test_the_blocks_of_a_log_are_known_by_its_operations():
 
     found = [executions.sound_height_of(log) for log in ([b"a", b"b"], [b"a", b"b", b"c"], [b"a"], [b"x"], [])]
     assert found == [1, 2, None, None, None]
+
+
+def test_blocks_that_a_liar_forges_are_no_difference():
+    """Everybody refuses them alike, the oracle too."""
+    found = explain_run(load_scenario("forged-root"), 0, ()).explanation
+
+    assert (found.height, found.sides, found.cause) == (None, [], None)

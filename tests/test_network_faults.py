@@ -159,9 +159,9 @@ def test_votes_held_in_one_instant_are_released_alike_under_every_order_of_tasks
     scenario = load_scenario("held-in-one-instant")
     events = []
     run = Cluster(scenario, 0, hooks=RunHooks(on_event=events.append)).run()
-    instants = [event.at_us for event in events if event.kind == "hold"]
+    held = [(event.at_us, event.values[0]) for event in events if event.kind == "hold"]
 
     logs = [repeat_in_fresh_process(encode_scenario(scenario), 0, hash_seed=7, shuffle=shuffle) for shuffle in (1, 2)]
 
-    assert max(instants.count(at_us) for at_us in dict.fromkeys(instants)) >= 6
+    assert max(held.count(place) for place in dict.fromkeys(held)) >= 4, "of one instant and for one receiver"
     assert [log == bytes(run.trace.log) for log in logs] == [True, True]

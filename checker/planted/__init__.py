@@ -5,16 +5,29 @@ from typing import Final
 
 from checker.planted.clocks import CLOCKS
 from checker.planted.consensus import CONSENSUS
+from checker.planted.edges import EDGES
 from checker.planted.execution import EXECUTION
 from checker.planted.lane import LANE
 from checker.planted.network import NETWORK
 from checker.planted.scheduler import SCHEDULER
 from checker.planted.state import STATE
 from checker.planted.storage import STORAGE
+from checker.planted.trusting import TRUSTING
 from checker.planted.variant import Variant, plant
 from validators.settings import ValidatorFactory
 
-VARIANTS: Final = (*SCHEDULER, *LANE, *EXECUTION, *STATE, *CONSENSUS, *CLOCKS, *STORAGE, *NETWORK)
+VARIANTS: Final = (
+    *SCHEDULER,
+    *LANE,
+    *EDGES,
+    *EXECUTION,
+    *STATE,
+    *CONSENSUS,
+    *CLOCKS,
+    *STORAGE,
+    *NETWORK,
+    *TRUSTING,
+)
 """Every variant, by area."""
 
 CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in VARIANTS}

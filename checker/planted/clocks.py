@@ -206,6 +206,8 @@ CLOCKS: Final = (
         swaps=_slot_of_the_own_clock,
         cause="execution",
         needs=('chain.timebase="slot"', EARLY_AND_LATE),
+        shows="Timer",
+        is_of_timer=True,
     ),
     Variant(
         name="timeouts-by-the-wall-clock",

@@ -1,0 +1,105 @@
+"""What a swarm costs: seeds an hour on two worker processes, how long a seed takes, and the digest's share of a run.
+
+The digest's share is measured, not derived: the same run with its log and without one, in turns, the best of each. Both
+show their events to whoever looks on; what differs is encoding and hashing. The checksum of a payload is an event's
+value and so in both: about 1 us a broadcast. Time is the process's own.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, TypeAlias
+
+from cluster.results import ResultsFile, SeedResult
+from cluster.run import Cluster
+from cluster.scenario import Scenario, encode_scenario, load_scenario
+from cluster.swarm import draw_scenario
+from cluster.sweep import Tally, sweep
+
+Show: TypeAlias = Callable[[str], None]
+
+JOBS: Final = 2
+SEEDS: Final = range(100)
+DIGEST_SEEDS: Final = range(6)
+REPEATS: Final = 3
+DIGEST_SHARE_MAX_PERCENT: Final = 5
+MEDIAN_MAX_MS: Final = 2_000
+
+
+def run(show: Show = print) -> None:
+    """Print both tables."""
+    _show_digest(show)
+    _show_sweep(show)
+
+
+def _show_digest(show: Show) -> None:
+    show("rolling digest, ms of a run       with   without    share   of at most")
+    measured = {
+        "outage-storm": [(load_scenario("outage-storm", ("workload.storm.timers_per_actor=100",)), 0)],
+        "calm": [(load_scenario("calm", ("run.until_height=40",)), 0)],
+        f"swarm, {len(DIGEST_SEEDS)} seeds": [(draw_scenario(seed), seed) for seed in DIGEST_SEEDS],
+    }
+    for name, runs in measured.items():
+        pairs = [_with_and_without(scenario, seed) for scenario, seed in runs]
+        with_ns, without_ns = (sum(figures) for figures in zip(*pairs, strict=True))
+        share = 100 * (with_ns - without_ns) / with_ns
+        show(
+            f"  {name:<26}{with_ns // 1_000_000:10,d}{without_ns // 1_000_000:10,d}{share:7.1f} %"
+            f"{DIGEST_SHARE_MAX_PERCENT:10d} %"
+        )
+
+
+def _with_and_without(scenario: Scenario, seed: int) -> tuple[int, int]:
+    rounds = [
+        (_run_ns(scenario, seed, recording=True), _run_ns(scenario, seed, recording=False)) for _ in range(REPEATS)
+    ]
+    return min(first for first, _ in rounds), min(second for _, second in rounds)
+
+
+def _run_ns(scenario: Scenario, seed: int, *, recording: bool) -> int:
+    cluster = Cluster(scenario, seed, recording=recording)
+    gc.collect()
+    start_ns = time.process_time_ns()
+    finished = cluster.run()
+    assert finished.trace.digest, "hashing what is left is part of what is measured"
+    return time.process_time_ns() - start_ns
+
+
+@dataclass(slots=True)
+class _Times:
+    milliseconds: list[int] = field(default_factory=list)
+
+    def add(self, _tally: Tally, result: SeedResult) -> None:
+        self.milliseconds.append(result.milliseconds)
+
+
+def _show_sweep(show: Show) -> None:
+    times = _Times()
+    with TemporaryDirectory() as scratch, ResultsFile(Path(scratch) / "swarm.sqlite", "swarm") as results:
+        started = time.perf_counter()
+        tally = sweep(
+            lambda seed: encode_scenario(draw_scenario(seed)),
+            SEEDS,
+            results=results,
+            runs=Path(scratch),
+            jobs=JOBS,
+            on_result=times.add,
+        )
+        seconds = time.perf_counter() - started
+    assert tally.verdict == "passed", tally.groups
+    median = int(statistics.median(times.milliseconds))
+    slowest = sorted(times.milliseconds)[len(times.milliseconds) * 95 // 100]
+    show(
+        f"swarm, {len(SEEDS)} seeds on {JOBS} worker processes   seeds/h   median ms   of at most   95th percentile ms"
+    )
+    show(f"  {'':<38}{int(len(SEEDS) * 3600 / seconds):10,d}{median:12,d}{MEDIAN_MAX_MS:13,d}{slowest:21,d}")
+
+
+if __name__ == "__main__":
+    run()
