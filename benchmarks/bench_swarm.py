@@ -26,7 +26,7 @@ Show: TypeAlias = Callable[[str], None]
 
 JOBS: Final = 2
 SEEDS: Final = range(100)
-DIGEST_SEEDS: Final = range(6)
+DIGEST_SEEDS: Final = range(10)
 REPEATS: Final = 3
 DIGEST_SHARE_MAX_PERCENT: Final = 5
 MEDIAN_MAX_MS: Final = 2_000

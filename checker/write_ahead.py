@@ -220,6 +220,9 @@ class WriteAhead:
         """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
         vote = read_event(event, Vote)
         self._judge_said(event.node, "sent", (vote.kind, vote.view, vote.payload))
+        if vote.kind == "finalize":
+            # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
+            self._judge_said(event.node, "voted to finalize without", ("certification", vote.view, b""))
         if vote.kind == "finalize" and event.node not in self._destroyed:
             is_stored = self._books[event.node].has_block(vote.payload)
             self._judge(event.node, is_stored, f"voted to finalize block {short(vote.payload)} of view {vote.view}")

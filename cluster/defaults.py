@@ -23,7 +23,7 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     chain = ChainSection()
     policy = plain.get("chain", {}).get("policy", chain.policy)
     for name, resolved in (("timers", chain.timers.resolved(policy)), ("lane", chain.lane.resolved())):
-        written_out = msgspec.to_builtins(resolved)
+        written_out = msgspec.json.decode(msgspec.json.encode(resolved))
         section = stated.get("chain", {}).get(name, {})
         for key in [key for key, value in section.items() if written_out[key] == value]:
             del section[key]

@@ -6,6 +6,7 @@ send transactions that may stand in no block. A scenario takes `count` of them f
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -18,8 +19,6 @@ from validators.actors import (
     GameOrder,
     HeartbeatOrder,
     PlanOrder,
-    PositionOrder,
-    PriceOrder,
     RiskOrder,
     StormOrder,
     Submission,
@@ -39,6 +38,15 @@ def _spending(bench: Bench) -> tuple[Attempt, ...]:
     )
 
 
+def _at_prices(bench: Bench) -> Iterator[Attempt]:
+    """Positions at the limits of risk while the price falls, each price for some blocks."""
+    for debts, price in (((70,), 10), ((71, 72), 10), ((), 8), ((), 2**40), ((), 2**40 + 1)):
+        orders = [("open", [10, debt]) for debt in debts] + [("price", [price, 2, 9_000])]
+        for place, (handler, order) in enumerate(orders):
+            attempt = bench.order("liquidation-bot", handler, msgspec.msgpack.encode(order))
+            yield replace(attempt, pause_ms=0 if place else 1_300)
+
+
 def _services(bench: Bench) -> tuple[Attempt, ...]:
     """Actors that are started twice, stopped, stopped again, and told what is no order."""
     beat, plan = HeartbeatOrder(4, 3_000), PlanOrder(bench.others["merchant"], 1_000, 2, 9_000)
@@ -51,9 +59,8 @@ def _services(bench: Bench) -> tuple[Attempt, ...]:
         *(bench.order("game-loop", "start", game), bench.order("game-loop", "start", game)),
         *(bench.order("oracle-feed", "submit", Submission(4)), bench.order("oracle-feed", "start", feed)),
         *(bench.order("oracle-feed", "submit", Submission(5)), bench.order("oracle-feed", "submit", b"\x90")),
-        bench.order("liquidation-bot", "price", PriceOrder(10, 2, 9_000)),
-        *(bench.order("liquidation-bot", "open", PositionOrder(10, debt)) for debt in (69, 70, 71, 90, 91)),
-        *(bench.order("liquidation-bot", "price", PriceOrder(price, 2, 9_000)) for price in (1, 2**40, 2**40 + 1)),
+        # At a price of 10 the alarm is above a debt of 70, at 8 the limit is above 72.
+        *_at_prices(bench),
     )
 
 
@@ -64,7 +71,7 @@ def _not_the_owner(bench: Bench) -> tuple[Attempt, ...]:
         ("heartbeat", "stop", b""),
         ("oracle-feed", "start", msgspec.msgpack.encode(FeedOrder(3))),
         ("oracle-feed", "submit", msgspec.msgpack.encode(Submission(4))),
-        ("liquidation-bot", "price", msgspec.msgpack.encode(PriceOrder(10, 2))),
+        ("liquidation-bot", "price", msgspec.msgpack.encode([10, 2])),
         ("game-loop", "start", msgspec.msgpack.encode(GameOrder(2, ()))),
         ("subscription", "cancel", b""),
         ("storm-maker", "withdraw", b""),

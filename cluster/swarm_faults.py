@@ -256,7 +256,7 @@ def _draw_offset_ms(draw: Draw, name: str) -> int:
 
     Ahead not as far as back: a chain that is ahead of true time stands still until that has come.
     """
-    ahead = (4, 60, 250, 480, 540, 600, 2_000, 16_000, 64_000, 200_000)
+    ahead = (4, 60, 250, 480, 540, 600, 2_000, 8_000, 30_000)
     back = (4, 60, 480, 540, 4_000, 64_000, 262_000)
     is_ahead = draw.chance(f"{name}.is_ahead", 60)
     return draw.one_of(f"{name}.ahead_ms", ahead) if is_ahead else -draw.one_of(f"{name}.back_ms", back)

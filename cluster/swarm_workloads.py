@@ -21,6 +21,8 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
             **_draw_offer(draw, "pulse"),
         }
     }
+    if "lane" in chain and draw.chance("rivals.is_on", 60):
+        found["rivals"] = _draw_rivals(draw)
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
@@ -62,7 +64,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
         "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
         "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
     }
-    if draw.chance(f"{name}.has_agent", 60):
+    if draw.chance(f"{name}.has_agent", 45):
         offer["agent"] = draw.one_of(f"{name}.agent", AGENTS)
         for left_open in draw.one_of(f"{name}.left_open", (["max_fee", "tips"], ["max_fee", "tips"], ["tips"])):
             del offer[left_open]
@@ -75,6 +77,17 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
     if draw.chance(f"{name}.has_bid", 30):
         offer["bid"] = 7
     return offer
+
+
+def _draw_rivals(draw: Draw) -> Plain:
+    """A few heartbeats that bid against each other, no two of them the same: what an order and a median are seen by."""
+    return {
+        "kind": "heartbeats",
+        "actors": draw.between("rivals.actors", 3, 5),
+        "interval_slots": draw.between("rivals.interval_slots", 1, 2),
+        "max_fee": draw.one_of("rivals.max_fee", (5_000, 100_000)),
+        "tips": draw.one_of("rivals.tips", ([3, 250, 90, 30, 7], [900, 10, 61, 2_000, 400])),
+    }
 
 
 def _draw_games(draw: Draw) -> Plain:

@@ -15,7 +15,7 @@ from checker.explain import Explanation
 from checker.observations import ExecutedBlock, read_event
 from checker.planted import CATALOGUE, Variant
 from checker.record import RecordReader
-from cluster.explain import explain_record
+from cluster.explain import REPEATS_MAX, explain_record
 from cluster.results import SeedResult
 from cluster.scenario import decode_scenario
 from cluster.sweep import Task, judge_task
@@ -27,8 +27,12 @@ EXPLAINED: Final = "explained"
 def explain_task(task: Task) -> SeedResult:
     """Run a task, explain its record, and return what the explanation lacks as the headline; in a worker process."""
     with TemporaryDirectory(prefix="explain-") as scratch:
-        judged = judge_task(task._replace(runs=scratch))
-        if not judged.directory:
+        # What differs from itself may by chance be the same once.
+        for _ in range(REPEATS_MAX if task.is_thorough else 1):
+            judged = judge_task(task._replace(runs=scratch))
+            if judged.directory:
+                break
+        else:
             return judged._replace(verdict="unexplained", headline="the run passes")
         reader = RecordReader(Path(judged.directory))
         scenario = decode_scenario(task.scenario, f"seed {task.seed}")

@@ -119,13 +119,24 @@ def test_a_validator_that_is_not_honest_is_not_judged():
 @pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
 def test_a_block_is_stored_before_its_finality_is_voted_for(is_stored, status):
     bench = Bench()
-    bench.write(Finalize(0, PROPOSAL, SIGNATURE))
+    bench.write(SAID["notarization"][0], Certification(VIEW, ok=True), Finalize(0, PROPOSAL, SIGNATURE))
     if is_stored:
         BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
     bench.sync()
     bench.tell("vote", "finalize", VIEW, PAYLOAD)
 
     assert bench.status() == status
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_certification_is_written_before_finality_is_voted_for(is_first):
+    bench = Bench()
+    BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.write(*[Certification(VIEW, ok=True)] * is_first, Finalize(0, PROPOSAL, SIGNATURE))
+    bench.sync()
+    bench.tell("vote", "finalize", VIEW, PAYLOAD)
+
+    assert bench.status() == ("passed" if is_first else "failed")
 
 
 @pytest.mark.parametrize(("is_synced", "status"), [(True, "passed"), (False, "failed")])

@@ -35,7 +35,7 @@ def judge_all(**chain):
             },
             "odd": {"kind": "edge-cases", "every_ms": 20},
         },
-        "run": {"until_height": 14},
+        "run": {"until_height": 24},
     }
     with LiveProgress(title="", is_quiet=True) as progress:
         return judge(
@@ -71,7 +71,7 @@ def attempts_of(judged):
 def test_the_oracle_agrees_on_all_of_them(judged):
     assert (judged.verdict, judged.headline) == (
         "passed",
-        "4 validators hold one state root at every height up to 14",
+        "4 validators hold one state root at every height up to 24",
     )
 
 

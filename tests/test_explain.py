@@ -274,6 +274,8 @@ def test_a_run_that_cannot_be_repeated_is_said_to_be_so_with_its_own_exit_code(r
     told = json.loads(capsys.readouterr().out)
     assert code == 5
     assert told["difference"]["first"] != told["difference"]["second"]
+    assert (told["cause"], told["height"] >= 1) == ("input", True)
+    assert [side["who"] for side in told["sides"]] == ["the recorded run", "the repeated run"]
 
 
 def test_a_run_that_does_not_pass_says_how_to_explain_it(tmp_path, capsys):

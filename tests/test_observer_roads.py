@@ -11,7 +11,8 @@ from cluster.data_directory import open_data_directory
 from cluster.judge import judge
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import ScenarioError, load_scenario
-from faults import Fault, PlanError, check_plan, true_again_ms
+from faults import Fault, PlanError, check_plan
+from faults.clocks import true_again_ms
 from network.trace import Event
 from report.console import LiveProgress
 from tests.cluster_runs import check_named, judged

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from cluster.defaults import without_defaults
 from cluster.fewer_validators import with_validators
 from cluster.rungs import GONE, ladders_of, with_rungs
 from cluster.scenario import convert_scenario, encode_scenario
@@ -77,6 +78,11 @@ def test_what_the_rules_refuse_is_no_rung():
 def test_what_is_as_by_default_has_no_rungs():
     assert rungs_at("network", "jitter_ms") is None
     assert rungs_at("consensus", "leader_timeout_ms") is None
+
+
+def test_a_lane_that_is_as_by_default_has_nothing_to_state():
+    """Its ratios are lists in plain data, and tuples where they come from."""
+    assert without_defaults(resolved(chain={"policy": "eip1559"}))["chain"] == {"policy": "eip1559"}
 
 
 def test_the_lowest_rungs_of_a_list_leave_the_others_in_their_order():

@@ -120,6 +120,13 @@ def test_every_way_to_bid_is_drawn():
     assert sum(offer.max_fee is None and bool(offer.tips) for offer in offers) > 5
 
 
+def test_most_lanes_have_timers_that_bid_against_each_other():
+    """Where all offer the same nobody sees an order, a weight or a median."""
+    lanes = [scenario for scenario in DRAWN if scenario.chain.has_lane]
+
+    assert sum("rivals" in scenario.workload for scenario in lanes) > len(lanes) / 2
+
+
 def test_every_parameter_of_the_chain_is_drawn_off_its_default():
     """Where a parameter has one value in all runs, nobody sees whether it is read."""
     lanes = [each.chain.lane.config() for each in DRAWN if each.chain.has_lane]

@@ -28,7 +28,8 @@ class Workers:
             (name,) = msgspec.json.decode(task.scenario)["planted"]
             self.tasks.append((name, task.seed))
             failed = self.failed.get((name, task.seed), "")
-            yield task, SeedResult(task.seed, int(bool(failed)), "safety", "s", "h", "d", 1_500, "", failed)
+            exit_code, verdict = (1, "safety") if failed else (0, "passed")
+            yield task, SeedResult(task.seed, exit_code, verdict, "s", "h", "d", 1_500, "", failed)
 
 
 def hunt(tmp_path, failed, seeds=range(3), identity="code"):

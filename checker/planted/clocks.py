@@ -72,16 +72,17 @@ def _ask_again_when_executing() -> list[Swap]:
 
 
 def _ask_nobody() -> list[Swap]:
-    def make(verify: Any) -> Any:
-        def verify_at_any_time(self: Any, goal: Any, settled: Any) -> None:
+    def make(find_fault: Any) -> Any:
+        def find_fault_at_any_time(self: Any, goal: Any, header: Any) -> Any:
             kept = self._settings
             self._settings = replace(kept, max_skew_ms=sys.maxsize)
-            verify(self, goal, settled)
+            found = find_fault(self, goal, header)
             self._settings = kept
+            return found
 
-        return verify_at_any_time
+        return find_fault_at_any_time
 
-    return [swap(Application, "_verify", make)]
+    return [swap(Application, "_find_fault", make)]
 
 
 def _let_time_go_back() -> list[Swap]:
