@@ -114,6 +114,9 @@ class BlockTimes:
         entered_us = self._entered_us.pop((header.view, header.proposer), None)
         if voted_us is None or entered_us is None or header.proposer in self._leads:
             return
+        if voted_us < entered_us:
+            # What is known is that another life entered the view again, to which another process had told the vote.
+            return
         next_ms = self._parent_ms + 1
         first_ms, last_ms = (max(at_us // _MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
         self._tally.require(

@@ -130,6 +130,11 @@ def test_a_leader_whose_clock_was_touched_is_not_asked_what_it_showed():
     assert judge(history).status == "passed"
 
 
+def test_a_view_that_was_entered_again_after_the_vote_says_nothing_of_the_time():
+    """Another process may have told of the vote and not of the entering."""
+    assert judge(history_with_leader(6_000, 2_100)).status == "passed"
+
+
 def history_with_leader(entered_ms, voted_ms):
     """The last block, of 5,000 ms, is proposed by validator 0 in view 5; it enters that and votes at these times."""
     history = write_history()
