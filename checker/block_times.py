@@ -2,14 +2,15 @@
 
 A block's time is what a leader's clock showed, right or wrong, so there is no true value to compare it with. Checked:
 it is above the parent's, the slot follows from it, and each honest validator that notarized the block as another's had
-a clock that was near enough. Not checked: that a timestamp is not too low; a leader may drag the time, which costs the
-chain slots but no state.
+a clock that was near enough. Of an honest leader whose clock nobody touched more is asked: its block bears a time
+between its entering the view and its vote, or the one right after the parent's. Of others it is not checked that a
+timestamp is not too low; a leader may drag the time, which costs the chain slots but no state.
 """
 
 from dataclasses import dataclass
 from typing import Final, final
 
-from checker.observations import ChainRules, ClockSet, Vote, read_event
+from checker.observations import ChainRules, ClockSet, Entered, Vote, read_event
 from checker.results import CheckResult, Tally
 from network.trace import Event
 from validators.execution.blocks import Header
@@ -52,6 +53,7 @@ class BlockTimes:
         self._retold_height = retold_height
         self._leads: dict[int, _Lead] = {}
         self._votes: dict[bytes, dict[int, int]] = {}
+        self._entered_us: dict[tuple[int, int], int] = {}
         self._furthest_ms = 0
         self._judged_votes = 0
 
@@ -62,6 +64,12 @@ class BlockTimes:
         offset_us = before.drifted_us(event.at_us) if setting.offset_us is None else setting.offset_us
         greatest_us = before.greatest_until_us(event.at_us)
         self._leads[setting.node] = _Lead(event.at_us, offset_us, setting.ppm, setting.strobe_us, greatest_us)
+
+    def entered(self, event: Event) -> None:
+        """Remember when a leader entered its view, in this life or an earlier one."""
+        entered = read_event(event, Entered)
+        if entered.leader == event.node:
+            self._entered_us.setdefault((entered.view, event.node), event.at_us)
 
     def vote(self, event: Event) -> None:
         """Remember how far the clock of whoever notarizes may have been by then, in microseconds of virtual time."""
@@ -84,6 +92,7 @@ class BlockTimes:
             height=header.height,
         )
         votes = self._votes.pop(digest, {})
+        self._judge_leader(header, votes.get(header.proposer))
         for node, clock_us in sorted(votes.items()) if header.height > self._retold_height else ():
             # A leader notarizes its own block although its clock may be behind the parent's.
             if node != header.proposer:
@@ -98,6 +107,24 @@ class BlockTimes:
             f"{self._max_skew_ms:,} ms of the clocks behind {self._judged_votes:,} votes",
             votes=self._judged_votes,
             furthest_ms=self._furthest_ms,
+        )
+
+    def _judge_leader(self, header: Header, voted_us: int | None) -> None:
+        """A leader by true time puts down what its clock shows while it proposes, or what is next after the parent."""
+        entered_us = self._entered_us.pop((header.view, header.proposer), None)
+        if voted_us is None or entered_us is None or header.proposer in self._leads:
+            return
+        if voted_us < entered_us:
+            # What is known is that another life entered the view again, to which another process had told the vote.
+            return
+        next_ms = self._parent_ms + 1
+        first_ms, last_ms = (max(at_us // _MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
+        self._tally.require(
+            first_ms <= header.timestamp_ms <= last_ms,
+            f"the block of height {header.height} has timestamp {header.timestamp_ms:,} ms; its leader, validator "
+            f"{header.proposer}, proposed it between {first_ms:,} and {last_ms:,} ms",
+            height=header.height,
+            validator=header.proposer,
         )
 
     def _judge_vote(self, node: int, clock_ms: int, header: Header) -> None:

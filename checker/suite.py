@@ -286,7 +286,7 @@ class Suite:
             "vote": (self._votes.vote, self._certificates.vote, self._block_times.vote),
             "certificate": (self._certificates.certificate,),
             "uncertified": (self._certificates.uncertified,),
-            "enter": (finality.entered,),
+            "enter": (finality.entered, self._block_times.entered),
             "report": (self._votes.report,),
             "executed": (self._equal_roots.executed,),
             "finalized": (self._agreement.finalized, self._equal_roots.finalized, finality.finalized),

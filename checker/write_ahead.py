@@ -6,7 +6,7 @@ looks at what a crash in this instant would leave on that validator's disk, as i
 a start it demands the view that the journal leads to, by a reckoning of its own.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, Protocol, final
 
 import msgspec
@@ -23,9 +23,18 @@ from checker.observations import (
     short,
 )
 from checker.results import CheckResult, Tally
+from checker.vote_rules import Story, VoteRules
 from network.trace import Event
 from network.types import SUPERVISOR
-from validators.consensus import Artifact, Certification, Finalization, Notarization, Nullification, decode_artifact
+from validators.consensus import (
+    Artifact,
+    Certification,
+    CorruptArtifactError,
+    Finalization,
+    Notarization,
+    Nullification,
+    decode_artifact,
+)
 from validators.consensus.recovery import artifact_view
 from validators.storage import JOURNAL_FILES, Disk, RecordFile
 
@@ -80,7 +89,8 @@ class _Durable:
 class _Books:
     """What one validator's disk holds durably: what it said, by each copy of the journal, and blocks by digest."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, story: Story) -> None:
+        self._story = story
         self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
         self._logs = [_Durable(disk, name) for name in _LOGS]
         self._block_file = _Durable(disk, "blocks")
@@ -107,6 +117,7 @@ class _Books:
 
     def reopen(self) -> int:
         """The validator starts from this disk: read all of it anew and return the view in which it has to go on."""
+        self._story.begin_anew()
         for held in self._said:
             held.clear()
         self._final.clear()
@@ -126,10 +137,19 @@ class _Books:
         found: list[Artifact] = []
         for copy, held in zip(self._copies, self._said, strict=True):
             # The record at the start of the file is its head.
-            artifacts = [decode_artifact(payload[_SYNCED_BYTES:]) for offset, payload in copy.news() if offset]
+            artifacts = list(self._decode(payload for offset, payload in copy.news() if offset))
             held.update((_as_event(artifact), None) for artifact in artifacts)
+            if copy is self._copies[0]:
+                self._story.tell(artifacts)
             found += artifacts
         return found
+
+    def _decode(self, payloads: Iterable[bytes]) -> Iterator[Artifact]:
+        for payload in payloads:
+            try:
+                yield decode_artifact(payload[_SYNCED_BYTES:])
+            except CorruptArtifactError as error:
+                self._story.refuse(str(error))
 
 
 @final
@@ -139,15 +159,22 @@ class WriteAhead:
     Args:
         disks: The validators' disks, by number.
         honest: Those that are judged.
+        public_keys: Of each validator, by number: signatures in the journals are held against them.
         disk_faults: Validators whose disks the plan's faults touch.
     """
 
     def __init__(
-        self, disks: Sequence[WrittenDisk], *, honest: Collection[int], disk_faults: DiskFaults = NO_DISK_FAULTS
+        self,
+        disks: Sequence[WrittenDisk],
+        *,
+        honest: Collection[int],
+        public_keys: Sequence[bytes] = (),
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
     ) -> None:
         self._tally = Tally("write-ahead", "safety")
         self._destroyed = disk_faults.destroyed
-        self._books = [_Books(disk.written()) for disk in disks]
+        self._rules = VoteRules(public_keys)
+        self._books = [_Books(disk.written(), self._rules.story(node)) for node, disk in enumerate(disks)]
         self._is_starting = dict.fromkeys(range(len(disks)), True)
         self._honest = dict.fromkeys(sorted(honest))
         self._handlers: dict[str, Callable[[Event], None]] = {
@@ -165,9 +192,10 @@ class WriteAhead:
         if handle is not None and (event.node in self._honest or event.node == SUPERVISOR):
             handle(event)
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(f"{self._tally.compared:,} words and blocks were durable before they were told")
+    def results(self) -> list[CheckResult]:
+        """Return what came of it, and of the rules that the journals show to be kept."""
+        summary = f"{self._tally.compared:,} words and blocks were durable before they were told"
+        return [self._tally.result(summary), self._rules.result()]
 
     def _restart(self, event: Event) -> None:
         """A validator has read its disk: nothing but what is there counts from now on."""
@@ -205,10 +233,12 @@ class WriteAhead:
         self._judge_said(event.node, "held", (certificate.kind, certificate.view, certificate.payload))
 
     def _finalized(self, event: Event) -> None:
-        """A block was applied: its operations stand in the log."""
+        """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
         block = read_event(event, FinalizedBlock)
-        is_logged = self._books[event.node].has_final(block.digest)
-        self._judge(event.node, is_logged, f"applied block {short(block.digest)} of height {block.height}")
+        books, deed = self._books[event.node], f"applied block {short(block.digest)} of height {block.height}"
+        self._judge(event.node, books.has_final(block.digest), deed)
+        if event.node not in self._destroyed:
+            self._judge(event.node, books.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
 
     def _snapshot_joined(self, event: Event) -> None:
         """A base was put in the place of an older one."""

@@ -258,7 +258,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
     results = jury.suite.finish(
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
-    results.append(jury.write_ahead.result())
+    results += jury.write_ahead.results()
     with progress.timed("the oracle"):
         results.append(consult_oracle(run.genesis, jury.chain))
     if jury.storm is not None:

@@ -132,7 +132,7 @@ def make_jury(cluster: Cluster) -> Jury:
     reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
-    write_ahead = WriteAhead(cluster.disks, honest=honest, disk_faults=disk_faults)
+    write_ahead = WriteAhead(cluster.disks, honest=honest, public_keys=cluster.validator_keys, disk_faults=disk_faults)
     return Jury(suite, write_ahead, watch, promises, reorg, dishonest)
 
 

@@ -141,6 +141,11 @@ class Cluster:
         return self._genesis
 
     @property
+    def validator_keys(self) -> tuple[bytes, ...]:
+        """The validators' public keys, by number."""
+        return self._keys.validator_keys
+
+    @property
     def steps(self) -> int:
         """How often trio's loop has gone round so far; 0 before the run."""
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0

@@ -85,9 +85,10 @@ class Chain:
     disks: list[SimulatedDisk]
     suite: Suite
     blocks: list = field(default_factory=list)
+    now_us: int = 0
 
     def event(self, node, kind, *values):
-        self.suite.observe(Event(1_000 * self.engines[0].finalized.height, node, kind, values))
+        self.suite.observe(Event(self.now_us, node, kind, values))
 
 
 def run_chain():
@@ -128,6 +129,7 @@ def _run_height(chain, wallet, height):
     context = ProposalContext(
         parent=chain.engines[proposer].finalized_digest, view=height, proposer=proposer, timestamp_ms=timestamp_ms
     )
+    chain.now_us = timestamp_ms * 1_000
     proposed = chain.engines[proposer].propose(context, orders(wallet, height))
     for node in range(VALIDATORS):
         chain.event(node, "enter", height, proposer)

@@ -311,7 +311,7 @@ def _write_height(history: History, height: int, nodes: Sequence[int]) -> None:
     block = history.blocks[height]
     view, digest, root = VIEWS[height], block.digest, block.root
     for node in nodes:
-        history.add(node, "enter", view, 0)
+        history.add(node, "enter", view, view % len(NODES))
         history.add(node, "executed", height, view, digest, root, "verify")
         history.add(node, "vote", "notarize", view, digest)
     for node in nodes:

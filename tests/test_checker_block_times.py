@@ -100,3 +100,45 @@ def write_history_with(max_skew_ms):
     history = write_history()
     history.max_skew_ms = max_skew_ms
     return history
+
+
+@pytest.mark.parametrize(
+    ("entered_ms", "voted_ms", "status"),
+    [
+        (4_900, 5_100, "passed"),
+        (5_000, 5_000, "passed"),
+        (5_001, 5_100, "failed"),
+        (4_900, 4_999, "failed"),
+        (2_000, 2_100, "failed"),
+    ],
+)
+def test_a_leader_by_true_time_dates_its_block_between_entering_and_voting(entered_ms, voted_ms, status):
+    assert judge(history_with_leader(entered_ms, voted_ms)).status == status
+
+
+def test_a_leader_behind_its_parent_dates_its_block_right_after_it():
+    history = history_with_leader(2_000, 2_100)
+    with_header(history, 4, timestamp_ms=3_001, slot=3)
+
+    assert judge(history).status == "passed"
+
+
+def test_a_leader_whose_clock_was_touched_is_not_asked_what_it_showed():
+    history = history_with_leader(2_000, 2_100)
+    history.steps.insert(0, history.steps[0]._replace(node=-1, kind="clock", values=(0, 0, 0, 0)))
+
+    assert judge(history).status == "passed"
+
+
+def test_a_view_that_was_entered_again_after_the_vote_says_nothing_of_the_time():
+    """Another process may have told of the vote and not of the entering."""
+    assert judge(history_with_leader(6_000, 2_100)).status == "passed"
+
+
+def history_with_leader(entered_ms, voted_ms):
+    """The last block, of 5,000 ms, is proposed by validator 0 in view 5; it enters that and votes at these times."""
+    history = write_history()
+    enter, vote = history.position(0, "enter", 5), history.position(0, "vote", "notarize", 5)
+    history.steps[enter] = history.steps[enter]._replace(at_us=entered_ms * 1_000, values=(5, 0))
+    history.steps[vote] = history.steps[vote]._replace(at_us=voted_ms * 1_000)
+    return history

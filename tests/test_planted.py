@@ -12,7 +12,7 @@ from cluster.swarm import draw_scenario
 from cluster.teeth import campaign_scenario
 from tests.cluster_runs import judged
 
-OTHER_CHECKS = ("oracle", "determinism", "write-ahead")
+OTHER_CHECKS = ("oracle", "determinism", "write-ahead", "vote-rules")
 """Checks that do not stand in the suite's catalogue."""
 
 
