@@ -57,6 +57,22 @@ def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
     )
 
 
+def take_back(readback: ReadBack, engine: Engine) -> ReadBack:
+    """Have a validator take back every block that it can, as its last act; return what is wrong with it then as well.
+
+    Most blocks are never taken back, and those that are come again: what taking back does wrong would not show.
+    """
+    database = engine.database
+    blocks = database.retained
+    database.rewind(blocks)
+    found = [
+        deviation._replace(place=f"{deviation.place} after {blocks} blocks were taken back")
+        for deviation in database.audit().deviations
+    ]
+    audit = readback.audit
+    return readback._replace(audit=audit._replace(deviations=(*audit.deviations, *found)))
+
+
 @final
 class LiveValues:
     """Each validator's live values are those of its own operation log and those of the cold replay.

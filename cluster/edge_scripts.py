@@ -9,7 +9,7 @@ import msgspec
 from cluster.submission import FEE_MAX, FUNDS, Site
 from scheduler import MAX_PAYLOAD_BYTES, MAX_U63
 from validators.actors.metering import TRANSACTION_CYCLES, TRANSFER_CYCLES
-from validators.execution.blocks import Call, ExecuteActor, Transfer
+from validators.execution.blocks import Call, ExecuteActor, SystemUpdateTimerConfig, Transfer
 
 NOBODY: Final = b"\x77" * 20
 """An address without an actor."""
@@ -83,6 +83,8 @@ def _storage(bench: Bench) -> tuple[Attempt, ...]:
     return (
         bench.run(
             *(("put", b"k" * length, bytes([length])) for length in (0, 9, 10, 11)),
+            # Records of 127, 128 and 129 bytes: where an operation's length takes one byte more.
+            *(("put", b"%d" % length, bytes(length)) for length in (124, 125, 126)),
             ("put", LONG_KEY, b"v"),
             ("put", b"empty", b""),
             ("copy", LONG_KEY, b"c" * 10),
@@ -161,6 +163,8 @@ def _payers(bench: Bench) -> tuple[Attempt, ...]:
     payers = (bytes(20), bytes(19) + b"\x0f", bytes(19) + b"\x10", NOBODY, b"short", bench.clerk, bench.bookkeeper)
     return (
         bench.run(*(("schedule", b"p", 2, b"", payer, 3_000) for payer in payers)),
+        # More than anybody has: a payer that is not the actor turns out to be insolvent.
+        bench.run(("schedule", b"p", 2, b"", bench.bookkeeper, 3_000, None, [MAX_U63, MAX_U63 // 2])),
         # Who is no actor's sender cannot be made to pay by a message.
         bench.run(
             ("send", bench.clerk, "run", script_of(("schedule", b"m", 2, b"", bench.bookkeeper, 3_000)), 1_000),
@@ -295,15 +299,47 @@ FORBIDDEN: Final[tuple[tuple[object, ...], ...]] = (
 
 
 def _agents(bench: Bench) -> tuple[Attempt, ...]:
-    """Ask agents that try to change something, bid at the limits of risk, or fail."""
+    """Ask agents that try to change something, bid at the limits of risk, compute too long, or fail.
+
+    One in four times it is not the actor that pays.
+    """
+    payers = (None, None, None, bench.bookkeeper)
     return tuple(
         bench.run(
             *(
-                ("schedule", b"q", delay, b"", None, 3_000, None, [None, None, None, agent])
+                ("schedule", b"q", delay, b"", payer, 3_000, None, [None, None, None, agent])
                 for delay, agent in enumerate(bench.agents[part::4], start=1)
             )
         )
-        for part in range(4)
+        for part, payer in enumerate(payers)
+    )
+
+
+def _late_income(bench: Bench) -> tuple[Attempt, ...]:
+    """More insolvent timers than a block removes, and a fire before theirs that pays for one of them too late."""
+    gift = script_of(("pay", bench.poor, FUNDS // 50))
+    debts = [("schedule", b"q", 4, b"", None, 1_000, 20, [5_000, 1])] * 25
+    return (
+        bench.run(("schedule", b"g", 4, gift, None, 2_000, 20, [100_000, 50_000])),
+        Attempt(
+            ExecuteActor(bench.poor, "run", script_of(*debts)),
+            {"cycles_limit": 5_000 + len(debts) * (bench.site.config.schedule_cycles + 100)},
+        ),
+    )
+
+
+def _ceilings(bench: Bench) -> tuple[Attempt, ...]:
+    """Timers with the default gas limit, which the ceiling that it is takes along when it falls and rises again."""
+    key = "timer_config.max_cycles_per_fire"
+    low, before = (
+        Attempt(SystemUpdateTimerConfig(msgspec.msgpack.encode({key: cycles})), pause_ms=pause_ms)
+        for cycles, pause_ms in ((2_500, 0), (bench.site.config.max_cycles_per_fire, 5_000))
+    )
+    return (
+        bench.run(*(("schedule", b"d", delay, b"", None, None, 20, [100_000, 300]) for delay in (3, 4, 4, 5))),
+        low,
+        bench.run(*(("schedule", b"d", delay, b"", None, None, 20, [100_000, 300]) for delay in (2, 3))),
+        before,
     )
 
 
@@ -335,6 +371,6 @@ def _large(bench: Bench) -> tuple[Attempt, ...]:
 
 SCRIPTS: Final[tuple[Case, ...]] = (
     *(_storage, _money, _gas, _strange_calls, _due, _payers, _changes, _far, _conventions, _messages, _terms, _agents),
-    *(_crowd, _large),
+    *(_crowd, _large, _late_income, _ceilings),
 )
 """Groups of transactions, each of which tries the rules of one thing."""

@@ -17,7 +17,7 @@ from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
 from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
-from checker.readback import read_back
+from checker.readback import read_back, take_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
 from checker.results import CheckResult, verdict_of
 from checker.streams import first_difference, iterate_events
@@ -249,7 +249,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
         # A halted validator is read back like any other: what it holds may be why it halted.
         if place.validator is not None and (engine := place.validator.engine) is not None:
             try:
-                readbacks.append(read_back(place.node, engine, place.disk.pristine()))
+                readbacks.append(take_back(read_back(place.node, engine, place.disk.pristine()), engine))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[place.node] = f"{type(error).__name__}: {error}"
     cold = (jury.replay or run_cold_replay)(

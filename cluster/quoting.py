@@ -26,9 +26,10 @@ Agent = Literal[
     "garbage",
     "short",
     "low",
+    "nothing",
     "sum",
 ]
-"""A risk agent with a position of this kind, nobody, or a chaos agent in this mode (`low`: a fee of L).
+"""A risk agent with a position of this kind, nobody, or a chaos agent in this mode (`low`: a fee of L; `nothing`: 0).
 
 `sum` is a clerk, whose bid depends on all that it is told.
 """

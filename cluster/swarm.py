@@ -145,7 +145,7 @@ def _draw_lane(draw: Draw) -> Plain:
 
 def _draw_prices(draw: Draw) -> Plain:
     """What moves the lane's price, what bids may do, and what happens to a timer that waits too long."""
-    weight_min, weight_max = draw.one_of("lane.weights", (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3))))
+    weight_min, weight_max = draw.one_of("lane.weights", _WEIGHTS)
     drawn: dict[str, Sequence[Any]] = {
         "min_lane_basefee": (800, 800, 8),
         "max_lane_basefee": (2**62, 2**62, 2_500),
@@ -153,14 +153,18 @@ def _draw_prices(draw: Draw) -> Plain:
         "target_utilisation": ((1, 2), (1, 2), (1, 5), (2, 3)),
         "max_basefee_step": ((1, 8), (1, 8), (1, 3)),
         "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
-        "gba_call_cycles": (10_000, 10_000, 10_000, 700),
+        # What an agent of the workloads uses, 750 or 250, is more than some of these, and less than twice as much.
+        "gba_call_cycles": (10_000, 10_000, 700, 700, 240),
         "bid_deprecation_blocks": (604_800, 604_800, 0, 4, 7),
-        "max_allowed_delays": (100, 1, 3),
-        "excessive_delay": ("off", "off", "force", "cancel"),
+        "max_allowed_delays": (100, 1, 3, 1),
+        "excessive_delay": ("off", "force", "force", "cancel"),
     }
     found = {name: draw.one_of(f"lane.{name}", values) for name, values in drawn.items()}
     return {**found, "weight_min": weight_min, "weight_max": weight_max}
 
+
+_WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
+"""The least and the greatest weight; where they are one, fairness changes nothing."""
 
 _READINGS: Final[Mapping[str, Sequence[str]]] = {
     "slope": ("literal", "classic"),

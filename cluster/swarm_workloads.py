@@ -47,6 +47,7 @@ AGENTS: Final = (
     *("calm", "alarmed", "desperate", "calm", "alarmed", "desperate", *["sum"] * 8),
     *("nobody", "revert", "spin", "crash"),
     *("write", "negative", "great", "garbage", "short", "low"),
+    *["nothing"] * 3,
 )
 """Who bids in the name of a workload's timers: by risk, or badly in one of many ways."""
 
@@ -86,7 +87,7 @@ def _draw_rivals(draw: Draw) -> Plain:
         "actors": draw.between("rivals.actors", 3, 5),
         "interval_slots": draw.between("rivals.interval_slots", 1, 2),
         "max_fee": draw.one_of("rivals.max_fee", (5_000, 100_000)),
-        "tips": draw.one_of("rivals.tips", ([3, 250, 90, 30, 7], [900, 10, 61, 2_000, 400])),
+        "tips": draw.one_of("rivals.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407])),
     }
 
 

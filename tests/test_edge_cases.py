@@ -10,6 +10,7 @@ from cluster.judge import judge
 from cluster.scenario import convert_scenario
 from cluster.workload import sites_of
 from report.console import LiveProgress
+from scheduler import TimerCancelledInsufficientFunds
 from validators.actors import Emitted
 from validators.execution import decode_receipt
 from validators.execution.receipts import TransactionReceipt
@@ -118,6 +119,18 @@ def test_a_script_has_the_gas_that_it_needs(judged):
     dry = [attempt for attempt, receipt in attempts_of(judged) if receipt is not None and receipt.status == OUT_OF_GAS]
 
     assert len(dry) == 8
+
+
+def timer_events_of(judged, kind):
+    return [event for executed in judged.chain for event in executed.events if isinstance(event, kind)]
+
+
+def test_a_payer_that_is_not_the_actor_turns_out_to_be_insolvent(judged):
+    """Else nobody would see whose balance an event tells."""
+    site, workload = list(sites_of(judged.scenario))[-1]
+    keeper = workload._bench(site).bookkeeper
+
+    assert keeper in {event.fee_payer for event in timer_events_of(judged, TimerCancelledInsufficientFunds)}
 
 
 def test_a_scenario_takes_groups_from_any_one_on_round_and_round(judged):

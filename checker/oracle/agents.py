@@ -15,6 +15,7 @@ NO_BIDS = {
     b"negative": [-1, 1, 1, 1],
     b"great": [2**64 - 1, 1, 1, 1],
     b"short": [1, 1, 1],
+    b"nothing": [0, 0, 0, 0],
 }
 
 

@@ -103,5 +103,6 @@ ABSURD_ANSWERS: Final = {
     b"great": b"\x94\xcf\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01\x01",
     b"garbage": b"\xc1",
     b"short": b"\x93\x01\x01\x01",
+    b"nothing": b"\x94\0\0\0\0",
 }
-"""Answers that are no bid: -1, 2^64 - 1, no msgpack, too few numbers."""
+"""Answers that are no bid: -1, 2^64 - 1, no msgpack, too few numbers; and one that bids nothing."""

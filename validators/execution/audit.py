@@ -5,26 +5,35 @@ from itertools import zip_longest
 
 import msgspec
 
-from scheduler import Timer
+from scheduler import Timer, WaitingPool
+from scheduler.pool import OPEN
 from validators.execution.heights import BranchHeights, scan_buckets
-from validators.execution.schema import TIMERS
-from validators.execution.timers import Waiting
+from validators.execution.schema import RECENT_FIRES, TIMERS, RecentFires
+from validators.execution.timers import PoolKeeper, Waiting
 from validators.state import Deviation, StateAudit
 
 HEIGHT_LIMIT = 1 << 63
 """No height is as great."""
 
 
-def audit_indexes(audit: StateAudit, heights: BranchHeights, waiting: Waiting) -> StateAudit:
-    """Return a database's audit with what is wrong in the heights and in the waiting set, as of its tip."""
+def audit_indexes(
+    audit: StateAudit, heights: BranchHeights, waiting: Waiting, pools: PoolKeeper | None = None
+) -> StateAudit:
+    """Return a database's audit with what is wrong in the heights and in the waiting set, as of its tip.
+
+    The pool is compared with the waiting set that it stands for, which may be that of another block.
+    """
     if not audit.values:
         return audit
     made_anew = BranchHeights(heights.profile, heights.now, scan_buckets(audit.values.items()).items())
     kept = heights.due_heights(HEIGHT_LIMIT)
+    kept_pool = None if pools is None else pools.kept
     wrong = (
         *compare_heights(made_anew.due_heights(HEIGHT_LIMIT), kept),
         *compare_tiers(made_anew, heights),
         *compare_waiting(audit.values, waiting),
+        *compare_sums(audit.values, waiting),
+        *([] if kept_pool is None else compare_pool(*kept_pool)),
     )
     compared = audit.compared["indexes"] + len(kept) + len(waiting.timers)
     return audit._replace(compared={**audit.compared, "indexes": compared}, deviations=(*audit.deviations, *wrong))
@@ -58,6 +67,65 @@ def compare_waiting(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator
         if mine != other:
             yield Deviation("indexes", f"timer {number} of the waiting set", show_timer(mine), show_timer(other))
             return
+
+
+def compare_sums(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator[Deviation]:
+    """Yield what the lane's window sums up to, where that is known, and the subjects' records do not."""
+    if waiting.fire_sums is None:
+        return
+    decode = msgspec.msgpack.Decoder(RecentFires).decode
+    expected: dict[int, int] = {}
+    for count in (decode(value).count for key, value in values.items() if key[0] == RECENT_FIRES.code):
+        expected[count] = expected.get(count, 0) + 1
+    if waiting.fire_sums != expected:
+        yield Deviation("indexes", "sums of the fairness window", show_counts(waiting.fire_sums), show_counts(expected))
+
+
+def compare_pool(pool: WaitingPool, waiting: Waiting) -> Iterator[Deviation]:
+    """Yield the first timer that the pool holds with other numbers, or elsewhere, than the waiting set says."""
+    rules = pool.rules
+    out = pool.expired.keys() | pool.over_cap.keys()
+    expected = {
+        timer.timer_id: (timer.fee_payer, rules.gas_limit(timer), *rules.fees(timer))
+        for timer in waiting.timers
+        if timer.timer_id not in out
+    }
+    offers = {timer_id: (fee or 0, tip or 0) for timer_id, (_, _, fee, tip) in expected.items()}
+    for place, kept, wanted in (
+        ("among its payer's", dict(list_rows(pool)), expected),
+        ("in the books", dict(list_offers(pool)), offers),
+    ):
+        differing = [name for name in kept.keys() | wanted.keys() if kept.get(name) != wanted.get(name)]
+        if differing:
+            timer_id = min(differing)
+            found, said = (show_numbers(rows.get(timer_id, ())) for rows in (kept, wanted))
+            yield Deviation("indexes", f"timer {timer_id.hex()} {place} in the pool", found, said)
+            return
+
+
+def list_rows(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[bytes, int, int | None, int | None]]]:
+    """Yield each timer within the cap with its payer, its gas limit, its greatest fee and its tip, None where open."""
+    for address, payer in pool.payers.items():
+        for timer, gas_limit, fee, tip in zip(payer.timers, payer.gas_limits, payer.fees, payer.tips, strict=True):
+            yield timer.timer_id, (address, gas_limit, None if fee == OPEN else fee, None if tip == OPEN else tip)
+
+
+def list_offers(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[int, int]]]:
+    """Yield each timer of the books with its greatest fee and its tip, 0 where open."""
+    for block in (block for book in pool.books.values() for block in book.blocks):
+        fees = {timer.timer_id: -negated for negated, _, timer in block.by_fee}
+        for negated, _, timer in block.by_tip:
+            yield timer.timer_id, (fees[timer.timer_id], -negated)
+
+
+def show_numbers(row: tuple[bytes | int | None, ...]) -> str:
+    """Return fields side by side, bytes in hexadecimal."""
+    return " ".join(part.hex() if isinstance(part, bytes) else str(part) for part in row) or "absent"
+
+
+def show_counts(sums: Mapping[int, int]) -> str:
+    """Return how many subjects fired how often, ascending by how often."""
+    return str(dict(sorted(sums.items())))
 
 
 def show_timer(timer: Timer | None) -> str:

@@ -266,7 +266,8 @@ class Engine:
 
     def audit(self) -> StateAudit:
         """Compare database and indexes, both at the finalized block, with what the operation log leads to."""
-        return audit_indexes(self.database.audit(), self._tree.finalized.heights, self._tree.finalized.waiting)
+        finalized = self._tree.finalized
+        return audit_indexes(self.database.audit(), finalized.heights, finalized.waiting, self._pools)
 
     def _parent(self, digest: bytes) -> Branch:
         branch = self._tree.get(digest)

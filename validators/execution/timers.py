@@ -83,6 +83,11 @@ class PoolKeeper:
         self._pool = self._waiting = None
         return pool if pool is not None and stands_for is waiting and pool.rules == rules else None
 
+    @property
+    def kept(self) -> tuple[WaitingPool, Waiting] | None:
+        """The pool and the waiting set that it stands for, unless it is handed out."""
+        return None if self._pool is None or self._waiting is None else (self._pool, self._waiting)
+
     def give_back(self, waiting: Waiting, pool: WaitingPool) -> None:
         """Keep a pool that stands for this waiting set now."""
         self._pool, self._waiting = pool, waiting
