@@ -48,6 +48,9 @@ class FinalityRegained:
 
     A disk may cost a validator its vote (an observer) or stop it. Where a fault of the plan explains that it counts
     towards f, and an observer has to follow finality like the others; without such a fault it is a failure.
+
+    `still_max_us` is given where nothing happens but that at most f validators are down for a while: then finality must
+    not wait for them, and two new blocks are never further apart than this. Other runs are not asked.
     """
 
     def __init__(
@@ -57,8 +60,11 @@ class FinalityRegained:
         honest: Collection[int],
         views_max: int,
         disk_faults: DiskFaults = NO_DISK_FAULTS,
+        still_max_us: int | None = None,
     ) -> None:
         self._tally = Tally("finality-regained", "liveness")
+        self._still_max_us = still_max_us
+        self._progress_us = 0
         self._validators = validators
         self._quorum = quorum_of(validators)
         self._views_max = views_max
@@ -89,6 +95,7 @@ class FinalityRegained:
             views = max(self._view, block.view) - self._healing.view
             self._regained.setdefault(event.node, (views, event.at_us - self._healing.at_us))
         if block.height > self._height:
+            self._judge_stillness(event.at_us, block.height)
             self._height = block.height
             self._progress_view = max(self._view, block.view)
 
@@ -151,6 +158,19 @@ class FinalityRegained:
         for node in live:
             self._judge(node, elapsed, run_reason)
         return self._result() if run_reason == STOPPED else self._judge_unfinished(run_reason)
+
+    def _judge_stillness(self, at_us: int, height: int) -> None:
+        """At most f are down at a time: the others go on without them."""
+        still_us, self._progress_us = at_us - self._progress_us, at_us
+        if self._still_max_us is None:
+            return
+        self._tally.compared += 1
+        if still_us > self._still_max_us:
+            self._tally.fail(
+                f"nothing new was final for {still_us // 1_000:,} ms before height {height}, at most "
+                f"{self._still_max_us // 1_000:,} ms are allowed while a quorum is up and whole",
+                height=height,
+            )
 
     def _judge_unfinished(self, run_reason: str) -> CheckResult:
         """A run that was ended from outside has not reached its goal; whether it still moved makes the difference."""

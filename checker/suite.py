@@ -146,6 +146,7 @@ class Suite:
         requires: Names of faults that must take effect; without any the check on them has no result.
         finality_views_max: Views within which finality must come back.
         disk_faults: Validators whose disks the plan touches.
+        still_max_us: How long finality may stand still, None where the plan may stop it.
         retold_height: Up to here the chain was made by another process, and is read from its disks.
     """
 
@@ -160,6 +161,7 @@ class Suite:
         requires: Sequence[str] = (),
         finality_views_max: int = 20,
         disk_faults: DiskFaults = NO_DISK_FAULTS,
+        still_max_us: int | None = None,
         retold_height: int = 0,
     ) -> None:
         self._rules = rules
@@ -185,7 +187,11 @@ class Suite:
         self._structures = Structures()
         self._proofs = Proofs()
         self._finality = FinalityRegained(
-            validators=validators, honest=honest, views_max=finality_views_max, disk_faults=disk_faults
+            validators=validators,
+            honest=honest,
+            views_max=finality_views_max,
+            disk_faults=disk_faults,
+            still_max_us=still_max_us,
         )
         # The accounting reads from the timers' check what it made of the same block.
         self._block_checks: tuple[BlockCheck, ...] = (

@@ -15,7 +15,7 @@ from cluster.roads import count_of_road, kind_of_observer, loses_its_state
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
 from cluster.workload import promised_counts
-from faults import DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
+from faults import Crash, DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
 from network.trace import Event
 from report.console import ValidatorRow
 from validators.execution import Executed
@@ -105,6 +105,7 @@ def make_jury(cluster: Cluster) -> Jury:
         requires=tuple(name for name in scenario.requires if name in scenario.faults),
         finality_views_max=scenario.expect.finality_views_max,
         disk_faults=disk_faults,
+        still_max_us=None if cluster.data else still_max_us(scenario),
         retold_height=0 if cluster.data is None else cluster.data.height,
     )
     for event in () if cluster.data is None else cluster.data.history():
@@ -134,6 +135,20 @@ def make_jury(cluster: Cluster) -> Jury:
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     write_ahead = WriteAhead(cluster.disks, honest=honest, public_keys=cluster.validator_keys, disk_faults=disk_faults)
     return Jury(suite, write_ahead, watch, promises, reorg, dishonest)
+
+
+def still_max_us(scenario: Scenario) -> int | None:
+    """Return for how many microseconds finality may stand still where at most f validators crash, None in other plans.
+
+    Each of those who are down may lead a view in a row, and none lasts longer than its certification may take.
+    """
+    faults = [fault for fault in scenario.faults.values() if fault.enabled]
+    crashed = {fault.validator: None for fault in faults if isinstance(fault, Crash)}
+    faulty_max = (scenario.cluster.validators - 1) // 3
+    is_whole = not scenario.network.loss_ppm and all(isinstance(fault, Crash) for fault in faults)
+    if not crashed or not is_whole or len(crashed) > faulty_max:
+        return None
+    return (faulty_max + 1) * scenario.consensus.certification_timeout_ms * 1_000
 
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:

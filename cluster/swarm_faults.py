@@ -20,12 +20,17 @@ FAULTS_FROM_MS: Final = 2_000
 FAULTS_UNTIL_MS: Final = 16_000
 """Every fault is over by then."""
 
+AWAY_PERCENT: Final = 10
+"""In so many seeds of a hundred as many validators as the cluster can bear are away, and nothing else is wrong."""
+
 FAULTS_MAX: Final = 4
 """Most faults in one run."""
 
 
 def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict[str, Plain]:
     """Draw a few kinds and keep each fault that goes with those before it; beside a drama, one at most."""
+    if draw.chance("away.is_alone", AWAY_PERCENT):
+        return _draw_away(draw, validators)
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
     found = dict(drama)
     count = min(count, 1) if drama else count
@@ -37,6 +42,19 @@ def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict
     for name, fault in draw_dishonest(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
         _keep_if_sound(found, name, fault, validators)
     return found
+
+
+def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
+    """Draw nothing but that f validators are down for long: where one more vote is missed, finality stands still."""
+    return {
+        f"away-{node}": {
+            "kind": "crash",
+            "validator": node,
+            "at_ms": FAULTS_FROM_MS + 500,
+            "restart_ms": FAULTS_UNTIL_MS,
+        }
+        for node in draw.some_of("away.validators", range(validators), (validators - 1) // 3)
+    }
 
 
 def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators: int) -> bool:

@@ -195,6 +195,7 @@ class History:
     faults: Sequence[Fault] = (Fault("blackout"),)
     honest: Sequence[int] = NODES
     views_max: int = 3
+    still_max_us: int | None = None
     max_skew_ms: int = 60_000
     disk_faulted: Sequence[int] = ()
     disk_destroyed: Sequence[int] = ()
@@ -233,6 +234,7 @@ class History:
             max_skew_ms=self.max_skew_ms,
             requires=self.requires,
             finality_views_max=self.views_max,
+            still_max_us=self.still_max_us,
             disk_faults=DiskFaults(self.disk_faulted, self.disk_destroyed),
         )
         for step in self.steps:

@@ -23,6 +23,13 @@ class TestFinalityRegained:
         assert results["finality-regained"].status == "failed"
         assert "validator 0 finalized nothing new" in results["finality-regained"].summary
 
+    @pytest.mark.parametrize(("still_max_us", "status"), [(None, "passed"), (10_000_000, "passed"), (1_000, "failed")])
+    def test_finality_that_stands_still_fails_where_a_quorum_is_whole(self, still_max_us, status):
+        history = write_history()
+        history.still_max_us = still_max_us
+
+        assert history.judge()["finality-regained"].status == status
+
     def test_a_run_that_ended_too_soon_is_inconclusive(self):
         """A run that reached its own goal before the views were over says nothing."""
         history = write_history()

@@ -3,8 +3,11 @@
 import os
 from collections import Counter
 
+import msgspec
+
 from cluster.draws import Draw
 from cluster.edge_cases import CASES
+from cluster.jury import still_max_us
 from cluster.results import ResultsFile
 from cluster.scenario import encode_scenario, load_scenario
 from cluster.shrink_command import write_scenario_file
@@ -33,6 +36,25 @@ def test_no_drawn_scenario_is_a_false_alarm(tmp_path):
 
     assert {name: [each.seed for each in group] for name, group in tally.groups.items()} == {}
     assert tally.verdicts == {"passed": len(CLEAN_SEEDS)}
+
+
+def test_some_seeds_leave_just_a_quorum_and_finality_must_go_on_without_the_others():
+    judged = [scenario for scenario in DRAWN if still_max_us(scenario) is not None]
+
+    assert judged
+    for scenario in judged:
+        validators = scenario.cluster.validators
+        away = [fault.validator for fault in scenario.faults.values()]
+        assert len(away) == (validators - 1) // 3
+        assert still_max_us(scenario) == (len(away) + 1) * 3_000_000
+
+
+def test_where_anything_but_a_crash_happens_finality_may_stand_still():
+    scenario = next(each for each in DRAWN if still_max_us(each) is not None)
+    lossy = msgspec.structs.replace(scenario, network=msgspec.structs.replace(scenario.network, loss_ppm=1))
+    calm = msgspec.structs.replace(scenario, faults={})
+
+    assert (still_max_us(lossy), still_max_us(calm)) == (None, None)
 
 
 def test_a_draw_depends_on_its_name_and_seed_alone():
