@@ -249,8 +249,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=PICKS)
     def ask_the_canonical_root_of_a_batch(self, number):
-        handle = self.pick(number)
-        if handle is not None and self.is_own(handle) and self.is_alive(handle) and handle.state:
+        alive = [handle for handle in self.handles if self.is_own(handle) and handle.state and self.is_alive(handle)]
+        pending = [handle for handle in alive if handle.status == SEALED]
+        # Batches that nobody has applied yet come first: which numbers are drawn must not decide whether any is asked.
+        for handle in (pending or alive)[-1 - number :][:1]:
             self.counts["pending canonical roots"] += handle.status == SEALED
             assert handle.batch.canonical_root == handle.state.roots[1]
 
