@@ -1,6 +1,5 @@
 """Variants at the edges of the rules: agents, governance by key, refusals that nobody should need."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +10,6 @@ from scheduler.errors import UnknownTimer
 from scheduler.policies import eip1559
 from validators.actors import Host
 from validators.execution.heights import BranchHeights
-from validators.execution.world import ChainWorld
 
 # -- the timer lane ----------------------------------------------------------------------------
 
@@ -46,21 +44,6 @@ def _forgive_delays() -> list[Swap]:
         return lambda self, timer, delays, _basefee: cancel_for_delay(self, timer, delays, 0)
 
     return [swap(tally.Tally, "cancel_for_delay", make)]
-
-
-def _patient_agents() -> list[Swap]:
-    def make(ask: Any) -> Any:
-        def ask_longer(world: Any, timer: Any, context: Any) -> Any:
-            desk = world._desk  # noqa: SLF001 - a variant is inside
-            config = msgspec.structs.replace(desk.lane.config, gba_call_cycles=2 * desk.lane.config.gba_call_cycles)
-            world._desk = replace(desk, lane=replace(desk.lane, config=config))  # noqa: SLF001
-            answer = ask(world, timer, context)
-            world._desk = desk  # noqa: SLF001
-            return answer
-
-        return ask_longer
-
-    return [swap(ChainWorld, "ask", make)]
 
 
 # -- what is refused ---------------------------------------------------------------------------
@@ -131,15 +114,6 @@ EDGES: Final = (
         area="scheduler",
         caught_by=("oracle",),
         swaps=_forgive_delays,
-        cause="execution",
-        on_all=True,
-    ),
-    Variant(
-        name="agent-twice-as-long",
-        what="an agent may use twice the cycles that it is given",
-        area="execution",
-        caught_by=("oracle",),
-        swaps=_patient_agents,
         cause="execution",
         on_all=True,
     ),
