@@ -102,6 +102,9 @@ class DaskWorkers:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             raise DaskError(f"no scheduler answers at {address}: {_first_line(error)}") from None
+        except AssertionError:
+            # It gives the thread of its event loop ten seconds to begin, and asserts that it has.
+            raise DaskError("dask did not start here within ten seconds; try again") from None
         try:
             self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
