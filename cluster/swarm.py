@@ -18,7 +18,7 @@ from cluster.scenario import Scenario, apply_setting, convert_scenario, encode_s
 from cluster.swarm_dramas import draw_drama
 from cluster.swarm_faults import draw_faults
 from cluster.swarm_roads import draw_observer_fault, draw_observers, draw_roads
-from cluster.swarm_workloads import NARROW_LANE_CYCLES, draw_workloads
+from cluster.swarm_workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
 from faults import kind_of
 
 IDENTITY_SEEDS: Final = 16
@@ -139,7 +139,7 @@ def _draw_lane(draw: Draw) -> Plain:
         "max_gba_calls_per_block": draw.one_of("lane.max_gba_calls_per_block", (5, 1_000)),
         **_draw_prices(draw),
     }
-    lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in _READINGS.items()}
+    lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in READINGS.items()}
     return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "lane": lane}
 
 
@@ -165,19 +165,6 @@ def _draw_prices(draw: Draw) -> Plain:
 
 _WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
 """The least and the greatest weight; where they are one, fairness changes nothing."""
-
-_READINGS: Final[Mapping[str, Sequence[str]]] = {
-    "slope": ("literal", "classic"),
-    "settlement": ("additive", "literal"),
-    "packing": ("interleaved", "reserved", "stop"),
-    "classification": ("eager", "cursor"),
-    "default_gba": ("schedule", "fire"),
-    "tie_break": ("id", "age"),
-    "weight": ("multiplicative", "additive"),
-    "median": ("mean", "lower", "upper"),
-    "fairness_subject": ("actor", "deployer"),
-}
-"""What the timer lane can be told to mean."""
 
 
 def _draw_network(draw: Draw) -> Plain:

@@ -166,12 +166,7 @@ def _draw_council(draw: Draw, timers: Plain, storm: Plain | None, *, has_lane: b
     }
 
 
-LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
-    "max_cycles_per_fire_auction_phase": (2_000, 15_000),
-    "ring_size": (2, 3, 8, 4_096),
-    "epoch_length": (2, 5, 3_600),
-    "epoch_horizon": (0, 2, 24),
-    "fairness_window_blocks": (2, 4, 1_000),
+READINGS: Final[Mapping[str, Sequence[str]]] = {
     "slope": ("literal", "classic"),
     "settlement": ("additive", "literal"),
     "packing": ("interleaved", "reserved", "stop"),
@@ -181,6 +176,16 @@ LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "weight": ("multiplicative", "additive"),
     "median": ("mean", "lower", "upper"),
     "fairness_subject": ("actor", "deployer"),
+}
+"""What the timer lane can be told to mean."""
+
+LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "max_cycles_per_fire_auction_phase": (2_000, 15_000),
+    "ring_size": (2, 3, 8, 4_096),
+    "epoch_length": (2, 5, 3_600),
+    "epoch_horizon": (0, 2, 24),
+    "fairness_window_blocks": (2, 4, 1_000),
+    **READINGS,
     "lane_multiplier": ([2, 1], [1, 1]),
     "max_basefee_step": ([1, 4],),
     "min_lane_basefee": (900, 8),
