@@ -109,7 +109,13 @@ def counted_by_deployer(plans):
 
 
 def test_fires_that_count_for_deployers_are_followed_over_a_change_of_the_reading():
-    assert failing(judged(counted_by_deployer)) == []
+    """What a deployer's record says after the change still follows from the fires before it."""
+
+    def change(plans):
+        counted_by_deployer(plans)
+        plans[4].changes[OWNERS_RECENT] = pack(1)
+
+    assert failing(judged(change)) == []
 
 
 def test_a_list_of_deployers_with_another_number_of_fires_fails():
