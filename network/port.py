@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import trio
@@ -63,6 +63,14 @@ Inbound: TypeAlias = Delivery | TimerFired | WorkDone | Submission
 
 class MailboxError(Exception):
     """A second task waits on a mailbox, which belongs to one."""
+
+
+class _Work(NamedTuple):
+    """A piece of work that waits for its lane, or is under way."""
+
+    ordinal: int
+    cost_us: Micros
+    token: object
 
 
 class Mailbox(Generic[T]):
@@ -137,7 +145,7 @@ class Mailbox(Generic[T]):
 
 @dataclass(slots=True)
 class Pace:
-    """How slow a machine is: all work takes `factor` times as long; `slowed` counts the pieces of work that did.
+    """How slow a machine is: work that starts takes `factor` times as long; `slowed` counts the pieces that did.
 
     Work of its disk takes `disk_factor` times as long besides, and `disk_extra_us` on top; `disk_slowed` counts it.
     """
@@ -168,11 +176,11 @@ class Port:
 
     __slots__ = (
         "_bus",
-        "_busy_until_us",
         "_chain",
         "_clock",
         "_is_live",
         "_kernel",
+        "_lanes",
         "_mailbox",
         "_ordinal",
         "_pace",
@@ -202,7 +210,7 @@ class Port:
         self._mailbox: Mailbox[Inbound] = Mailbox(partial(kernel.pull, node))
         self._ordinal = incarnation << _INCARNATION_SHIFT
         self._timers: dict[TimerKey, tuple[int, Micros]] = {}
-        self._busy_until_us: dict[str, Micros] = {}
+        self._lanes: dict[str, deque[_Work]] = {}
         self._is_live = True
         bus.attach(node, self._deliver)
         kernel.adopt(self)
@@ -261,18 +269,18 @@ class Port:
     def work_on(self, lane: str, cost_us: Micros, token: object) -> None:
         """Occupy a lane ("cpu", "disk", ...) for `cost_us`, after the work that it was given before.
 
+        What it takes on this machine is asked when it starts: what waits behind slow work may find a fast machine.
+
         Raises:
             ValueError: the cost is negative.
         """
         if cost_us < 0:
             raise ValueError(f"work on {lane} cannot take {cost_us} us")
         if self._is_live:
-            now_us = self._kernel.now_us
-            done_us = max(now_us, self._busy_until_us.get(lane, now_us)) + self._pace.stretch(lane, cost_us)
-            self._busy_until_us[lane] = done_us
-            ordinal = self._next_ordinal()
-            finish = self._finish_work
-            self._kernel.post(done_us, self.node, EventKind.WORK, self.node, ordinal, finish, lane, ordinal, token)
+            queue = self._lanes.setdefault(lane, deque())
+            queue.append(_Work(self._next_ordinal(), cost_us, token))
+            if len(queue) == 1:
+                self._start_work(lane, queue[0])
 
     def submit(self, payload: bytes) -> bool:
         """Hand in a client's payload, from an event of the kernel; returns False when nobody is home."""
@@ -305,6 +313,7 @@ class Port:
             self._bus.attach(self.node, None)
             self._kernel.release(self)
             self._timers.clear()
+            self._lanes.clear()
             self._mailbox.close()
 
     def _next_ordinal(self) -> int:
@@ -327,7 +336,16 @@ class Port:
             self._chain.add(self._kernel.now_us, "timer", key)
             self._mailbox.put(TimerFired(key))
 
-    def _finish_work(self, lane: str, ordinal: int, token: object) -> None:
-        if self._is_live:
-            self._chain.add(self._kernel.now_us, "work", lane, ordinal)
-            self._mailbox.put(WorkDone(token))
+    def _start_work(self, lane: str, work: _Work) -> None:
+        done_us = self._kernel.now_us + self._pace.stretch(lane, work.cost_us)
+        self._kernel.post(done_us, self.node, EventKind.WORK, self.node, work.ordinal, self._finish_work, lane)
+
+    def _finish_work(self, lane: str) -> None:
+        if not self._is_live:
+            return
+        queue = self._lanes[lane]
+        work = queue.popleft()
+        self._chain.add(self._kernel.now_us, "work", lane, work.ordinal)
+        if queue:
+            self._start_work(lane, queue[0])
+        self._mailbox.put(WorkDone(work.token))

@@ -248,3 +248,26 @@ class TestPace:
 
         assert record == [(300, WorkDone("slow")), (300, WorkDone("free")), (400, WorkDone("fast"))]
         assert pace.slowed == 1
+
+    def test_what_waits_behind_slow_work_has_the_price_of_its_start(self):
+        """When the slowness is over only what is under way still takes its multiple, on each lane."""
+        rig = build_rig()
+        pace, record = Pace(factor=3, disk_factor=5), []
+        port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, 0, pace=pace)
+        for token in ("under way", "waiting"):
+            port.work(100, token)
+            port.work_on("disk", 100, f"sync {token}")
+
+        def speed_up() -> None:
+            pace.factor = pace.disk_factor = 1
+
+        rig.kernel.post(200, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, speed_up)
+
+        rig.run(partial(record_inbound, rig, port, record))
+
+        assert record == [
+            (300, WorkDone("under way")),
+            (400, WorkDone("waiting")),
+            (1_500, WorkDone("sync under way")),
+            (1_600, WorkDone("sync waiting")),
+        ]
