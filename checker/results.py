@@ -3,9 +3,11 @@
 A check compares and counts. It passes only if it compared something, so that a run in which nothing
 happened can never look like a proof; it fails with the place and the values; anything else is
 inconclusive. The verdict of a run is the worst of its checks by the precedence of the exit codes.
+
+A scenario may say which checks must fail. Then the verdict is *failed as expected* when exactly these fail.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
 
@@ -18,8 +20,15 @@ ExitClass: TypeAlias = Literal["safety", "usage", "inconclusive", "liveness", "d
 Evidence: TypeAlias = "str | int"
 """A value that supports a result: a number, or text with bytes written in hexadecimal."""
 
+EXPECTED: Final = "failed as expected"
+"""The verdict of a run in which exactly those checks fail that its scenario names."""
+
+EXPECTED_FAILURES: Final = "expected-failures"
+"""The name of the result that says whether the named checks failed."""
+
 EXIT_CODES: Final[dict[str, int]] = {
     "passed": 0,
+    EXPECTED: 0,
     "safety": 1,
     "usage": 2,
     "inconclusive": 3,
@@ -61,7 +70,7 @@ class CheckResult:
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a run: its name, `passed` or an exit class, and the process's exit code."""
+    """The outcome of a run: its name, `passed`, `failed as expected` or an exit class, and the process's exit code."""
 
     name: str
     exit_code: int
@@ -119,10 +128,42 @@ class Tally:
         return CheckResult(self.name, "inconclusive", self.exit_class, reason, (), self.compared)
 
 
-def verdict_of(results: Iterable[CheckResult]) -> Verdict:
-    """Return the verdict of a run by the precedence 6, 2, 5, 1, 4, 3, 0; no results at all are inconclusive."""
-    found = [_outcome_of(result) for result in results] or ["inconclusive"]
-    name = next((name for name in PRECEDENCE if name in found), "passed")
+def judge_expected(results: Iterable[CheckResult], expected: Collection[str]) -> CheckResult:
+    """Return whether the checks that a scenario expects to fail have failed; if not, the run shows nothing."""
+    found = {result.name: result.status for result in results}
+    others = [f"{name} {found.get(name, 'was not made')}" for name in expected if found.get(name) != "failed"]
+    summary = f"expected to fail: {', '.join(others)}" if others else f"{', '.join(expected)} failed"
+    status: Status = "inconclusive" if others else "passed"
+    return CheckResult(EXPECTED_FAILURES, status, "inconclusive", summary, (), len(expected))
+
+
+def deciding_check(results: Iterable[CheckResult], expected: Collection[str] = ()) -> CheckResult | None:
+    """Return the check that decides the verdict, the first of the worst class; None where each did what it should.
+
+    Where checks are expected to fail, others may be inconclusive as a consequence.
+    """
+    wrong = [
+        result
+        for result in results
+        if (result.status == "failed" and result.name not in expected)
+        or (result.status == "inconclusive" and (not expected or result.name == EXPECTED_FAILURES))
+    ]
+    return min(wrong, key=lambda result: PRECEDENCE.index(_outcome_of(result)), default=None)
+
+
+def verdict_of(results: Iterable[CheckResult], expected: Collection[str] = ()) -> Verdict:
+    """Return the verdict of a run by the precedence 6, 2, 5, 1, 4, 3, 0; no results at all are inconclusive.
+
+    Args:
+        results: What the checks came to.
+        expected: The checks that the scenario expects to fail.
+    """
+    made = list(results)
+    decisive = deciding_check(made, expected)
+    if decisive is not None:
+        name = _outcome_of(decisive)
+    else:
+        name = "inconclusive" if not made else EXPECTED if expected else "passed"
     return Verdict(name, EXIT_CODES[name])
 
 

@@ -126,6 +126,12 @@ CATALOGUE: Final = (
 )
 """Every check of this suite, in the order of its results."""
 
+OTHER_CHECKS: Final = ("oracle", "write-ahead", "vote-rules", "storm", "reorg", "promised-limits")
+"""Checks of a run that can fail and do not stand in this suite's catalogue."""
+
+FALLIBLE: Final = (*(entry.name for entry in CATALOGUE if entry.exit_class != "inconclusive"), *OTHER_CHECKS)
+"""Every check of a run that can fail: what a scenario may expect to."""
+
 KEPT_BLOCKS: Final = 64
 """Heights whose block is kept, so that a validator that applies the same bytes needs no second decoding."""
 

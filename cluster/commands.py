@@ -62,15 +62,17 @@ _EPILOG: Final = """examples:
   run_cluster.py faults clog                         what a kind of fault does, and its parameters
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
-  run_cluster.py shrink runs/swarm-29                the smallest scenario that goes wrong in the same way
-  run_cluster.py explain runs/swarm-29               why it went wrong: place, sides, key, timer, write, cause
+  run_cluster.py run broken-refund                   a run that fails on purpose: a bug is planted
+  run_cluster.py shrink runs/broken-refund-0         the smallest scenario that goes wrong in the same way
+  run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
   run_cluster.py teeth --only tip-burned             plant a known bug, and see which check catches it
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
 
-exit codes: 0 passed, 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic, 6 environment"""
+exit codes: 0 passed, or failed as expected; 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic,
+6 environment"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -284,7 +286,7 @@ def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_js
     lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
-    if judged.exit_code and judged.directory:
+    if judged.decisive is not None and judged.directory:
         lines.append(f"explain with: {_command_line(['explain', str(judged.directory)])}")
     sys.stdout.write("\n".join(lines) + "\n")
 

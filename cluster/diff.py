@@ -78,14 +78,19 @@ def compare_records(first: RecordReader, second: RecordReader) -> Diff:
 
 
 def _settings(first: RecordReader, second: RecordReader) -> dict[str, Pair]:
-    """Return the seed, the verdict and the keys of the scenario that differ."""
+    """Return the seed, the checks that did not pass and the keys of the scenario that differ."""
     sides = []
     for reader in (first, second):
         scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
         plain = msgspec.json.decode(encode_scenario(scenario))
         manifest = reader.manifest
-        sides.append({"seed": manifest.seed, "verdict": manifest.verdict, **dict(_flatten("", plain))})
+        sides.append({"seed": manifest.seed, **_not_passed(reader), **dict(_flatten("", plain))})
     return _pairs(*sides)
+
+
+def _not_passed(reader: RecordReader) -> dict[str, str]:
+    """Return by name what each check came to that did not pass; the verdict may be that this was expected."""
+    return {f"check {check.name}": check.status for check in reader.checks() if check.status != "passed"}
 
 
 def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401 - whatever JSON can hold

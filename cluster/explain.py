@@ -135,6 +135,7 @@ def explain_run(
         checks=checks,
         events=lambda: iterate_events(log),
         replay=lambda node, parting: _replay(cluster, own[node], parting),
+        expected=scenario.expect.fails,
     )
     return Explained(explain(findings), log)
 

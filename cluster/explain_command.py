@@ -12,7 +12,7 @@ import msgspec
 from checker.explain import Explanation
 from checker.explain.words import on_one_line
 from checker.record import RecordReader
-from checker.results import EXIT_CODES
+from checker.results import EXIT_CODES, deciding_check
 from checker.streams import Difference
 from cluster.diff import Diff, compare_records
 from cluster.explain import explain_record
@@ -29,7 +29,7 @@ def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None
         help="say why a recorded run went wrong: where, on whose side, by which write, from what cause",
         description="Run a recorded scenario again, look at every execution, and print the failure report.",
         epilog="exit code 0 explained, 2 damaged, 5 the repeated run differs from the recorded one. "
-        "example: run_cluster.py explain runs/swarm-29",
+        "example: run_cluster.py explain runs/broken-refund-0",
     )
     explain.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
     explain.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -52,7 +52,7 @@ def run_explain(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     repeat = shlex.join([sys.executable, "run_cluster.py", "replay", str(options.directory)])
     manifest = reader.manifest
-    if manifest.verdict == "passed":
+    if deciding_check(reader.checks()) is None:
         return _print_passed(reader, repeat, as_json=options.json)
     explanation, difference = explain_record(reader)
     if options.json:

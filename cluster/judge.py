@@ -19,7 +19,7 @@ from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
 from checker.readback import read_back, take_back
 from checker.record import DamagedRecordError, RecordReader, RecordWriter
-from checker.results import CheckResult, verdict_of
+from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from checker.streams import first_difference, iterate_events
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
@@ -60,22 +60,27 @@ class Judged:
     @property
     def verdict(self) -> str:
         """The verdict in one word."""
-        return verdict_of(self.checks).name
+        return self._verdict.name
 
     @property
     def exit_code(self) -> int:
         """The exit code that belongs to the verdict."""
-        return verdict_of(self.checks).exit_code
+        return self._verdict.exit_code
+
+    @property
+    def _verdict(self) -> Verdict:
+        return verdict_of(self.checks, self.scenario.expect.fails)
+
+    @property
+    def decisive(self) -> CheckResult | None:
+        """The check that decides the verdict: where that is *failed as expected*, the worst that was expected."""
+        return deciding_check(self.checks, self.scenario.expect.fails) or deciding_check(self.checks)
 
     @property
     def headline(self) -> str:
-        """The first thing to know: what failed first, or what was shown."""
-        for check in self.checks:
-            if check.status == "failed":
-                return f"{check.name}: {check.summary}"
-        for check in self.checks:
-            if check.status == "inconclusive":
-                return f"{check.name}: {check.summary}"
+        """The first thing to know: the failure that decides the verdict, or what was shown."""
+        if self.decisive is not None:
+            return f"{self.decisive.name}: {self.decisive.summary}"
         height = max((row.finalized_height for row in self.validators), default=0)
         standings = [row.standing for row in self.validators]
         holders = f"{standings.count('voter')} validators"
@@ -159,6 +164,8 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer, progress)
         judged = _judged(run, jury, checks)
+        if scenario.expect.fails:
+            judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
         if cluster.data is not None and cluster.data.start_us:
             judged = replace(judged, reopened=_describe_reopening(cluster.data))
         if extra is not None:

@@ -13,6 +13,7 @@ import msgspec
 
 from checker.planted import CATALOGUE
 from checker.promises import COUNTS, RECOVERIES
+from checker.suite import FALLIBLE
 from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.lane_section import LaneSection
 from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSection
@@ -119,9 +120,11 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
-    final nevertheless. ``roads`` are least counts of what observers did by their roads, by their names.
+    final nevertheless. ``roads`` are least counts of what observers did by their roads, by their names. ``fails`` are
+    the checks that must fail, and no others may.
     """
 
+    fails: tuple[str, ...] = ()
     storm: StormExpectation | None = None
     rolled_back_min: NotNegative = 0
     rolled_back_depth_min: NotNegative = 0
@@ -343,6 +346,10 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         (f"expect.fired_by.{name}", name in scenario.workload, f"no workload has this name; there are {known}")
         for known in [", ".join(scenario.workload) or "none"]
         for name in scenario.expect.fired_by
+    ]
+    rules += [
+        ("expect.fails", name in FALLIBLE, f"{name!r} is no check that can fail; they are {', '.join(FALLIBLE)}")
+        for name in scenario.expect.fails
     ]
     rules += [
         (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")

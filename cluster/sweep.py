@@ -13,7 +13,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, Protocol, Self, final
 
 from checker.cold_replay import ColdReplayWorker
 from checker.record import keep_run
-from checker.results import EXIT_CODES, PRECEDENCE, CheckResult
+from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE, CheckResult, deciding_check, verdict_of
 from cluster.coverage import CoverageTable, Place
 from cluster.judge import COLD_HASH_SEED, Judged, judge
 from cluster.repeat import compare_with_repeat
@@ -96,7 +96,8 @@ class Tally:
     def verdict(self) -> str:
         """The worst verdict so far, by the precedence of the exit codes; where no fault went, nothing was shown."""
         is_whole = self.done and not self.coverage.empty
-        return next((name for name in PRECEDENCE if name in self.verdicts), "passed" if is_whole else "inconclusive")
+        best = EXPECTED if EXPECTED in self.verdicts else "passed"
+        return next((name for name in PRECEDENCE if name in self.verdicts), best if is_whole else "inconclusive")
 
     @property
     def exit_code(self) -> int:
@@ -104,17 +105,17 @@ class Tally:
         return EXIT_CODES[self.verdict]
 
 
-def signature_of(verdict: str, checks: Sequence[CheckResult]) -> str:
-    """Return what runs that went wrong in the same way have in common.
+def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) -> str:
+    """Return what runs that went wrong in the same way have in common; nothing where nothing went wrong.
 
-    It is the verdict, the first check that stands for it, and its line without numbers and without bytes: the same
-    mistake at another height, at another timer, has the same signature.
+    It is what the check that decides the verdict means, its name, and its line without numbers and without bytes: the
+    same mistake at another height, at another timer, has the same signature.
     """
-    decisive = [check for check in checks if verdict in {check.status, check.exit_class} and check.status != "passed"]
-    if not decisive:
-        return verdict
-    line = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive[0].summary.partition(" (and ")[0]))
-    return f"{verdict}: {decisive[0].name}: {line}"
+    decisive = deciding_check(checks, expected)
+    if decisive is None:
+        return ""
+    line = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive.summary.partition(" (and ")[0]))
+    return f"{verdict_of([decisive]).name}: {decisive.name}: {line}"
 
 
 def sweep(
@@ -248,7 +249,7 @@ def judge_task(task: Task) -> SeedResult:
         seed=task.seed,
         exit_code=judged.exit_code,
         verdict=judged.verdict,
-        signature=signature_of(judged.verdict, judged.checks) if judged.exit_code else "",
+        signature=signature_of(judged.checks, judged.scenario.expect.fails),
         headline=judged.headline,
         digest=judged.digest.hex(),
         milliseconds=_milliseconds_since(started),

@@ -157,7 +157,7 @@ def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
     fresh = tally.done - tally.resumed
     lines = [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
-    if not tally.exit_code:
+    if tally.verdict == "passed":
         lines.append(
             f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
             "with 95 % confidence"

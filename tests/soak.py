@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     failed = 0
     for done in run_all(options.seeds, options.jobs):
         failed += done.exit_code != 0
-        line = f"{done.scenario:18} seed {done.seed:<4} {done.verdict:13} {done.digest[:16]} {done.seconds:6.1f} s"
+        line = f"{done.scenario:18} seed {done.seed:<4} {done.verdict:18} {done.digest[:16]} {done.seconds:6.1f} s"
         print(line, flush=True)
     wrong, line = sweep_swarm(options.swarm, options.jobs)
     failed += wrong

@@ -95,7 +95,7 @@ def test_a_seed_that_does_not_pass_keeps_its_run_directory_and_a_signature(tmp_p
 def test_signatures_leave_out_numbers_and_bytes():
     def signature(height, key):
         summary = f"height {height}: timer {key} is late (and {height} more)"
-        return signature_of("safety", [CheckResult("timer-delivery", "failed", "safety", summary, (), 1)])
+        return signature_of([CheckResult("timer-delivery", "failed", "safety", summary, (), 1)])
 
     assert signature(3, "ab12cd34") == signature(1_017, "ffeeddccbbaa...")
     assert signature(3, "ab12cd34") == "safety: timer-delivery: height #: timer # is late"

@@ -38,9 +38,9 @@ class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The report, as plain data.
 
-    `check` and `summary` are those of the first check that failed, `evidence` its values, `also` the other ones'
-    lines. `height` to `handler` say where states part and by which write; they are empty where states do not. `chain`
-    is the chain of events in lines.
+    `check` and `summary` are those of the failure that decides the verdict, `evidence` its values, `also` the
+    lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
+    do not. `chain` is the chain of events in lines.
     """
 
     check: str
@@ -77,6 +77,7 @@ class Findings(NamedTuple):
         events: Gives the run's log, as often as it is asked.
         replay: Executes a block and those that lead to it anew by a validator's own code, which has no past; None where
             it does not come that far.
+        expected: The checks that the scenario expects to fail.
     """
 
     executions: Executions
@@ -85,3 +86,4 @@ class Findings(NamedTuple):
     checks: Sequence[CheckResult]
     events: Callable[[], Iterable[Event]]
     replay: Callable[[int, Parting], Outcome | None]
+    expected: Sequence[str] = ()

@@ -24,7 +24,7 @@ from checker.explain.words import (
 )
 from checker.explain.writes import find_timer, origin_of
 from checker.observations import short
-from checker.results import CheckResult, Evidence
+from checker.results import Evidence, deciding_check
 from scheduler import Timer
 from validators.execution.schema import KEY_BYTES
 
@@ -38,7 +38,7 @@ def _is_state_key(text: str) -> bool:
 
 def explain(findings: Findings) -> Explanation:
     """Return what went wrong first, and why."""
-    explanation = _of_checks(findings.checks)
+    explanation = _of_checks(findings)
     fork = findings.executions.first_fork()
     parting = find_parting(findings.executions, findings.genesis, findings.timebase)
     if fork is not None and (parting is None or fork <= parting.header.height):
@@ -48,12 +48,12 @@ def explain(findings: Findings) -> Explanation:
     return explain_elsewhere(explanation, findings)
 
 
-def _of_checks(checks: Sequence[CheckResult]) -> Explanation:
-    failed = [check for check in checks if check.status == "failed"]
-    wrong = failed or [check for check in checks if check.status == "inconclusive"]
-    if not wrong:
+def _of_checks(findings: Findings) -> Explanation:
+    checks = findings.checks
+    first = deciding_check(checks, findings.expected) or deciding_check(checks)
+    if first is None:
         return Explanation(check="", summary="every check passed", evidence={}, also=[])
-    first, *others = wrong
+    others = [check for check in checks if check.status == first.status and check is not first]
     evidence = dict(first.evidence)
     key = evidence.get("key")
     notes = [f"{key} is {name_key(bytes.fromhex(key))}"] if isinstance(key, str) and _is_state_key(key) else []
