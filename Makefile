@@ -11,8 +11,8 @@ help: ## list the verbs
 run: .venv/.run ## set up, then run the default scenario
 	@$(BIN)/python run_cluster.py
 
-test: .venv/.dev .venv/.others check ## set up, then lint, type-check and run all tests
-	$(BIN)/python -m pytest
+test: .venv/.dev .venv/.others check ## set up, then lint, type-check and run all tests on all cores
+	$(BIN)/python -m pytest -n logical --dist worksteal
 
 check: .venv/.dev ## lint and type-check
 	$(BIN)/ruff check .

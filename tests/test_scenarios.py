@@ -40,6 +40,7 @@ def test_a_scenario_passes(name):
     assert (result.verdict, others) == ("failed as expected" if fails else "passed", [])
 
 
+@pytest.mark.long
 def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
     """At least 20,000 dead timers of at least 20 actors, 30 blocks of drain, live fires in each of them."""
     result = judged("outage-storm")
@@ -52,6 +53,7 @@ def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
     assert storm["fired_in_drain"] >= storm["drain_blocks"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "required"), REQUIRED)
 def test_a_scenario_without_what_it_requires_is_inconclusive(name, required):
     """A run that promised a fault or a workload which never came proves nothing."""

@@ -333,6 +333,7 @@ class Machine(RuleBasedStateMachine):
         assert self.database.canonical_root == self.tips[-1].roots[1]
 
 
+@pytest.mark.long
 def test_everything_in_any_order_is_what_a_model_of_lists_and_dicts_says():
     """At least 10,000 steps, and everything that matters happened in them, refusals included."""
     Machine.counts.clear()

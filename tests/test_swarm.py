@@ -4,6 +4,7 @@ import os
 from collections import Counter
 
 import msgspec
+import pytest
 
 from cluster.draws import Draw
 from cluster.edge_cases import CASES
@@ -22,6 +23,7 @@ CLEAN_SEEDS = range(50)
 DRAWN = [draw_scenario(seed) for seed in range(200)]
 
 
+@pytest.mark.long
 def test_no_drawn_scenario_is_a_false_alarm(tmp_path):
     """The checks of a campaign are worth something only if they are silent where nothing is wrong."""
     with ResultsFile(tmp_path / "swarm.sqlite", "swarm") as results:

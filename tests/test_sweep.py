@@ -26,6 +26,7 @@ def sweep_command(tmp_path, *arguments):
     ]
 
 
+@pytest.mark.long
 def test_a_sweep_killed_again_and_again_loses_no_seed_and_repeats_none(tmp_path):
     path = tmp_path / "r.sqlite"
     there = []
@@ -68,6 +69,7 @@ def die_with_seed_three(task):
     return RESULT._replace(seed=task.seed)
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_costs_its_seed_alone():
     tasks = [Task(b"", seed) for seed in range(1, 6)]
     with Workers(2, die_with_seed_three) as workers:
