@@ -9,19 +9,19 @@ events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. 
 runs code, one JSON file because it has to fit in memory.
 """
 
-import hashlib
 import os
-import platform
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Annotated, Final, Self, TypeVar, final
+from typing import IO, Final, Self, TypeVar, final
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
+from checker.fingerprint import this_code
+from checker.manifest import FORMAT, KIND, MANIFEST, FileEntry, Manifest, describe_file, read_manifest
 from checker.observations import NATIVE_TYPES
 from checker.results import CheckResult
 from checker.streams import (
@@ -35,6 +35,7 @@ from checker.streams import (
     first_difference,
     iterate_events,
     open_file,
+    read_document,
     read_event_record,
     stream_records,
 )
@@ -58,13 +59,6 @@ __all__ = [
     "read_manifest",
 ]
 
-FORMAT: Final = 1
-"""Version of the layout; a reader refuses every other."""
-
-KIND: Final = "stampede-run"
-"""Marks a directory as one of ours."""
-
-MANIFEST: Final = "manifest.json"
 SCENARIO: Final = "scenario.json"
 GENESIS: Final = "genesis.msgpack"
 BLOCKS: Final = "blocks.msgpack"
@@ -75,40 +69,7 @@ VERDICT: Final = "verdict.json"
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
 """Every run has these besides its manifest; others, such as a report, may stand beside them."""
 
-DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
-"""The longest file that is read in one piece: scenario, genesis, verdict."""
-
-MANIFEST_BYTES_MAX: Final = 1024 * 1024
-"""The longest manifest."""
-
-_CHUNK_BYTES: Final = 1 << 20
-
 _Record = TypeVar("_Record", bound=msgspec.Struct)
-
-FileName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
-Hexadecimal = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-
-
-@final
-class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Size in bytes and SHA-256 of one file."""
-
-    size: Annotated[int, msgspec.Meta(ge=0)]
-    sha256: Hexadecimal
-
-
-@final
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run directory is and holds. `digest` is the run's; `python` the version that wrote it."""
-
-    kind: str
-    format: int
-    scenario: str
-    seed: Annotated[int, msgspec.Meta(ge=0)]
-    digest: Hexadecimal
-    verdict: str
-    python: str
-    files: dict[FileName, FileEntry]
 
 
 @final
@@ -189,8 +150,17 @@ class RecordWriter:
             RecordExistsError: Something else than a run directory has come to stand there.
         """
         self._close()
-        files = {path.name: _describe(path) for path in sorted(self.directory.iterdir())}
-        manifest = Manifest(KIND, FORMAT, scenario, seed, digest.hex(), verdict, platform.python_version(), files)
+        files = {path.name: describe_file(path) for path in sorted(self.directory.iterdir())}
+        manifest = Manifest(
+            kind=KIND,
+            format=FORMAT,
+            scenario=scenario,
+            seed=seed,
+            digest=digest.hex(),
+            verdict=verdict,
+            **this_code()._asdict(),
+            files=files,
+        )
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
         (self.directory / MANIFEST).write_bytes(content)
         self.directory.chmod(0o755)  # mkdtemp lets only the owner in; a run directory is like any other
@@ -232,16 +202,16 @@ class RecordReader:
 
     def scenario(self) -> bytes:
         """Return the resolved scenario as it was written."""
-        return _read_document(self.path, SCENARIO)
+        return read_document(self.path, SCENARIO)
 
     def genesis(self) -> bytes:
         """Return the encoded genesis."""
-        return _read_document(self.path, GENESIS)
+        return read_document(self.path, GENESIS)
 
     def verdict(self) -> dict[str, object]:
         """Return the verdict's JSON object."""
         try:
-            return msgspec.json.decode(_read_document(self.path, VERDICT), type=dict[str, object])
+            return msgspec.json.decode(read_document(self.path, VERDICT), type=dict[str, object])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise DamagedRecordError(self.path, VERDICT, str(error)) from None
 
@@ -283,25 +253,9 @@ class RecordReader:
             raise DamagedRecordError(self.path, name, f"SHA-256 is {actual.sha256}, the manifest says {entry.sha256}")
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a run directory without looking at the other files; raises DamagedRecordError."""
-    if not path.is_dir():
-        raise DamagedRecordError(path, MANIFEST, "no such run directory")
-    try:
-        manifest = msgspec.json.decode(_read_document(path, MANIFEST, MANIFEST_BYTES_MAX), type=Manifest)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise DamagedRecordError(path, MANIFEST, str(error)) from None
-    if manifest.seed >= 1 << 64:
-        raise DamagedRecordError(path, MANIFEST, "seed is not below 2^64")
-    if manifest.kind != KIND or manifest.format != FORMAT:
-        found = f"{manifest.kind} {manifest.format}"
-        raise DamagedRecordError(path, MANIFEST, f"is a {found}, this program reads {KIND} {FORMAT}")
-    return manifest
-
-
 def read_genesis(path: Path) -> bytes:
     """Return the encoded genesis of a run directory, which may still lack its manifest; raises DamagedRecordError."""
-    return _read_document(path, GENESIS)
+    return read_document(path, GENESIS)
 
 
 def read_blocks(path: Path) -> Iterator[BlockRecord]:
@@ -357,27 +311,10 @@ def _move_into_place(source: Path, target: Path) -> None:
     shutil.rmtree(retired)
 
 
-def _describe(path: Path) -> FileEntry:
-    hasher, size = hashlib.sha256(), 0
-    with path.open("rb") as opened:
-        while chunk := opened.read(_CHUNK_BYTES):
-            hasher.update(chunk)
-            size += len(chunk)
-    return FileEntry(size, hasher.hexdigest())
-
-
 def _describe_or_refuse(directory: Path, name: str) -> FileEntry:
     with open_file(directory, name):
         pass
     try:
-        return _describe(directory / name)
+        return describe_file(directory / name)
     except OSError as error:
         raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None
-
-
-def _read_document(directory: Path, name: str, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
-    with open_file(directory, name) as opened:
-        content = opened.read(limit + 1)
-    if len(content) > limit:
-        raise DamagedRecordError(directory, name, f"longer than {limit:,} bytes")
-    return content

@@ -19,6 +19,9 @@ from network.trace import Event, Value
 BLOCK_RECORD_BYTES_MAX: Final = 16 * 1024 * 1024 + 4_096
 """A block at its limit, with height, digest and root beside it."""
 
+DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
+"""The longest file that is read in one piece: scenario, genesis, verdict."""
+
 EVENT_BYTES_MAX: Final = 1024 * 1024
 """The longest event or root record."""
 
@@ -85,6 +88,15 @@ def open_file(directory: Path, name: str) -> IO[bytes]:
         return path.open("rb")
     except OSError as error:
         raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None
+
+
+def read_document(directory: Path, name: str, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
+    """Return what a file of a run directory holds; raises DamagedRecordError where it is missing or too long."""
+    with open_file(directory, name) as opened:
+        content = opened.read(limit + 1)
+    if len(content) > limit:
+        raise DamagedRecordError(directory, name, f"longer than {limit:,} bytes")
+    return content
 
 
 def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple[int, object]]:

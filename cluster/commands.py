@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.explain.words import on_one_line
+from checker.fingerprint import this_code
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
@@ -83,6 +84,15 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: {message} (try --help)\n")
 
 
+class _Version(argparse.Action):
+    """Says which version and which code this is; reading all sources takes a moment, and only this asks for it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Print one line and leave."""
+        sys.stdout.write(f"stampede 0.1.0, {this_code()}\n")
+        parser.exit()
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     typed = list(arguments) or ["run", DEFAULT_SCENARIO]
@@ -132,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version="stampede 0.1.0")
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version and which code this is")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run a scenario", epilog="example: run_cluster.py run lossy --seed 7")
     run.add_argument(
@@ -230,7 +240,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.scenario == SWARM:
         scenario = draw_scenario(options.seed, options.settings)
         if not options.json:
-            sys.stdout.write("".join(f"{line}\n" for line in banner(scenario)))
+            sys.stdout.write("".join(f"{line}\n" for line in [str(this_code()), *banner(scenario)]))
     else:
         scenario = load_scenario(options.scenario, options.settings)
     if options.data_dir is None:
@@ -283,7 +293,7 @@ def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_js
         sys.stdout.write(msgspec.json.encode(judged.as_json(command)).decode() + "\n")
         return
     print_tables([validator_table(judged.validators), check_table(judged.checks)])
-    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", progress.times]
+    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", str(this_code()), progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     if judged.decisive is not None and judged.directory:

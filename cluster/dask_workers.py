@@ -7,13 +7,11 @@ one, and a result counts once, when it has arrived. A task that ends every worke
 A process judges one task at a time, however many threads its worker has: its replay process answers one at a time.
 """
 
-import hashlib
 import io
 import logging
 import tarfile
 import threading
 from collections.abc import Iterable, Iterator
-from functools import cache
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -21,6 +19,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, final
 
+from checker.fingerprint import this_code
 from checker.record import keep_run
 from cluster.results import SeedResult
 from cluster.sweep import TASKS_PER_JOB, Task, broken_result, judge_task
@@ -30,10 +29,6 @@ CONNECT_SECONDS: Final = 10
 
 WORKERS_SECONDS: Final = 30
 """A cluster that has no worker by then has none."""
-
-_ROOT: Final = Path(__file__).resolve().parent.parent
-
-_PACKAGES: Final = ("cluster", "report", "checker", "faults", "validators", "network", "scheduler")
 
 _one_at_a_time: Final = threading.Lock()
 
@@ -48,12 +43,10 @@ class Parcel(NamedTuple):
     Attributes:
         result: The judged seed.
         directory: Its run directory as a tar file, empty where none was kept.
-        version: Of the program that judged it.
     """
 
     result: SeedResult
     directory: bytes
-    version: str
 
 
 def judge_remotely(task: Task) -> Parcel:
@@ -64,17 +57,7 @@ def judge_remotely(task: Task) -> Parcel:
         if result.directory:
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 archive.add(result.directory, arcname=Path(result.directory).name)
-        return Parcel(result, packed.getvalue(), version())
-
-
-@cache
-def version() -> str:
-    """Return what tells this program's source from another version's."""
-    hasher = hashlib.sha256()
-    for package in _PACKAGES:
-        for path in sorted((_ROOT / package).rglob("*.py")):
-            hasher.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
-    return hasher.hexdigest()
+        return Parcel(result, packed.getvalue())
 
 
 @final
@@ -158,7 +141,7 @@ class DaskWorkers:
             raise DaskError(f"the cluster is gone: {_first_line(error)}") from None
         finally:
             future.release()
-        if parcel.version != version():
+        if parcel.result.fingerprint != this_code().fingerprint:
             raise DaskError("a worker of the cluster runs another version of this program")
         if not parcel.directory:
             return parcel.result

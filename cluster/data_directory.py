@@ -18,6 +18,7 @@ from typing import Any, Final, final
 
 import msgspec
 
+from checker.fingerprint import this_code
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
 from cluster.scenario import Scenario, encode_scenario
@@ -26,10 +27,15 @@ from network.trace import Event
 from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+FORMATS_READ: Final = (1, 2)
+"""What is gone on with; a directory of format 1 does not say which code wrote what it had before."""
+
 WATCHED: Final = ("boot", "vote", "finalized", "snapshot-joined")
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
+_CODES: Final = "code.jsonl"
+"""Which code has written here: a line for each, in the order of the openings."""
 
 
 class DataDirectoryError(Exception):
@@ -142,7 +148,8 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         raise DataDirectoryError(path, "is no data directory of this program") from error
     try:
         _claim(path, lock, manifest)
-    except DataDirectoryError:
+        _note_code(path)
+    except (DataDirectoryError, OSError):
         os.close(lock)
         raise
     nodes = range(scenario.replicas)
@@ -171,8 +178,28 @@ def _claim(path: Path, lock: int, manifest: Manifest) -> None:
         raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
     for name in Manifest.__struct_fields__:
         ours, theirs = getattr(manifest, name), getattr(found, name)
-        if ours != theirs:
+        is_read = name == "format" and theirs in FORMATS_READ
+        if ours != theirs and not is_read:
             raise DataDirectoryError(path, f"belongs to another run: its {name} is {theirs}, this run's is {ours}")
+
+
+def _note_code(path: Path) -> None:
+    """Add this code to those that have written here, unless it was the last one; raises OSError."""
+    line = msgspec.json.encode(this_code()._asdict()) + b"\n"
+    # Not through a link, and not waiting at a pipe.
+    descriptor = os.open(path / _CODES, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise DataDirectoryError(path, f"its {_CODES} is no file")
+        size = os.fstat(descriptor).st_size
+        last = os.pread(descriptor, len(line), max(0, size - len(line)))
+        if last != line:
+            torn = b"" if last.endswith(b"\n") or not last else b"\n"
+            os.pwrite(descriptor, torn + line, size)
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_directory(path)
 
 
 def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
+from checker.fingerprint import this_code
 from checker.observations import ReadBack
 from checker.oracle import OracleBlock, judge_oracle
 from checker.promises import judge_counts
@@ -105,6 +106,7 @@ class Judged:
             "exit_code": self.exit_code,
             "headline": self.headline,
             "digest": self.digest.hex(),
+            "code": this_code()._asdict(),
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),

@@ -13,11 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self, final
 
+from checker.fingerprint import UNKNOWN, is_fingerprint
 from checker.results import EXIT_CODES
 from faults import Cell
 
-FORMAT: Final = "stampede-sweep 3"
+FORMAT: Final = "stampede-sweep 4"
 """What a file of ours says of itself."""
+
+FORMAT_BEFORE: Final = "stampede-sweep 3"
+"""The same without the fingerprints: its results are of unknown code, and opening it adds them."""
 
 TEXT_CHARACTERS_MAX: Final = 4_000
 """The longest text of a row; a longer one is cut when it is written and refused when it is read."""
@@ -28,14 +32,16 @@ SUBJECT_CHARACTERS_MAX: Final = 1 << 22
 _RESULTS_TABLE: Final = (
     "CREATE TABLE results (seed INTEGER PRIMARY KEY, exit_code INTEGER NOT NULL, verdict TEXT NOT NULL, "
     "signature TEXT NOT NULL, headline TEXT NOT NULL, digest TEXT NOT NULL, milliseconds INTEGER NOT NULL, "
-    "directory TEXT NOT NULL, failed TEXT NOT NULL)"
+    "directory TEXT NOT NULL, failed TEXT NOT NULL{})"
 )
+_FINGERPRINT: Final = f"fingerprint TEXT NOT NULL DEFAULT '{UNKNOWN}'"
 _CELLS_TABLE: Final = (
     "CREATE TABLE cells (seed INTEGER NOT NULL, kind TEXT NOT NULL, phase TEXT NOT NULL, role TEXT NOT NULL, "
     "hits INTEGER NOT NULL, PRIMARY KEY (seed, kind, phase, role)) WITHOUT ROWID"
 )
-_SCHEMA: Final = ("CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)", _RESULTS_TABLE, _CELLS_TABLE)
-
+_SWEEP_TABLE: Final = "CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)"
+_SCHEMA: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(f", {_FINGERPRINT}"), _CELLS_TABLE)
+_SCHEMA_BEFORE: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE)
 
 _MAGIC: Final = b"SQLite format 3\x00"
 """How every file of SQLite begins."""
@@ -51,8 +57,8 @@ class DamagedResultsError(Exception):
 class SeedResult(NamedTuple):
     """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
 
-    `failed` names the checks that failed, in the verdict's order, with a blank between them; `cells` say which faults
-    hit whom, and in which phase.
+    `failed` names the checks that failed, in the verdict's order, with a blank between them; `fingerprint` is that of
+    the code that judged; `cells` say which faults hit whom, and in which phase.
     """
 
     seed: int
@@ -64,6 +70,7 @@ class SeedResult(NamedTuple):
     milliseconds: int
     directory: str = ""
     failed: str = ""
+    fingerprint: str = UNKNOWN
     cells: tuple[Cell, ...] = ()
 
 
@@ -103,13 +110,14 @@ class ResultsFile:
         self._connection.close()
 
     def add(self, result: SeedResult) -> None:
-        """Write one result; it is on the disk when this returns."""
+        """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""
         *row, cells = result
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
         # One transaction: a seed is there with all its cells, or is judged again.
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            self._connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
+            self._connection.execute("DELETE FROM cells WHERE seed = ?", (result.seed,))
+            self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
             self._connection.executemany(
                 "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
             )
@@ -150,21 +158,33 @@ class ResultsFile:
         self._connection.execute("COMMIT")
 
     def _check(self, subject: str) -> None:
-        if self._schema() != _SCHEMA:
+        schema = self._schema()
+        is_before = schema == _SCHEMA_BEFORE
+        if schema != _SCHEMA and not is_before:
             raise DamagedResultsError(self.path, "is no results file of a sweep: it has other tables")
         found = self._connection.execute("SELECT format, subject FROM sweep").fetchall()
-        if len(found) != 1 or found[0][0] != FORMAT:
+        if len(found) != 1 or found[0][0] != (FORMAT_BEFORE if is_before else FORMAT):
             raise DamagedResultsError(self.path, f"is no results file of this program, which writes {FORMAT!r}")
         if found[0][1] != subject:
             raise DamagedResultsError(
                 self.path, "holds another sweep: another scenario, other settings; give another --results"
             )
         self._connection.execute("PRAGMA synchronous = FULL")
+        if is_before:
+            self._add_fingerprints()
+
+    def _add_fingerprints(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute(f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}")
+        self._connection.execute("UPDATE sweep SET format = ?", (FORMAT,))
+        self._connection.execute("COMMIT")
 
     def _check_row(self, row: Sequence[object]) -> SeedResult:
-        self._check_values(row[0], row, (int, int, str, str, str, str, int, str, str))
+        self._check_values(row[0], row, (int, int, str, str, str, str, int, str, str, str))
         result = SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above
         is_sound = EXIT_CODES.get(result.verdict) == result.exit_code and result.seed >= 0 and result.milliseconds >= 0
+        if not is_fingerprint(result.fingerprint):
+            raise DamagedResultsError(self.path, f"seed {result.seed}: {result.fingerprint!r:.60} is no fingerprint")
         if not is_sound:
             raise DamagedResultsError(
                 self.path, f"seed {result.seed}: {result.verdict!r:.60} with exit code {result.exit_code} cannot be"

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self, final
 
 from checker.cold_replay import ColdReplayWorker
+from checker.fingerprint import this_code
 from checker.record import keep_run
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE, CheckResult, deciding_check, verdict_of
 from cluster.coverage import CoverageTable, Place
@@ -73,11 +74,15 @@ class Judges(Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """How far a sweep has come: counts by verdict, the seeds of each signature of a run that did not pass, coverage."""
+    """How far a sweep has come: counts by verdict, the seeds of each signature of a run that did not pass, coverage.
+
+    `resumed` seeds were there already; `outdated` counts those judged again, by the fingerprint that had judged them.
+    """
 
     total: int
     done: int = 0
     resumed: int = 0
+    outdated: dict[str, int] = field(default_factory=dict)
     milliseconds: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     groups: dict[str, list[SeedResult]] = field(default_factory=dict)
@@ -128,8 +133,9 @@ def sweep(
     on_result: Callable[[Tally, SeedResult], None],
     promised: tuple[Place, ...] = (),
     workers: Judges | None = None,
+    is_fresh: bool = False,
 ) -> Tally:
-    """Judge every seed that the results file does not hold yet.
+    """Judge every seed that the results file does not hold yet, and those again that other code has judged.
 
     Args:
         scenario_of: Gives the resolved scenario of a seed, encoded.
@@ -140,23 +146,31 @@ def sweep(
         on_result: Is told of each new result, in the order in which they come.
         promised: The cells of the coverage table that have to be reached.
         workers: Who judges, instead of worker processes of this machine.
+        is_fresh: Whether seeds are judged again that this code has judged.
     """
     wanted = list(dict.fromkeys(seeds))
     tally = Tally(len(wanted), coverage=CoverageTable(promised))
     there = {result.seed: result for result in results.results()}
-    for seed in wanted:
-        if seed in there:
-            tally.add(there[seed])
-            tally.resumed += 1
-    missing = (
-        Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0) for seed in wanted if seed not in there
-    )
+    missing = [seed for seed in wanted if not _counts(tally, there.get(seed), is_fresh=is_fresh)]
+    tasks = (Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0) for seed in missing)
     with workers or Workers(jobs) as judges:
-        for _, result in judges.judge(missing):
+        for _, result in judges.judge(tasks):
             results.add(result)
             tally.add(result)
             on_result(tally, result)
     return tally
+
+
+def _counts(tally: Tally, result: SeedResult | None, *, is_fresh: bool) -> bool:
+    """Count a result that was there, if there was one and it is to stand."""
+    if result is None or is_fresh:
+        return False
+    if result.fingerprint != this_code().fingerprint:
+        tally.outdated[result.fingerprint] = tally.outdated.get(result.fingerprint, 0) + 1
+        return False
+    tally.add(result)
+    tally.resumed += 1
+    return True
 
 
 @final
@@ -225,7 +239,8 @@ _replayer: list[ColdReplayWorker] = []
 
 
 def _start_worker() -> None:
-    """Leave interrupts to the sweep, and end with it whatever ends it."""
+    """Leave interrupts to the sweep, and end with it whatever ends it; see which code is run before it can change."""
+    this_code()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a parent"
@@ -255,6 +270,7 @@ def judge_task(task: Task) -> SeedResult:
         milliseconds=_milliseconds_since(started),
         directory=kept,
         failed=" ".join(check.name for check in judged.checks if check.status == "failed"),
+        fingerprint=this_code().fingerprint,
         cells=judged.cells,
     )
 
@@ -285,7 +301,8 @@ def _judge_into(task: Task) -> tuple[Judged, str]:
 def broken_result(seed: int, headline: str, milliseconds: int = 0) -> SeedResult:
     """Return the result of a seed that broke the test bed instead of being judged."""
     signature = f"environment: {_NUMBER.sub('#', headline)}"
-    return SeedResult(seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
+    result = SeedResult(seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
+    return result._replace(fingerprint=this_code().fingerprint)
 
 
 def _milliseconds_since(started: float) -> int:

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from checker.fingerprint import show_fingerprint, this_code
 from cluster.coverage import promise_of
 from cluster.dask_workers import DaskWorkers
 from cluster.draws import NAME as SWARM
@@ -70,6 +71,11 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="inconclusive unless the faults reach every promised phase and role "
         f"(default: for --swarm without --set, from {COVERAGE_SEEDS:,} seeds on)",
     )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="judge seeds again that were there (those that other code judged always are)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run_sweep)
 
@@ -114,6 +120,7 @@ def run_sweep(options: argparse.Namespace) -> int:
             on_result=lambda tally, _result: progress.show(tally),
             promised=promised,
             workers=workers,
+            is_fresh=options.fresh,
         )
         seconds = progress.seconds
     if options.json:
@@ -169,7 +176,11 @@ def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float
     lines.append(
         f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
     )
-    lines.append(f"results {path}")
+    lines += [
+        f"judged again: {count:,} seeds that {show_fingerprint(fingerprint)} had judged"
+        for fingerprint, count in tally.outdated.items()
+    ]
+    lines += [str(this_code()), f"results {path}"]
     lines += [f"repeat seed {result.seed}: {_repeat(options, result.seed)}" for result in _examples(tally)]
     sys.stdout.write("\n".join(lines) + "\n")
 
@@ -194,6 +205,8 @@ def _as_json(tally: Tally, name: str, path: Path, seconds: float) -> dict[str, o
         "exit_code": tally.exit_code,
         "seeds": tally.done,
         "resumed": tally.resumed,
+        "judged_again": tally.outdated,
+        "code": this_code()._asdict(),
         "verdicts": tally.verdicts,
         "seeds_per_hour": seeds_per_hour(tally.done - tally.resumed, seconds),
         "groups": {

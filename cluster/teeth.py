@@ -6,10 +6,9 @@ does not depend on how many jobs there are. A variant counts as caught only by a
 failure says that something is wrong, and not what.
 
 Each variant has a results file of its own, so that a killed campaign goes on where it stopped. The files belong to the
-code as it is: their directory's name has a digest of every source file and of the swarm.
+code as it is: their directory's name has its fingerprint.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.shrink import Shrinker
 from cluster.shrink_command import write_scenario_file
-from cluster.swarm import draw_scenario, swarm_identity
+from cluster.swarm import draw_scenario
 from cluster.sweep import Task, Workers, judge_task
 
 HOLDERS: Final = 4
@@ -36,8 +35,6 @@ SMALL_VALIDATORS: Final = 4
 
 CAUGHT_PERCENT_MIN: Final = 95
 """The share of the catalogue below which the campaign fails."""
-
-SOURCES: Final = ("checker", "cluster", "faults", "network", "report", "scheduler", "validators")
 
 
 class Size(NamedTuple):
@@ -106,15 +103,6 @@ def campaign_scenario(variant: Variant, seed: int) -> Scenario:
     return draw_scenario(seed, campaign_settings(variant, seed))
 
 
-def code_identity() -> str:
-    """Return what tells results of this code and this swarm from those of any other."""
-    digest = hashlib.sha256(swarm_identity(()).encode())
-    root = Path(__file__).resolve().parent.parent
-    for path in sorted(path for package in SOURCES for path in (root / package).rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
 @final
 class Campaign:
     """The hunts for some variants, with their results files; a context manager.
@@ -123,20 +111,20 @@ class Campaign:
         variants: Which variants.
         seeds: Which seeds, in which order.
         directory: Where the results files are.
-        identity: What the results belong to; a file of another subject is refused.
+        fingerprint: Of the code that the results belong to; a file of other code is refused.
     """
 
-    def __init__(self, variants: Sequence[Variant], seeds: Sequence[int], directory: Path, identity: str) -> None:
+    def __init__(self, variants: Sequence[Variant], seeds: Sequence[int], directory: Path, fingerprint: str) -> None:
         self.hunts: Final = {variant.name: Hunt(variant) for variant in variants}
         self._seeds = seeds
         self._stack = ExitStack()
         self._files: Final[dict[str, ResultsFile]] = {}
         self._directory = directory
-        self._identity = identity
+        self._fingerprint = fingerprint
 
     def __enter__(self) -> Self:
         for name, hunt in self.hunts.items():
-            file = ResultsFile(self._directory / f"{name}.sqlite", f"teeth {name} {self._identity}")
+            file = ResultsFile(self._directory / f"{name}.sqlite", f"teeth {name} {self._fingerprint}")
             self._files[name] = self._stack.enter_context(file)
             hunt.results = {result.seed: result for result in file.results() if result.seed in self._seeds}
         return self

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from checker.fingerprint import this_code
 from checker.planted import CATALOGUE
 from cluster.results import SeedResult
 from cluster.scenario import load_scenario
@@ -21,7 +22,6 @@ from cluster.teeth import (
     campaign_settings,
     caught_percent,
     caught_tasks,
-    code_identity,
     shrink_task,
     size_of,
 )
@@ -70,11 +70,11 @@ def _variant(name: str) -> str:
 
 def run_teeth(options: argparse.Namespace) -> int:
     """Hunt, print the matrix, and return 0 if enough of the catalogue was caught, else 1."""
-    identity = code_identity()
-    directory = options.runs / f"teeth-{identity[:6]}"
+    fingerprint = this_code().fingerprint
+    directory = options.runs / f"teeth-{fingerprint[:6]}"
     variants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
     with (
-        Campaign(variants, options.seeds, directory, identity) as campaign,
+        Campaign(variants, options.seeds, directory, fingerprint) as campaign,
         Workers(options.jobs) as workers,
         TeethProgress(is_quiet=options.json) as progress,
     ):
@@ -91,7 +91,9 @@ def run_teeth(options: argparse.Namespace) -> int:
         sys.stdout.write(msgspec.json.encode(_as_json(campaign.hunts, directory)).decode() + "\n")
     else:
         print_tables([teeth_table(rows)])
-        sys.stdout.write("".join(f"{line}\n" for line in [*teeth_totals(rows), f"results {directory}"]))
+        sys.stdout.write(
+            "".join(f"{line}\n" for line in [*teeth_totals(rows), str(this_code()), f"results {directory}"])
+        )
     return int(caught_percent(campaign.hunts) < CAUGHT_PERCENT_MIN)
 
 
@@ -149,4 +151,9 @@ def _as_json(hunts: Mapping[str, Hunt], directory: Path) -> dict[str, object]:
         }
         for hunt in hunts.values()
     ]
-    return {"caught_percent": caught_percent(hunts), "variants": variants, "results": str(directory)}
+    return {
+        "code": this_code()._asdict(),
+        "caught_percent": caught_percent(hunts),
+        "variants": variants,
+        "results": str(directory),
+    }

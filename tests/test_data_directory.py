@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.fingerprint import Code
 from cluster.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.directory import DirectoryDisk
 from cluster.judge import judge
@@ -176,6 +177,31 @@ class TestDirectory:
 
         with pytest.raises(DataDirectoryError, match="is the working directory"):
             open_data_directory(Path(), load_scenario("calm"), 0)
+
+    def test_each_code_that_has_written_is_recorded_once_in_a_row(self, tmp_path, monkeypatch):
+        """The directory goes on whichever code it was; one that says of none yet is gone on with, too."""
+        scenario, codes = load_scenario("calm"), [Code("ab" * 32), Code("ab" * 32), Code("cd" * 32)]
+        for code in codes:
+            monkeypatch.setattr("cluster.data_directory.this_code", lambda code=code: code)
+            open_data_directory(tmp_path / "data", scenario, 0).close()
+        lines = (tmp_path / "data" / "code.jsonl").read_text().splitlines()
+        manifest = tmp_path / "data" / "stampede.json"
+        manifest.write_text(manifest.read_text().replace('"format":2', '"format":1'))
+        (tmp_path / "data" / "code.jsonl").unlink()
+        open_data_directory(tmp_path / "data", scenario, 0).close()
+
+        assert [json.loads(line)["fingerprint"] for line in lines] == ["ab" * 32, "cd" * 32]
+        assert "cd" * 32 in (tmp_path / "data" / "code.jsonl").read_text()
+
+    @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+    def test_a_list_of_codes_that_is_no_file_is_refused(self, tmp_path, make):
+        """Nothing is waited for, and nothing is written elsewhere."""
+        open_data_directory(tmp_path / "data", load_scenario("calm"), 0).close()
+        (tmp_path / "data" / "code.jsonl").unlink()
+        make(tmp_path / "data" / "code.jsonl")
+
+        with pytest.raises((DataDirectoryError, OSError), match=r"code\.jsonl"):
+            open_data_directory(tmp_path / "data", load_scenario("calm"), 0)
 
     def test_a_link_to_an_empty_directory_is_one(self, tmp_path):
         """The link stays."""

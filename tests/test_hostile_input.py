@@ -7,6 +7,7 @@ import sqlite3
 
 import pytest
 
+from checker.fingerprint import this_code
 from cluster.commands import MESSAGE_CHARACTERS_MAX, main
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
@@ -15,7 +16,7 @@ from tests.cluster_runs import judged
 
 HEAD = 'name = "x"\ntitle = "t"\n'
 SHORT = "run.until_height=2"
-RESULT = SeedResult(0, 0, "passed", "", "all is well", "ab", 5)
+RESULT = SeedResult(0, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
 
 SCENARIOS = {
     "a number of too many digits": HEAD + "[run]\nuntil_height = " + "9" * 10_000,
@@ -91,6 +92,7 @@ def results(tmp_path):
         "milliseconds = -5",
         "seed = -1",
         "headline = CAST(x'ff' AS TEXT)",
+        "fingerprint = char(27) || '[2J'",
     ],
 )
 def test_a_row_that_no_sweep_writes_is_refused(change, results, capsys):

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checker.fingerprint import Code, this_code
+from checker.manifest import MANIFEST
 from checker.record import (
     BLOCKS,
     EVENTS,
     GENESIS,
-    MANIFEST,
     REQUIRED_FILES,
     ROOTS,
     SCENARIO,
@@ -85,6 +86,16 @@ class TestRoundTrip:
         assert [[event.at_us, event.node, event.kind, *event.values] for event in reader.events()] == LOG
         assert reader.verdict() == {"verdict": "passed", "checks": []}
         assert (reader.manifest.scenario, reader.manifest.seed) == ("calm", 7)
+
+    def test_it_says_which_code_wrote_it(self, run):
+        """Fingerprint, commit and Python; a record of the format before says the last alone."""
+        code = RecordReader(run).manifest.code
+        manifest = json.loads((run / MANIFEST).read_text()) | {"format": 1}
+        del manifest["fingerprint"], manifest["commit"]
+        (run / MANIFEST).write_text(json.dumps(manifest))
+
+        assert code == this_code()
+        assert RecordReader(run).manifest.code == Code(python=this_code().python)
 
     def test_files_beside_the_required_ones_are_covered(self, tmp_path):
         """A report in the directory is in the manifest like everything else."""
@@ -180,7 +191,10 @@ class TestDamage:
         "change",
         [
             {"kind": "other"},
-            {"format": 2},
+            {"format": 3},
+            {"fingerprint": "ab"},
+            {"commit": "a b"},
+            {"python": "\x1b[2J"},
             {"seed": "7"},
             {"seed": -1},
             {"digest": "zz"},

@@ -9,14 +9,17 @@ import msgspec
 import pytest
 
 from checker.cold_replay import ColdReplayProcessError, ColdReplayWorker, run_cold_replay
+from checker.fingerprint import this_code
 from checker.results import CheckResult
 from cluster.results import DamagedResultsError, ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
 from cluster.sweep import Tally, Task, Workers, signature_of, sweep
 from cluster.sweep_command import parse_seeds
+from faults import Cell
 from tests.cluster_runs import REPOSITORY, judged
 
 RESULT = SeedResult(7, 1, "safety", "safety: equal-roots: height #", "height 3", "ab", 12)
+PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
 
 
 def sweep_command(tmp_path, *arguments):
@@ -115,8 +118,87 @@ def test_results_come_back_as_they_were_written(tmp_path):
         results.add(RESULT)
     with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
         assert list(results.results()) == [RESULT]
-        with pytest.raises(sqlite3.IntegrityError):
-            results.add(RESULT)
+
+
+def test_a_seed_that_is_judged_again_has_its_new_result_with_its_cells_alone(tmp_path):
+    again = RESULT._replace(verdict="passed", exit_code=0, cells=(Cell("crash", "voting", "leader", 2),))
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        results.add(RESULT._replace(cells=(Cell("pause", "voting", "leader", 1),)))
+        results.add(again)
+        assert list(results.results()) == [again]
+
+
+class Judges:
+    """Judges nothing: every seed passes. Notes the seeds that it is given."""
+
+    def __init__(self):
+        self.seeds = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def judge(self, tasks):
+        for task in tasks:
+            self.seeds.append(task.seed)
+            yield task, PASSED._replace(seed=task.seed)
+
+
+def seeds_judged(path, *, is_fresh=False):
+    """Sweep the seeds 1, 2 and 3; return which were judged, and how many of unknown and of other code were."""
+    judges = Judges()
+    with ResultsFile(path, "calm") as results:
+        tally = sweep(
+            lambda _: b"",
+            [1, 2, 3],
+            results=results,
+            runs=path.parent,
+            jobs=1,
+            on_result=lambda *_: None,
+            workers=judges,
+            is_fresh=is_fresh,
+        )
+    return judges.seeds, tally.outdated
+
+
+def test_seeds_that_other_code_judged_are_judged_again(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(seed=1, fingerprint="ab" * 32))
+        results.add(PASSED._replace(seed=2))
+
+    assert seeds_judged(path) == ([1, 3], {"ab" * 32: 1})
+    assert seeds_judged(path) == ([], {})
+    assert seeds_judged(path, is_fresh=True) == ([1, 2, 3], {})
+
+
+def test_results_of_the_format_before_are_of_unknown_code(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(seed=2))
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE results DROP COLUMN fingerprint")
+        connection.execute("UPDATE sweep SET format = 'stampede-sweep 3'")
+    connection.close()
+
+    assert seeds_judged(path) == ([1, 2, 3], {"unknown": 1})
+    assert seeds_judged(path) == ([], {})
+
+
+def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):
+    """A result that says passed, of code that is not this one, does not stand."""
+    subject = encode_scenario(load_scenario("calm", ["run.until_height=2"])).decode()
+    with ResultsFile(tmp_path / "r.sqlite", subject) as results:
+        results.add(PASSED._replace(seed=1, fingerprint="ab" * 32))
+    command = [argument for argument in sweep_command(tmp_path, "--seeds", "1") if argument != "--json"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "judged again: 1 seeds that code abababababab had judged" in done.stdout
+    assert str(this_code()) in done.stdout
+    assert read_rows(tmp_path / "r.sqlite")[0][9] == this_code().fingerprint
 
 
 def test_a_results_file_of_another_sweep_is_refused(tmp_path):
@@ -149,7 +231,7 @@ def test_a_row_of_a_wrong_type_is_refused(tmp_path):
     path = tmp_path / "r.sqlite"
     ResultsFile(path, "calm").__exit__(None, None, None)
     with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO results VALUES (1, 0, X'00', '', '', '', 1, '', '')")
+        connection.execute("INSERT INTO results VALUES (1, 0, X'00', '', '', '', 1, '', '', '')")
     connection.close()
     with ResultsFile(path, "calm") as results, pytest.raises(DamagedResultsError, match="seed 1"):
         list(results.results())

@@ -8,6 +8,7 @@ import sys
 import pytest
 from distributed import LocalCluster
 
+from checker.fingerprint import Code
 from cluster.commands import main
 from cluster.dask_workers import DaskError, DaskWorkers
 from cluster.results import ResultsFile
@@ -76,7 +77,7 @@ def test_a_killed_sweep_goes_on_on_the_cluster(dask, tmp_path):
 
 
 def test_a_worker_of_another_version_is_refused(dask, tmp_path, monkeypatch):
-    monkeypatch.setattr("cluster.dask_workers.version", lambda: "another")
+    monkeypatch.setattr("cluster.dask_workers.this_code", lambda: Code("ab" * 32))
 
     with pytest.raises(DaskError, match="another version"):
         results_of(tmp_path, DaskWorkers(dask.scheduler_address), seeds=[1])

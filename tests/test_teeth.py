@@ -9,7 +9,7 @@ import pytest
 from checker.planted import CATALOGUE
 from cluster.results import DamagedResultsError, SeedResult
 from cluster.swarm import draw_scenario
-from cluster.teeth import Campaign, Hunt, Size, caught_percent, code_identity
+from cluster.teeth import Campaign, Hunt, Size, caught_percent
 from report.teeth import TeethRow, teeth_page, teeth_totals
 from tests.cluster_runs import REPOSITORY
 
@@ -76,11 +76,6 @@ def test_results_of_other_code_are_refused(tmp_path):
 
     with pytest.raises(DamagedResultsError):
         hunt(tmp_path, FAILED, identity="other code")
-
-
-def test_results_belong_to_the_code_as_it_is():
-    assert code_identity() == code_identity()
-    assert len(code_identity()) == 64
 
 
 def test_a_small_scenario_is_one_that_a_person_can_follow():
