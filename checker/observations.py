@@ -50,12 +50,16 @@ class Certificate(msgspec.Struct, frozen=True, array_like=True):
 
 
 @final
-class Evidence(msgspec.Struct, frozen=True, array_like=True):
-    """A validator holds two signed votes of one signer that exclude each other, or gave up a view (`TimedOut`)."""
+class Report(msgspec.Struct, frozen=True, array_like=True):
+    """A validator holds two signed votes of `signer` that exclude each other, or gave up a view (`TimedOut`).
+
+    Then `signer` is the view's leader and `detail` the reason.
+    """
 
     activity: str
     signer: int
     view: int
+    detail: str = ""
 
 
 @final

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple, final
 from checker.mirror import SettledBlock
 from checker.observations import (
     Certificate,
-    Evidence,
     Observer,
+    Report,
     Uncertified,
     Vote,
     name_validators,
@@ -15,15 +15,12 @@ from checker.observations import (
     read_event,
     short,
 )
+from checker.reports import EVIDENCE
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
 VOTE_OF: Final[dict[str, str]] = {"notarization": "notarize", "nullification": "nullify", "finalization": "finalize"}
 """The vote that each kind of certificate is made of."""
-
-
-EVIDENCE: Final = ("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize")
-"""What two votes that exclude each other are called."""
 
 
 class _Place(NamedTuple):
@@ -82,7 +79,7 @@ class NoDoubleVote:
 
     def report(self, event: Event) -> None:
         """Nobody can hold two signed votes of an honest validator that contradict each other."""
-        evidence = read_event(event, Evidence)
+        evidence = read_event(event, Report)
         if evidence.activity in EVIDENCE and evidence.signer in self._honest:
             self._tally.fail(
                 f"validator {event.node} holds evidence against validator {evidence.signer} in view {evidence.view}: "

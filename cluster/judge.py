@@ -5,7 +5,7 @@ them there in a process of its own; then the checks of the end; then the verdict
 its name only when all of that is written.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -276,15 +276,23 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
         results.append(jury.reorg.result())
     if jury.promises is not None:
         results += jury.promises.results()
-    if run.scenario.expect.recovery:
-        results.append(judge_counts("promised-recovery", run.scenario.expect.recovery, recoveries_of(run, jury)))
-    if run.scenario.expect.roads:
-        results.append(judge_counts("promised-roads", run.scenario.expect.roads, roads_of(run)))
+    results += _judge_promised_counts(run, jury)
     promised = list(promised_workloads(run.scenario))
     if promised:
         blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
         results.append(judge_workloads(promised, blocks))
     return tuple(results)
+
+
+def _judge_promised_counts(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
+    expect = run.scenario.expect
+    for name, minimums, counts in (
+        ("promised-recovery", expect.recovery, recoveries_of(run, jury)),
+        ("promised-reports", expect.reports, jury.reports.counts),
+        ("promised-roads", expect.roads, roads_of(run)),
+    ):
+        if minimums:
+            yield judge_counts(name, minimums, counts)
 
 
 def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:

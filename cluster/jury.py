@@ -6,9 +6,9 @@ from checker.cold_replay import ColdReplayer
 from checker.observations import AppliedBlock, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
+from checker.reports import Reports
 from checker.storm import StormWatch
 from checker.suite import Suite
-from checker.votes import EVIDENCE
 from checker.write_ahead import WriteAhead
 from cluster.power import Place
 from cluster.roads import count_of_road, kind_of_observer, loses_its_state
@@ -33,8 +33,7 @@ class Jury:
     promises: Promises | None
     reorg: ReorgWatch | None = None
     dishonest: tuple[int, ...] = ()
-    evidence: int = 0
-    """Pairs of contradicting votes that honest validators hold, each counted by each of them."""
+    reports: Reports = field(default_factory=Reports)
     chain: list[Executed] = field(default_factory=list)
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -47,8 +46,7 @@ class Jury:
         self.suite.observe(event)
         if event.node in self.dishonest:
             return
-        if event.kind == "report" and event.values[0] in EVIDENCE:
-            self.evidence += 1
+        self.reports.observe(event)
         self.write_ahead.observe(event)
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
@@ -243,11 +241,12 @@ def figures_of(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
         **recoveries_of(run, jury),
         "undone": sum(place.counts.undone for place in run.places),
-        "evidence": jury.evidence,
+        "evidence": jury.reports.evidence,
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
     figures.update({f"road_{name}": count for name, count in roads_of(run).items()})
+    figures.update({f"reported_{name}": count for name, count in jury.reports.counts.items()})
     figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
     figures.update({f"timers_{name}": count for name, count in asdict(jury.suite.figures).items()})
     return figures

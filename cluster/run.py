@@ -40,7 +40,7 @@ from validators.execution import Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-from validators.settings import Costs, ValidatorFactory, ValidatorSettings, make_engine
+from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 MILLISECOND_US = 1_000
@@ -343,7 +343,7 @@ def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
-    consensus, costs = scenario.consensus, scenario.costs
+    consensus = scenario.consensus
     own = _section(scenario, node) or ReplicaSection()
     return ValidatorSettings(
         node=node,
@@ -356,13 +356,7 @@ def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
             skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
             view_retention=consensus.view_retention,
         ),
-        costs=Costs(
-            verify_signature_us=costs.verify_signature_us,
-            execute_us=costs.execute_us,
-            block_us=costs.block_us,
-            hash_write_us=costs.hash_write_us,
-            sync_us=costs.sync_us,
-        ),
+        costs=scenario.costs.costs(),
         block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,

@@ -13,8 +13,10 @@ import msgspec
 
 from checker.planted import CATALOGUE
 from checker.promises import COUNTS, RECOVERIES
+from checker.reports import REPORTS
 from checker.suite import FALLIBLE
 from cluster.chain_section import ActivationSection, ChainSection, Section
+from cluster.costs_section import CostsSection
 from cluster.lane_section import LaneSection
 from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSection
 from cluster.slips import explain_slip
@@ -94,16 +96,6 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         return Latency(kind=self.distribution, mean_us=mean_us, jitter_us=self.jitter_ms * 1_000)
 
 
-class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Virtual time of work, in microseconds; see validators.settings.Costs."""
-
-    verify_signature_us: NotNegative = 60
-    execute_us: NotNegative = 20
-    block_us: NotNegative = 500
-    hash_write_us: NotNegative = 5
-    sync_us: NotNegative = 2_000
-
-
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
@@ -120,8 +112,9 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
-    final nevertheless. ``roads`` are least counts of what observers did by their roads, by their names. ``fails`` are
-    the checks that must fail, and no others may.
+    final nevertheless. ``reports`` are least counts of reasons to leave a view and of evidence, over all honest
+    validators; ``roads`` of what observers did by their roads, by their names. ``fails`` are the checks that must fail,
+    and no others may.
     """
 
     fails: tuple[str, ...] = ()
@@ -136,6 +129,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     at_most: dict[str, NotNegative] = {}
     fired_by: dict[str, Positive] = {}
     recovery: dict[str, Positive] = {}
+    reports: dict[str, Positive] = {}
     roads: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
@@ -338,8 +332,13 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         for name in scenario.expect.roads
     ]
     rules += [
-        (f"expect.{table}.{name}", name in COUNTS, f"is none of {', '.join(COUNTS)}")
-        for table, names in (("counts", scenario.expect.counts), ("at_most", scenario.expect.at_most))
+        (f"expect.{table}.{name}", name in allowed, f"is none of {', '.join(allowed)}")
+        for table, names, allowed in (
+            ("counts", scenario.expect.counts, COUNTS),
+            ("at_most", scenario.expect.at_most, COUNTS),
+            ("recovery", scenario.expect.recovery, RECOVERIES),
+            ("reports", scenario.expect.reports, REPORTS),
+        )
         for name in names
     ]
     rules += [
@@ -350,10 +349,6 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += [
         ("expect.fails", name in FALLIBLE, f"{name!r} is no check that can fail; they are {', '.join(FALLIBLE)}")
         for name in scenario.expect.fails
-    ]
-    rules += [
-        (f"expect.recovery.{name}", name in RECOVERIES, f"is none of {', '.join(RECOVERIES)}")
-        for name in scenario.expect.recovery
     ]
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)

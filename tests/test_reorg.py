@@ -125,7 +125,7 @@ def test_certified_split_deep_nullifies_on_timeout_then_certifies_in_each_view_o
         first = kinds.index(next(each for each in kinds if each[1] == "certificate"))
         assert {node for node, kind, _ in kinds[:first] if kind == "vote"} == {1, 2, 3}, view
         reasons = [event.values for event in events if event.kind == "report" and event.values[2] == view]
-        assert {activity for activity, _, _ in reasons} == {"TimedOut"}
+        assert {activity for activity, _, _, _ in reasons} == {"TimedOut"}
     held = {event.values[1] for event in events if event.node == 0 and event.kind == "certificate"}
     notarized = {
         event.values[1]

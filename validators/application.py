@@ -42,7 +42,7 @@ class Answers:
     """Where answers go: consensus, and for what it need not know, the validator."""
 
     proposed: Callable[[int, bytes | None], None]
-    verified: Callable[[Proposal, bool], None]
+    verified: Callable[[Proposal, bool | None], None]
     certified: Callable[[Proposal, bool], None]
     halt: Callable[[str], None]
     refuse: Callable[[str, str], None]
@@ -140,10 +140,14 @@ class Application:
         self._follower.want(Goal(Purpose.PROPOSE, view, parent.payload))
 
     def verify(self, proposal: Proposal, parent: Parent) -> None:
-        """Execute a proposal and say whether it is what its header says; silence where nothing is done before time."""
+        """Execute a proposal and say whether it is what its header says; silence where nothing is done before time.
+
+        While another state is about to take this one's place nobody can say, and consensus learns that at once.
+        """
         if not self._settings.speculates:
             return
         self._follower.want(Goal(Purpose.VERIFY, proposal.view, proposal.payload, proposal, parent.payload))
+        self._ignore_proposals_while_paused()
 
     def certify(self, proposal: Proposal) -> None:
         """Execute a notarized block and say whether it may be built on; silence where nothing is done before time."""
@@ -384,7 +388,14 @@ class Application:
             return
         if block.header.height - self.engine.finalized.height >= self._settings.snapshot_gap_blocks:
             self._follower.pause()
+            self._ignore_proposals_while_paused()
             self.join.begin(self.exchange.peers())
+
+    def _ignore_proposals_while_paused(self) -> None:
+        if self._follower.is_paused:
+            for goal in self._follower.abandon(lambda goal: goal.purpose is Purpose.VERIFY):
+                assert goal.proposal is not None, "consensus asked about a proposal"
+                self._answers.verified(goal.proposal, None)
 
     def _finalize(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""

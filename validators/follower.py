@@ -143,9 +143,12 @@ class Follower:
         self._goals.setdefault((goal.purpose, goal.view), goal)
         self.advance()
 
-    def abandon(self, is_moot: Callable[[Goal], bool]) -> None:
-        """Forget the goals for which ``is_moot`` holds."""
-        self._goals = {key: goal for key, goal in self._goals.items() if not is_moot(goal)}
+    def abandon(self, is_moot: Callable[[Goal], bool]) -> list[Goal]:
+        """Forget the goals for which ``is_moot`` holds, and return them."""
+        moot = [goal for goal in self._goals.values() if is_moot(goal)]
+        for goal in moot:
+            del self._goals[goal.purpose, goal.view]
+        return moot
 
     def is_ready(self, digest: bytes) -> bool:
         """Whether the block is executed here, its virtual time over, or is the finalized tip."""

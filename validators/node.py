@@ -411,8 +411,8 @@ class Validator:
             case RelayPayload(payload):
                 # Before the vote is durable, as the specification has it: a block is not a promise.
                 application.relay(payload)
-            case Report(activity, signer, view):
-                self._port.trace("report", activity, signer, view)
+            case Report(activity, signer, view, detail):
+                self._port.trace("report", activity, signer, view, detail)
             case _:
                 assert_never(effect)
 
