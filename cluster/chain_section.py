@@ -6,8 +6,9 @@ import msgspec
 
 from cluster.lane_section import LaneSection
 from cluster.submission import NotNegative, Positive
-from scheduler import MAX_U63, POLICIES, Eip1559, TimerConfig
+from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, TimerConfig
 from validators.actors.metering import CALL_CYCLES
+from validators.execution.genesis import MIN_BASEFEE_FLOOR
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,6 +65,9 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     block_cycles: Positive = 10_000_000
     block_cells: Positive = 10_000_000
     mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
+    min_basefee: Annotated[int, msgspec.Meta(ge=MIN_BASEFEE_FLOOR, le=MAX_U63)] = MIN_BASEFEE
+    cycle_basefee: Positive = MIN_BASEFEE
+    cell_basefee: Positive = MIN_BASEFEE
     max_skew_ms: NotNegative = 500
     timers: TimersSection = TimersSection()
     activation: ActivationSection = ActivationSection()

@@ -321,6 +321,14 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
     ]
+    rules += [
+        (
+            f"chain.{name}",
+            value >= chain.min_basefee,
+            f"must be at least chain.min_basefee, which is {chain.min_basefee}",
+        )
+        for name, value in (("cycle_basefee", chain.cycle_basefee), ("cell_basefee", chain.cell_basefee))
+    ]
     is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
     rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)

@@ -155,7 +155,7 @@ def _draw_prices(draw: Draw) -> Plain:
         "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
         # What an agent of the workloads uses, 750 or 250, is more than some of these, and less than twice as much.
         "gba_call_cycles": (10_000, 10_000, 700, 700, 240),
-        "bid_deprecation_blocks": (604_800, 604_800, 0, 4, 7),
+        "bid_deprecation_blocks": (0, 0, 604_800, 4, 7),
         "max_allowed_delays": (100, 1, 3, 1),
         "excessive_delay": ("off", "force", "force", "cancel"),
     }

@@ -254,7 +254,7 @@ def _check_fee_payer(request: ScheduleRequest) -> bytes:
     if not any(payer):
         raise InvalidInput("fee_payer", "zero")
     if int.from_bytes(payer, "big") <= LAST_RESERVED_ADDRESS:
-        raise InvalidInput("fee_payer", "reserved")
+        raise InvalidInput("fee_payer", "system")
     if payer not in (request.actor, request.sender):
         raise InvalidInput("fee_payer", "third party")
     return payer

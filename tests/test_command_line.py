@@ -116,6 +116,8 @@ def test_check_answers_in_json():
         ("faults.weather.stop_ms=0", "faults.weather.stop_ms: 0 is not after the start at 0"),
         ("faults.weather.between=[[0, 9]]", "faults.weather: unknown validator 9; this cluster has 0 to 3"),
         ("faults.weather.stop_ms=600_000", "faults.weather: ends at 600000, not before run.time_limit_ms"),
+        ("chain.cell_basefee=799", "chain.cell_basefee: must be at least chain.min_basefee, which is 800"),
+        ("chain.min_basefee=7", "Expected `int` >= 8"),
         ("faults.weather.speed=3", "faults.weather: Object contains unknown field `speed`"),
         (
             'faults.x={kind="slow", validator=0, factor=1, start_ms=1, stop_ms=2}',

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.scenario import load_scenario
-from scheduler import MAX_U63, FifoFree, TimerConfig, TimerFired
+from scheduler import MAX_U63, Fifo, FifoFree, TimerConfig, TimerFired
 from tests.chain_harness import BOB, POOR, PUPPET, advance, do, make_engine, make_genesis
 from validators.actors import Status
 from validators.execution import InvalidGenesisError, decode_receipt
@@ -88,6 +88,13 @@ def test_a_policy_that_is_not_there_is_refused_with_those_that_are():
     """Genesis names one of the known policies."""
     with pytest.raises(InvalidGenesisError, match="'lifo' is none of fifo, fifo-free"):
         make_engine(make_genesis(policy="lifo"))
+
+
+def test_an_engine_runs_the_policies_that_it_was_given():
+    """A policy that is not among those of the project goes by the name under which it was handed in."""
+    engine = make_engine(make_genesis(policy="house"), policies={"house": Fifo})
+
+    assert advance(engine).header.height == 1
 
 
 def test_a_sender_may_pay_for_nothing():

@@ -99,14 +99,16 @@ def fifo_cost(inputs, system):
 
 
 def heartbeat(inputs, system):
+    """The heights of the fires, where a fire of a stated index, counted from 0, is deferred by so many blocks."""
     bench, fired, height = Bench(), [], inputs["deploy_block"]
-    held = {due + late for due, blocks in inputs["delays"].items() for due in [int(due)] for late in range(blocks)}
     bench.programs[ACTOR] = Heartbeat
     bench.moment = bench.at(height)
     assert bench.call(ACTOR, "start", msgspec.msgpack.encode(HeartbeatOrder(inputs["interval"]))).ok
     while len(fired) < inputs["fires"]:
         height += 1
-        bench.config = TimerConfig(execution_lane_paused=height in held)
+        (due,) = [timer.due for timer in bench.tables.timers.values()]
+        late = inputs["delays"].get(str(len(fired)), 0)
+        bench.config = TimerConfig(execution_lane_paused=height < due + late)
         events = bench.run(height, bench.run_timer).events
         fired += [height for event in events if isinstance(event, TimerFired) and event.ok]
     return fired
@@ -220,8 +222,12 @@ def solvency(inputs, system):
     bench.ledger.balances[ACTOR] = inputs["balance"]
     bench.schedule(ACTOR, 1, gas_limit=inputs["max_cost"])
     result = bench.run(1)
-    names = [type(event).__name__ for event in result.events if not isinstance(event, TimerFired)]
-    return {"fires": bool(result.fired), "event": names[0] if names else None}
+    stated = [
+        {"name": type(event).__name__, "required": event.required, "available": event.available}
+        for event in result.events
+        if isinstance(event, TimerCancelledInsufficientFunds)
+    ]
+    return {"fires": bool(result.fired), "event": stated[0] if stated else None}
 
 
 def solvency_pair(inputs, system):

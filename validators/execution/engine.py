@@ -116,8 +116,8 @@ class Engine:
             ForgedSnapshot: The base is none.
             RootMismatchError: The log does not lead to the header's state root.
         """
-        if genesis.policy not in POLICIES:
-            raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(POLICIES)}")
+        if genesis.policy not in policies:
+            raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(policies)}")
         self._rules = Rules(genesis, programs, verify_transaction, policies)
         self.on_executed: Callable[[Executed], None] = _look_away
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
