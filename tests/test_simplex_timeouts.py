@@ -6,7 +6,16 @@ The engine is validator 0 of 4 unless a test says otherwise; view v is led by v 
 from __future__ import annotations
 
 from tests.simplex_bench import Bench, notarize, nullification, nullify, proposal_of
-from validators.consensus import Broadcast, Certification, Finalize, Notarize, Nullification, Nullify, Propose
+from validators.consensus import (
+    Broadcast,
+    CertificateRequest,
+    Certification,
+    Finalize,
+    Notarize,
+    Nullification,
+    Nullify,
+    Propose,
+)
 
 
 class TestTimeouts:
@@ -103,6 +112,16 @@ class TestTimeouts:
         assert bench.engine.view == 2
         assert bench.reasons()[-1] == "Inactivity"
         assert bench.said(Nullify)[-1].view == 2
+
+    def test_a_leader_that_only_asks_is_as_good_as_silent(self):
+        """Asking for certificates is no work: neither vote nor certificate came of it."""
+        bench = Bench()
+        for tick in range(1, 6):
+            bench.fire("activity", tick)
+        bench.hear(CertificateRequest(1), sender=2)
+        bench.hear(nullify(1, 1))
+        bench.hear(nullification(1), sender=3)
+        assert bench.reasons()[-1] == "Inactivity"
 
     def test_a_leader_heard_within_skip_timeout_is_waited_for(self):
         """Four quarters of skip_timeout are not yet silence."""

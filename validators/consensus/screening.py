@@ -50,7 +50,8 @@ class Screen:
             return Verdict(ok=False, reason="unknown sender", signatures_verified=0)
         before = self._scheme.verified
         reason = self._find_fault(sender, message)
-        if is_validator and reason in ("", STALE):
+        if is_validator and reason in ("", STALE) and not isinstance(message, CertificateRequest):
+            # A leader that only asks does no work: waiting for it would cost each of its views a timeout.
             self._activity.hear(sender)
         return Verdict(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
 
