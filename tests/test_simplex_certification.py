@@ -128,6 +128,23 @@ class TestCertification:
         bench.hear(finalization(proposal))
         assert bench.certify(proposal) == []
 
+    def test_what_lies_below_an_adopted_floor_is_asked_no_more(self):
+        """A snapshot's finality is journalled and entered like any other; a new state must not judge what is below."""
+        bench = Bench()
+        bench.hear(notarization(proposal_of(1, 0)))
+        floor = finalization(proposal_of(2, 1))
+        bench.take(bench.engine.adopt_floor(floor))
+        assert bench.appended(Finalization) == [floor]
+        assert bench.engine.view == 3
+        bench.take(bench.engine.ask_again())
+        assert bench.certifying() == []
+
+    def test_a_floor_below_the_finalized_view_is_ignored(self):
+        """A snapshot may be older than what has become final while it was under way."""
+        bench = Bench()
+        bench.hear(finalization(proposal_of(2, 0)))
+        assert bench.take(bench.engine.adopt_floor(finalization(proposal_of(1, 0)))) == []
+
     def test_only_finalization_rescues_validator(self):
         """Where certification failed here, a finalization makes the payload good all the same."""
         bench = Bench()
@@ -291,6 +308,27 @@ class TestAncestry:
         views = views_of()
         views.round(1).hold_notarization(notarization(proposal_of(1, 0)))
         assert views.check_ancestry(proposal_of(2, 1)) == Waiting(1)
+
+    def test_a_child_of_a_failed_parent_is_refused_at_once(self):
+        """No certificate but the parent's finality would help, so that waiting would only cost the view its timeout."""
+        bench = Bench()
+        proposal = proposal_of(1, 0)
+        bench.hear(notarization(proposal))
+        bench.certify(proposal, False)
+        bench.hear(nullification(1))
+        bench.hear(notarize(2, proposal_of(2, 1)))
+        assert (bench.said(Nullify)[0].view, bench.reasons()[-1]) == (2, "InvalidProposal")
+
+    def test_a_child_waits_for_the_certification_of_its_parent_and_no_longer(self):
+        """It is refused as soon as the answer is there."""
+        bench = Bench()
+        proposal = proposal_of(1, 0)
+        bench.hear(notarization(proposal))
+        bench.hear(nullification(1))
+        bench.hear(notarize(2, proposal_of(2, 1)))
+        assert bench.reasons() == []
+        bench.certify(proposal, False)
+        assert (bench.said(Nullify)[0].view, bench.reasons()) == (2, ["InvalidProposal"])
 
     def test_failed_certification_blocks_direct_descendant_verify(self):
         """A child of a failed payload is not even judged."""

@@ -101,6 +101,27 @@ class TestRestart:
         again = Bench(journal=bench.journal[:-1])
         assert again.said(Nullify) == bench.ever_said(Nullify)
 
+    @pytest.mark.parametrize("kept", [1, 2, 3, 4, 5])
+    def test_a_lone_validators_journal_may_end_at_each_entry(self, kept):
+        """It alone is a quorum: whatever vote is the last entry, the certificate that it completes follows it."""
+        bench = Bench(validators=1)
+        bench.propose(1, payload_of("x"))
+        bench.certify(Proposal(1, 0, payload_of("x")))
+        again = Bench(validators=1, journal=bench.journal[:kept])
+        if kept < 3:
+            again.certify(Proposal(1, 0, payload_of("x")))
+        assert again.engine.view > 1
+        assert again.engine.finalized_view == int(kept != 3), "a certified view is not finalized after a restart"
+
+    def test_a_lone_validators_journal_may_end_with_its_nullify(self):
+        """Nobody else could send the vote that completes it."""
+        bench = Bench(validators=1)
+        bench.fire("certification", 1)
+        again = Bench(validators=1, journal=bench.journal[:1])
+        assert [type(decode_artifact(record)) for record in again.journal] == [Nullify, Nullification]
+        assert again.engine.view == 2
+        assert again.building() == [(2, 0)]
+
     def test_certifies_own_proposal_after_restart(self):
         """The leader's own notarized proposal is certified in the next life."""
         bench = Bench(me=1)

@@ -102,7 +102,7 @@ class Joiner:
             self.engine,
             SETTINGS,
             KeyedHashScheme(0),
-            joined=lambda header, snapshot: self.joined.append((header, snapshot)),
+            joined=lambda *proved: self.joined.append(proved),
             give_up=self.give_up,
             refuse=lambda what, reason: self.refused.append(reason),
         )
@@ -178,9 +178,9 @@ def test_an_honest_peers_snapshot_is_joined_in_pieces(chain):
     """What arrives gives the same roots, the same timers due, and the same next block."""
     peer = chain.engines[1]
     joiner = Joiner(chain).run({1: Source(peer)})
-    ((header, snapshot),) = joiner.joined
+    ((header, snapshot, finality),) = joiner.joined
 
-    assert header == peer.finalized
+    assert (header, finality) == (peer.finalized, certify(peer))
     assert joiner.refused == []
     engine = Engine(
         chain.genesis, programs=PROGRAMS, verify_transaction=TransactionVerifier(), header=header, base=snapshot
@@ -237,7 +237,7 @@ def test_a_forged_or_truncated_snapshot_is_refused_and_another_peer_is_asked(cha
 
     assert [reason.startswith("of validator 2: ") for reason in joiner.refused] == [True]
     assert part in joiner.refused[0]
-    assert [header for header, _ in joiner.joined] == [chain.engines[3].finalized]
+    assert [header for header, _, _ in joiner.joined] == [chain.engines[3].finalized]
     assert joiner.given_up == 0
 
 
@@ -382,7 +382,7 @@ class TestSource:
         assert engine.database.canonical_root == chain.blocks[4].header.state_root
         joiner = Joiner(chain).run({1: Source(engine)})
 
-        assert [header for header, _ in joiner.joined] == [chain.blocks[2].header]
+        assert [header for header, _, _ in joiner.joined] == [chain.blocks[2].header]
         engine.finalize(chain.blocks[-1].digest)
         assert engine.database.canonical_root == chain.blocks[-1].header.state_root
 

@@ -47,7 +47,7 @@ class Answers:
     halt: Callable[[str], None]
     refuse: Callable[[str, str], None]
     applied: Callable[[Executed], None]
-    joined: Callable[[Header, Snapshot], None]
+    joined: Callable[[Header, Snapshot, Finalization], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ from validators.consensus import (
     Certify,
     Effect,
     Entered,
+    Finalization,
     Finalized,
     Propose,
     RelayPayload,
@@ -252,8 +253,16 @@ class Validator:
         if self._simplex.finalization is not None:
             application.finalize(self._simplex.finalization)
 
-    def _adopt(self, header: Header, snapshot: Snapshot) -> None:
-        """Put a peer's snapshot, which has been proved, in this state's place: by way of the disk."""
+    def _adopt(self, header: Header, snapshot: Snapshot, finality: Finalization) -> None:
+        """Put a peer's snapshot, which has been proved, in this state's place: by way of the disk.
+
+        Consensus has its finality first, durably. Otherwise it would ask the new state to certify blocks below it, now
+        or after a crash, and give up views that are final.
+        """
+        self._perform(self._simplex.adopt_floor(finality))
+        self._barrier.then(partial(self._install, header, snapshot))
+
+    def _install(self, header: Header, snapshot: Snapshot) -> None:
         self._log.install(
             height=header.height, encoded=msgspec.msgpack.encode(StateBase(encode_header(header), snapshot))
         )

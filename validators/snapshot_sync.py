@@ -175,8 +175,8 @@ class _Download:
 class SnapshotJoin:
     """One validator's way to a peer's snapshot.
 
-    ``joined`` gets header and snapshot once they have been proved; ``give_up`` is called when every peer was asked in
-    vain; ``refuse`` is told of each one's fault.
+    ``joined`` gets header, snapshot and the header's finality once they have been proved; ``give_up`` is called when
+    every peer was asked in vain; ``refuse`` is told of each one's fault.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class SnapshotJoin:
         settings: ValidatorSettings,
         scheme: Scheme,
         *,
-        joined: Callable[[Header, Snapshot], None],
+        joined: Callable[[Header, Snapshot, Finalization], None],
         give_up: Callable[[], None],
         refuse: Callable[[str, str], None],
     ) -> None:
@@ -276,7 +276,7 @@ class SnapshotJoin:
             self._go_on(str(error))
             return
         self._peers, self._download = [], None
-        self._joined(header, snapshot)
+        self._joined(header, snapshot, token.offer.certificate)
 
     def retry(self) -> None:
         """The peer has had its time: ask again, or the next one."""

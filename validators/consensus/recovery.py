@@ -19,6 +19,7 @@ from validators.consensus.messages import (
     Notarize,
     Nullification,
     Nullify,
+    Vote,
 )
 from validators.consensus.rounds import Certified, Round
 from validators.consensus.views import Views
@@ -41,6 +42,16 @@ def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId) -> None:
         is_left = kept.nullification is not None or kept.certified is Certified.PASSED
         entered = max(entered, kept.view + 1 if is_left else kept.view if kept.has_voted else 0)
     views.current = entered
+
+
+def own_votes(views: Views) -> list[Vote]:
+    """Return the own votes above the finalized view, lowest view first.
+
+    A crash between a vote and the certificate that it completes leaves only the vote in the journal. Where this
+    validator alone is a quorum, nobody else would ever send a vote that completes it.
+    """
+    votes = [vote for kept in views.unfinalized() for vote in (kept.own_notarize, kept.own_nullify, kept.own_finalize)]
+    return [vote for vote in votes if vote is not None]
 
 
 def artifact_view(artifact: Artifact) -> int:

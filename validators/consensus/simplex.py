@@ -66,7 +66,7 @@ from validators.consensus.messages import (
     Vote,
     view_of,
 )
-from validators.consensus.recovery import restore
+from validators.consensus.recovery import own_votes, restore
 from validators.consensus.resolver import Helper, Resolver, serve
 from validators.consensus.rounds import Certified, Round, Standing
 from validators.consensus.screening import Screen
@@ -169,6 +169,8 @@ class Simplex:
         if self._is_restarted and current.leader == self._me and current.own_notarize is None:
             # An earlier life may have relayed a payload of this view; a second one would be equivocation.
             self._time_out(TimeoutReason.MISSING_PROPOSAL)
+        for vote in own_votes(self._views):
+            self._complete(vote)
         self._is_dirty = True
         return self._finish()
 
@@ -236,6 +238,11 @@ class Simplex:
                 self._enter(found.view + 1)
             elif found.view == self.view:
                 self._time_out(TimeoutReason.FAILED_CERTIFICATION)
+        return self._finish()
+
+    def adopt_floor(self, finality: Finalization) -> list[Effect]:
+        """Take a verified finalization from outside of consensus, such as that of a snapshot; an old one is ignored."""
+        self._receive_certificate(finality)
         return self._finish()
 
     def ask_again(self) -> list[Effect]:
@@ -350,18 +357,23 @@ class Simplex:
             self._count(vote)
 
     def _count(self, vote: Vote) -> None:
-        """Count a verified vote, ours or another's, and assemble the certificate that it may complete."""
+        """Count a verified vote, ours or another's."""
         found = self._views.round(view_of(vote))
         for activity in found.votes.add(vote):
             self._emit(Report(activity, vote.signer, found.view, ""))
+        if isinstance(vote, Notarize) and vote.signer == found.leader:
+            self._see_proposal(found, vote.proposal)
+        if isinstance(vote, Nullify) and vote.signer == found.leader and found.view == self.view:
+            self._time_out(TimeoutReason.LEADER_NULLIFY)
+        self._complete(vote)
+
+    def _complete(self, vote: Vote) -> None:
+        """Assemble the certificate that a counted vote completes, unless it is held or not needed any more."""
+        found = self._views.round(view_of(vote))
         if isinstance(vote, Notarize):
-            if vote.signer == found.leader:
-                self._see_proposal(found, vote.proposal)
             if found.notarization is None:
                 self._assemble(found.votes.matching_notarizes(vote.proposal))
         elif isinstance(vote, Nullify):
-            if vote.signer == found.leader and found.view == self.view:
-                self._time_out(TimeoutReason.LEADER_NULLIFY)
             if found.nullification is None:
                 self._assemble(dict(found.votes.nullifies))
         elif found.view > self.finalized_view:

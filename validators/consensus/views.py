@@ -17,6 +17,7 @@ from validators.consensus.rounds import Certified, Round
 
 PARENT_NOT_BEFORE_PROPOSAL: Final = "ParentNotBeforeProposal"
 PARENT_BEFORE_FINALIZED: Final = "ParentBeforeFinalized"
+PARENT_FAILED_CERTIFICATION: Final = "ParentFailedCertification"
 
 
 class Ready(NamedTuple):
@@ -32,13 +33,13 @@ class Missing(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """The parent of `view` is notarized but not certified: pending, or failed until a finalization says otherwise."""
+    """The parent of `view` is notarized, and its certification is under way."""
 
     view: int
 
 
 class Invalid(NamedTuple):
-    """No certificate can ever make this ancestry good."""
+    """This ancestry cannot become good, unless a parent that failed certification becomes final all the same."""
 
     reason: str
 
@@ -130,14 +131,17 @@ class Views:
             return None
         return entered.nullification or entered.notarization
 
-    def _check_parent(self, view: int) -> Ready | Missing | Waiting:
+    def _check_parent(self, view: int) -> Ancestry:
         if view == self.finalized_view:
             return Ready(Parent(view, self.finalized_payload))
         parent = self._certified_parent(view)
         if parent is not None:
             return Ready(parent)
         found = self._rounds.get(view)
-        return Missing(view) if found is None or found.notarization is None else Waiting(view)
+        if found is None or found.notarization is None:
+            return Missing(view)
+        is_failed = found.certified is Certified.FAILED
+        return Invalid(PARENT_FAILED_CERTIFICATION) if is_failed else Waiting(view)
 
     def _certified_parent(self, view: int) -> Parent | None:
         found = self._rounds.get(view)
