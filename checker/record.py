@@ -28,6 +28,7 @@ from checker.streams import (
     BLOCK_RECORD_BYTES_MAX,
     EVENT_BYTES_MAX,
     BlockRecord,
+    BranchRecord,
     DamagedRecordError,
     Difference,
     RootRecord,
@@ -43,6 +44,7 @@ from network.trace import Event
 
 __all__ = [
     "BlockRecord",
+    "BranchRecord",
     "DamagedRecordError",
     "Difference",
     "Manifest",
@@ -55,6 +57,7 @@ __all__ = [
     "iterate_events",
     "keep_run",
     "read_blocks",
+    "read_branches",
     "read_genesis",
     "read_manifest",
 ]
@@ -64,6 +67,7 @@ GENESIS: Final = "genesis.msgpack"
 BLOCKS: Final = "blocks.msgpack"
 EVENTS: Final = "events.msgpack"
 ROOTS: Final = "roots.msgpack"
+BRANCHES: Final = "branches.msgpack"
 VERDICT: Final = "verdict.json"
 
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
@@ -98,7 +102,7 @@ class RecordWriter:
         self.directory = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", suffix=".partial", dir=self.path.parent))
         self._open_files: dict[str, IO[bytes]] = {}
         self._packer = msgpack.Packer()
-        for name in (BLOCKS, EVENTS, ROOTS):
+        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES):
             self._open_files[name] = (self.directory / name).open("wb")
 
     def __enter__(self) -> Self:
@@ -134,9 +138,18 @@ class RecordWriter:
         """Append what one validator finalized at a height."""
         self._add(ROOTS, (node, height, digest, root))
 
+    def add_branch(self, record: BranchRecord) -> None:
+        """Append a block that a validator executed, whether or not it becomes final."""
+        self._add(BRANCHES, msgspec.structs.astuple(record))
+
     def add_events(self, records: bytes | bytearray | memoryview) -> None:
         """Append encoded events: the run's log, or the next piece of it."""
         self._open_files[EVENTS].write(records)
+
+    def digest_of(self, name: str) -> str:
+        """Return the SHA-256 of a file that is written, in hexadecimal digits."""
+        self.flush()
+        return describe_file(self.directory / name).sha256
 
     def flush(self) -> None:
         """Make what was written so far readable in `directory`, for the cold replay."""
@@ -231,6 +244,11 @@ class RecordReader:
         for offset, record in stream_records(self.path, ROOTS, EVENT_BYTES_MAX):
             yield _convert(self.path, ROOTS, offset, record, RootRecord)
 
+    def branches(self) -> Iterator[BranchRecord]:
+        """Yield the executed blocks, in the order in which the first validator executed each; none in older records."""
+        if BRANCHES in self.manifest.files:
+            yield from (record for _, record in read_branches(self.path))
+
     def events(self) -> Iterator[Event]:
         """Yield the run's events in the order of the log."""
         for offset, record in stream_records(self.path, EVENTS, EVENT_BYTES_MAX):
@@ -241,7 +259,7 @@ class RecordReader:
 
     def read_all(self) -> None:
         """Read every record once, so that what is none is refused before anything is made of it."""
-        for stream in (self.blocks(), self.roots(), self.events()):
+        for stream in (self.blocks(), self.roots(), self.branches(), self.events()):
             for _ in stream:
                 pass
 
@@ -270,6 +288,16 @@ def read_blocks(path: Path) -> Iterator[BlockRecord]:
         if block.height != height:
             raise DamagedRecordError(path, f"{BLOCKS} at byte {offset}", f"height {block.height} instead of {height}")
         yield block
+
+
+def read_branches(path: Path) -> Iterator[tuple[int, BranchRecord]]:
+    """Yield the executed blocks of a run directory, which may lack its manifest, each with its first byte's offset.
+
+    Raises:
+        DamagedRecordError: While iterating, at the first record that is none.
+    """
+    for offset, record in stream_records(path, BRANCHES, BLOCK_RECORD_BYTES_MAX):
+        yield offset, _convert(path, BRANCHES, offset, record, BranchRecord)
 
 
 def _convert(path: Path, name: str, offset: int, record: object, kind: type[_Record]) -> _Record:

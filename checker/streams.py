@@ -60,6 +60,17 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 @final
+class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A block that validators executed: parent, digest, who was the first, and why that one refused it or nothing."""
+
+    parent: Digest32
+    digest: Digest32
+    node: Annotated[int, msgspec.Meta(ge=0)]
+    refusal: str
+    block: bytes
+
+
+@final
 class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What one validator finalized at a height."""
 
@@ -111,7 +122,7 @@ def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple
         DamagedRecordError: The file is missing, or what stands at some byte is not a whole record within the limits.
     """
     with open_file(directory, name) as opened:
-        unpacker = _bounded_unpacker(opened, bytes_max)
+        unpacker = unpacker_of(opened, bytes_max)
         offset = 0
         while True:
             try:
@@ -130,7 +141,7 @@ def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple
 
 def iterate_events(log: bytes | bytearray | memoryview) -> Iterator[Event]:
     """Yield the events of a log in memory, in order; raises ValueError at what is no event."""
-    unpacker = _bounded_unpacker(io.BytesIO(log), EVENT_BYTES_MAX)
+    unpacker = unpacker_of(io.BytesIO(log), EVENT_BYTES_MAX)
     offset = 0
     for record in unpacker:
         yield read_event_record(record)
@@ -168,7 +179,8 @@ def describe_event(event: Event) -> str:
     return " ".join([f"{seconds}.{rest_us:06d} s", who, event.kind, *map(_describe_value, event.values)])
 
 
-def _bounded_unpacker(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
+def unpacker_of(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
+    """Return a reader of records of bounded size from where a file stands."""
     return msgpack.Unpacker(
         opened,
         read_size=min(_READ_BYTES, bytes_max),

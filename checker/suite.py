@@ -212,6 +212,11 @@ class Suite:
         self._handlers = self._subscribe()
 
     @property
+    def honest(self) -> tuple[int, ...]:
+        """Those that are judged, ascending."""
+        return tuple(self._honest)
+
+    @property
     def height(self) -> int:
         """The greatest height whose block has been judged."""
         return self._mirror.height

@@ -13,17 +13,19 @@ from typing import Final
 
 import msgspec
 
+from checker.branches import BranchIndex
 from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
 from checker.fingerprint import this_code
 from checker.observations import ReadBack
-from checker.oracle import OracleBlock, judge_oracle
+from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
 from checker.promises import judge_counts
 from checker.readback import read_back, take_back
-from checker.record import DamagedRecordError, RecordReader, RecordWriter
+from checker.record import BRANCHES, DamagedRecordError, RecordReader, RecordWriter
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from checker.streams import first_difference, iterate_events
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
+from cluster.executions import watch_executions
 from cluster.jury import Jury, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
@@ -57,6 +59,8 @@ class Judged:
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     directory: Path | None = None
     reopened: str = ""
+    branches: str = ""
+    """The SHA-256 of the executed blocks as the record has them."""
 
     @property
     def verdict(self) -> str:
@@ -142,6 +146,7 @@ def judge(
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     jury = make_jury(cluster)
     jury.replay = replay
+    watch_executions(cluster, jury.executed, jury.suite.honest)
     cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
     name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
     if runs is None:
@@ -161,11 +166,12 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
     """Run, judge, and leave the run directory at ``path``."""
     scenario, seed = cluster.scenario, cluster.seed
     with RecordWriter(path) as writer:
+        jury.keep = writer.add_branch
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
             run = cluster.run()
         progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer, progress)
-        judged = _judged(run, jury, checks)
+        judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
         if scenario.expect.fails:
             judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
         if cluster.data is not None and cluster.data.start_us:
@@ -219,10 +225,18 @@ def _compare_chain(reader: RecordReader, judged: Judged) -> None:
         raise DamagedRecordError(
             reader.path, "roots.msgpack", "holds other roots than the recorded run's validators had"
         )
+    branches = reader.manifest.files.get(BRANCHES)
+    if branches is not None and branches.sha256 != judged.branches:
+        raise DamagedRecordError(
+            reader.path, BRANCHES, "holds other blocks than the recorded run's validators executed"
+        )
 
 
-def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
-    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types."""
+def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:
+    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types.
+
+    ``record`` is a run directory; what its validators executed beside the chain is judged with it.
+    """
     blocks = (
         OracleBlock(
             block=encode_block(executed.block),
@@ -232,7 +246,8 @@ def consult_oracle(genesis: Genesis, chain: Iterable[Executed]) -> CheckResult:
         )
         for executed in chain
     )
-    return judge_oracle(msgspec.msgpack.encode(genesis), blocks)
+    executed_on: ExecutedOn = no_branches if record is None else BranchIndex(record).executed_on
+    return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)
 
 
 def picture_of(run: ClusterRun, jury: Jury) -> str:
@@ -269,7 +284,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
     )
     results += jury.write_ahead.results()
     with progress.timed("the oracle"):
-        results.append(consult_oracle(run.genesis, jury.chain))
+        results.append(consult_oracle(run.genesis, jury.chain, writer.directory))
     if jury.storm is not None:
         results.append(jury.storm.result())
     if jury.reorg is not None:
@@ -306,6 +321,7 @@ def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
         )
     for node, height, digest, root in jury.roots:
         writer.add_root(node=node, height=height, digest=digest, root=root)
+    jury.keep_executed()
     writer.flush()
 
 

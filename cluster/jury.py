@@ -1,13 +1,16 @@
 """The jury of a run: all that watches it, and what it tells of each validator and of the run when that is over."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
+from checker.branches import ExecutedBlocks
 from checker.cold_replay import ColdReplayer
 from checker.observations import AppliedBlock, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
 from checker.reports import Reports
 from checker.storm import StormWatch
+from checker.streams import BranchRecord
 from checker.suite import Suite
 from checker.write_ahead import WriteAhead
 from cluster.power import Place
@@ -40,6 +43,9 @@ class Jury:
     exits: dict[int, list[int]] = field(default_factory=dict)
     joined_heights: list[int] = field(default_factory=list)
     replay: ColdReplayer | None = None
+    executed: ExecutedBlocks = field(default_factory=ExecutedBlocks)
+    keep: Callable[[BranchRecord], object] = field(default=lambda _record: None)
+    """Where the executed blocks go, final or not, as soon as one more is final; they are not held in memory."""
 
     def observe(self, event: Event) -> None:
         """See an event of the run."""
@@ -53,9 +59,15 @@ class Jury:
         if self.reorg is not None:
             self.reorg.observe(event)
 
+    def keep_executed(self) -> None:
+        """Hand on the blocks that were executed since the last time."""
+        for record in self.executed.take():
+            self.keep(record)
+
     def applied(self, node: int, executed: Executed) -> None:
         """See a block that a validator applied."""
         header, summary = executed.header, executed.summary
+        self.keep_executed()
         if node in self.dishonest:
             self.last[node] = executed
             return

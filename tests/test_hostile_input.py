@@ -142,7 +142,9 @@ def test_a_data_directory_with_a_hostile_manifest_is_refused(make, tmp_path, cap
     refused(capsys, "run", "calm", "--data-dir", directory, "--runs", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["genesis.msgpack", "blocks.msgpack", "roots.msgpack", "events.msgpack"])
+@pytest.mark.parametrize(
+    "name", ["genesis.msgpack", "blocks.msgpack", "branches.msgpack", "roots.msgpack", "events.msgpack"]
+)
 def test_a_record_that_is_damaged_and_sealed_again_is_refused_before_anything_is_run(name, tmp_path, capsys):
     directory = judged("calm", SHORT, runs=tmp_path).directory
     content = (directory / name).read_bytes()[:-1]

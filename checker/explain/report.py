@@ -32,7 +32,7 @@ KEYS_MAX: Final = 8
 """Keys shown of those that differ."""
 
 
-def _is_state_key(text: str) -> bool:
+def _is_digest(text: str) -> bool:
     return len(text) == 2 * KEY_BYTES and set(text) <= set(hexdigits)
 
 
@@ -40,12 +40,19 @@ def explain(findings: Findings) -> Explanation:
     """Return what went wrong first, and why."""
     explanation = _of_checks(findings)
     fork = findings.executions.first_fork()
-    parting = find_parting(findings.executions, findings.genesis, findings.timebase)
+    named = _blocks_of(findings)
+    parting = find_parting(findings.executions, findings.genesis, findings.timebase, named)
     if fork is not None and (parting is None or fork <= parting.header.height):
         return _with_fork(explanation, findings, fork)
     if parting is not None:
         return _with_parting(explanation, findings, parting)
     return explain_elsewhere(explanation, findings)
+
+
+def _blocks_of(findings: Findings) -> list[bytes]:
+    """Return the digests of the blocks that failed checks name."""
+    named = [dict(check.evidence).get("block") for check in findings.checks if check.status == "failed"]
+    return [bytes.fromhex(block) for block in named if isinstance(block, str) and _is_digest(block)]
 
 
 def _of_checks(findings: Findings) -> Explanation:
@@ -56,7 +63,7 @@ def _of_checks(findings: Findings) -> Explanation:
     others = [check for check in checks if check.status == first.status and check is not first]
     evidence = dict(first.evidence)
     key = evidence.get("key")
-    notes = [f"{key} is {name_key(bytes.fromhex(key))}"] if isinstance(key, str) and _is_state_key(key) else []
+    notes = [f"{key} is {name_key(bytes.fromhex(key))}"] if isinstance(key, str) and _is_digest(key) else []
     also = [on_one_line(f"{check.name}: {check.summary}") for check in others]
     return Explanation(
         check=on_one_line(first.name), summary=on_one_line(first.summary), evidence=evidence, also=also, notes=notes

@@ -154,13 +154,15 @@ class Executions:
         """Return the lowest height at which two blocks are final."""
         return min((height for height, digests in self.final.items() if len(digests) > 1), default=None)
 
-    def suspects(self) -> list[bytes]:
+    def suspects(self, named: Iterable[bytes]) -> list[bytes]:
         """Return the blocks at which validators may part, the lowest first: they have two sides, or one that broke off.
 
-        Last comes a block of the greatest final height: what all do alike may be wrong as well.
+        Then come those that a check names, and last a block of the greatest final height: what all do alike may be
+        wrong as well.
         """
         suspects = [digest for digest, block in self.blocks.items() if len(block.sides) > 1 or block.is_broken]
         suspects.sort(key=lambda digest: self.blocks[digest].block.header.height)
+        suspects += [digest for digest in named if digest in self.blocks]
         return [*suspects, *([next(iter(self.final[max(self.final)]))] if self.final else ())]
 
 
@@ -252,15 +254,18 @@ class Voice:
         return Outcome((), self._chain.header.state_root, (), dict(log.values), log.operations(0))
 
 
-def find_parting(executions: Executions, genesis: bytes, timebase: Timebase) -> Parting | None:
+def find_parting(
+    executions: Executions, genesis: bytes, timebase: Timebase, named: Iterable[bytes] = ()
+) -> Parting | None:
     """Return the first block at which validators part from each other or from the oracle, or None.
 
     Args:
         executions: What was observed.
         genesis: The encoded genesis.
         timebase: What timers count.
+        named: Digests of blocks that checks name.
     """
-    for target in executions.suspects():
+    for target in executions.suspects(named):
         parting = _find_parting_to(executions, genesis, timebase, target)
         if parting is not None:
             return parting

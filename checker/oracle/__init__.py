@@ -5,6 +5,7 @@ made twice, in two different forms, to go unseen. It keeps its state in dicts an
 through them; where the chain keeps an index, it sorts.
 """
 
+from checker.oracle.branches import ExecutedOn, OracleBranch, no_branches
 from checker.oracle.judge import NAME, OracleBlock, judge_oracle
 
-__all__ = ["NAME", "OracleBlock", "judge_oracle"]
+__all__ = ["NAME", "ExecutedOn", "OracleBlock", "OracleBranch", "judge_oracle", "no_branches"]

@@ -5,6 +5,7 @@ leaf is a chunk hashed with the root of the chunk's operations. After a block on
 what stands above them, are hashed again.
 """
 
+from copy import copy
 from typing import Final
 
 from checker.oracle.merkle import CHUNK_LEAVES, Mountains, fold_mountains, log_root
@@ -22,6 +23,14 @@ class ActivityTree:
         self._touched: dict[int, None] = {}
         # Row 0 has a digest for each full chunk, each further row one for each complete pair of the row below.
         self._rows: list[list[bytes]] = [[]]
+
+    def fork(self) -> "ActivityTree":
+        """Return the same bits and the same tree, which change apart from these."""
+        other = copy(self)
+        vars(other).update(
+            _chunks=list(self._chunks), _touched=dict(self._touched), _rows=[list(row) for row in self._rows]
+        )
+        return other
 
     def append(self, *, is_active: bool) -> None:
         """Add the bit of the next operation."""

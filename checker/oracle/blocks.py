@@ -1,5 +1,6 @@
 """The chain by the oracle: it takes blocks one after the other and says what each one comes to."""
 
+from copy import copy
 from typing import NamedTuple
 
 from nacl.exceptions import BadSignatureError
@@ -79,6 +80,17 @@ class OracleChain:
             tx_root=empty,
             receipts_root=empty,
         )
+
+    def fork(self) -> "OracleChain":
+        """Return the same chain, which goes on apart from this one: its blocks are taken back by letting go of it."""
+        other = copy(self)
+        other.contents = self.contents.fork()
+        return other
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the last block."""
+        return sha256(write(self.header))
 
     def execute(self, header: Header, transactions: list[bytes]) -> Result:
         """Execute the next block; its roots are left to be compared. Raises InvalidBlockError."""

@@ -187,6 +187,19 @@ class Contents:
         self.overflow = Table[None, tuple[int, bytes]](journal, lambda _: plain_key(19, b""), lambda _, row: list(row))
         self.gc_cursor = Table[None, tuple[int, int]](journal, lambda _: plain_key(20, b""), lambda _, row: list(row))
 
+    def fork(self) -> "Contents":
+        """Return the same contents for another branch, between two blocks; what is written there stays there."""
+        assert not self._journal, "a block is under way"
+        other = Contents()
+        for name, table in self._tables().items():
+            other._tables()[name].rows.update(table.rows)
+        other.log = self.log.fork()
+        return other
+
+    def _tables(self) -> dict[str, Table[Any, Any]]:
+        """Return all tables by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Table)}
+
     def account(self, address: bytes) -> Account:
         """Return an account; one without an entry has nothing."""
         return self.accounts.get(address) or Account(0, 0)
@@ -232,8 +245,7 @@ class Contents:
     def encode_all(self) -> dict[bytes, bytes]:
         """Return all entries, encoded from nothing but the tables."""
         self.find_heads()
-        tables: list[Table[Any, Any]] = [value for value in vars(self).values() if isinstance(value, Table)]
-        entries = (table.entry(key) for table in tables for key in table.rows)
+        entries = (table.entry(key) for table in self._tables().values() for key in table.rows)
         return {place: value for place, value in entries if value is not None}
 
     def units(self) -> int:

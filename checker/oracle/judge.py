@@ -1,26 +1,19 @@
-"""The oracle's verdict: every finalized block executed anew, and the first difference named.
+"""The oracle's verdict: every executed block executed anew, and the first difference named.
 
-Compared at each height, in this order: the block is valid; its receipts, one by one; the keys that it changed, with
-their values; its roots; what it used of each budget. After a difference the oracle's state is not the chain's any more,
-so nothing is compared beyond the first.
+Compared at each height, in this order: what other blocks validators executed on the same parent, with all that was
+built on them (`branches.py`); then the final block: it is valid; its receipts, one by one; the keys that it changed,
+with their values; its roots; what it used of each budget. After a difference the oracle's state is not the chain's any
+more, so nothing is compared beyond the first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
 from typing import Final, NamedTuple, final
 
-from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
-from checker.oracle.describe import (
-    decode,
-    narrow_down,
-    show,
-    show_key,
-    show_receipt,
-    timer_of_entry,
-    timer_of_receipts,
-)
+from checker.oracle.blocks import InvalidBlockError, OracleChain
+from checker.oracle.branches import Branches, ExecutedOn, no_branches
+from checker.oracle.compare import Difference, compare_changes, compare_counts, compare_receipts, compare_roots
 from checker.oracle.programs import PROGRAMS
-from checker.oracle.records import Genesis, Header, MalformedError, read_block, read_genesis, write
+from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write
 from checker.results import CheckResult, Tally
 
 NAME: Final = "oracle"
@@ -53,22 +46,16 @@ class OracleBlock(NamedTuple):
     counts: Mapping[str, int] = {}
 
 
-class Difference(NamedTuple):
-    """Where oracle and run part: what differs, in one word and in one line; the state key and the timer, if any."""
-
-    what: str
-    line: str
-    key: str = ""
-    timer: str = ""
-    height: int = 0
-
-
-def judge_oracle(genesis_bytes: bytes, blocks: Iterable[OracleBlock]) -> CheckResult:
+def judge_oracle(
+    genesis_bytes: bytes, blocks: Iterable[OracleBlock], executed_on: ExecutedOn = no_branches
+) -> CheckResult:
     """Execute a chain anew and compare it with what the validators made of it, height by height.
 
     Args:
         genesis_bytes: The encoded genesis.
         blocks: The final blocks from height 1 on.
+        executed_on: Returns the blocks that validators executed on a parent, by its digest; final ones may be among
+            them.
     """
     tally = Tally(NAME, "safety")
     try:
@@ -80,19 +67,21 @@ def judge_oracle(genesis_bytes: bytes, blocks: Iterable[OracleBlock]) -> CheckRe
     if unknown:
         return tally.inconclusive(f"the oracle does not know {unknown}")
     chain = OracleChain(genesis, genesis_bytes)
-    audits = _Audits(chain)
-    difference = _first_difference(chain, blocks, tally, audits)
+    audits, branches = _Audits(chain), Branches(executed_on, tally)
+    difference = _first_difference(chain, blocks, tally, audits, branches)
     if difference is not None:
-        found = {"what": difference.what, "key": difference.key, "timer": difference.timer}
+        found = {"what": difference.what, "key": difference.key, "timer": difference.timer, "block": difference.block}
         evidence = {name: value for name, value in found.items() if value}
         tally.fail(f"height {difference.height}: {difference.line}", height=difference.height, **evidence)
     height = chain.header.height
     return tally.result(
-        f"{tally.compared:,} receipts, changes, roots and budgets at {height} heights are the oracle's",
+        f"{tally.compared:,} receipts, changes, roots and budgets at {height} heights{branches} are the oracle's",
         heights=height,
         operations=chain.contents.log.size,
         audits=audits.count,
         operations_audited=audits.operations,
+        branch_blocks=branches.blocks,
+        branch_refusals=branches.refusals,
     )
 
 
@@ -130,14 +119,25 @@ def unknown_to_the_oracle(genesis: Genesis) -> str:
 
 
 def _first_difference(
-    chain: OracleChain, blocks: Iterable[OracleBlock], tally: Tally, audits: _Audits
+    chain: OracleChain, blocks: Iterable[OracleBlock], tally: Tally, audits: _Audits, branches: Branches
 ) -> Difference | None:
     for height, block in enumerate(blocks, 1):
+        difference = branches.judge(chain, _digest_of(block.block))
+        if difference is not None:
+            return difference
         difference = _judge_block(chain, block, tally) or (audits.audit() if audits.is_due(height) else None)
         if difference is not None:
             return difference._replace(height=height)
     difference = audits.audit()
-    return difference and difference._replace(height=chain.header.height)
+    return branches.judge(chain, b"") if difference is None else difference._replace(height=chain.header.height)
+
+
+def _digest_of(block: bytes) -> bytes:
+    """Return the digest of a block, or nothing where it is none, which is found when it is judged."""
+    try:
+        return sha256(write(read_block(block)[0]))
+    except MalformedError:
+        return b""
 
 
 def _judge_block(chain: OracleChain, block: OracleBlock, tally: Tally) -> Difference | None:
@@ -150,66 +150,8 @@ def _judge_block(chain: OracleChain, block: OracleBlock, tally: Tally) -> Differ
     except InvalidBlockError as error:
         return Difference(error.what.split()[0], f"{error.what} is not valid: {error}")
     return (
-        _compare_receipts(result, block, tally)
-        or _compare_changes(result, block, tally)
-        or _compare_roots(result, header, tally)
-        or _compare_counts(result, block, tally)
+        compare_receipts(result, block.receipts, tally)
+        or compare_changes(result, block.changes, tally)
+        or compare_roots(result, header, tally)
+        or compare_counts(result, block.counts, tally)
     )
-
-
-def _compare_receipts(result: Result, block: OracleBlock, tally: Tally) -> Difference | None:
-    ours = [write(receipt) for receipt in result.receipts]
-    theirs = list(block.receipts)
-    tally.compared += len(ours)
-    for index, (one, other) in enumerate(zip_longest(ours, theirs)):
-        if one != other:
-            decoded = decode(one), decode(other)
-            timer = timer_of_receipts(decoded)
-            about = show_receipt(decoded[1] if one is None else decoded[0])
-            place, values = narrow_down(decoded)
-            return Difference("receipts", _line(f"receipt {index}, {about}{place}", timer, values), timer=timer)
-    return None
-
-
-def _compare_changes(result: Result, block: OracleBlock, tally: Tally) -> Difference | None:
-    ours, theirs = result.changes, block.changes
-    tally.compared += len(ours)
-    if ours == theirs:
-        return None
-    for key in sorted(ours.keys() | theirs.keys()):
-        is_in_both = key in ours and key in theirs
-        if not is_in_both or ours[key] != theirs[key]:
-            decoded = _written(ours, key), _written(theirs, key)
-            timer = timer_of_entry(key, decoded)
-            return Difference("changes", _line(show_key(key), timer, decoded), key=key.hex(), timer=timer)
-    return None
-
-
-def _compare_roots(result: Result, header: Header, tally: Tally) -> Difference | None:
-    for name in ("tx_root", "receipts_root", "state_root"):
-        tally.compared += 1
-        pair = getattr(result, name), getattr(header, name)
-        if pair[0] != pair[1]:
-            return Difference("roots", _line(name, "", pair))
-    return None
-
-
-def _compare_counts(result: Result, block: OracleBlock, tally: Tally) -> Difference | None:
-    for name, count in result.counts.items():
-        if name in block.counts:
-            tally.compared += 1
-            pair = count, block.counts[name]
-            if pair[0] != pair[1]:
-                return Difference("budgets", _line(name, "", pair))
-    return None
-
-
-def _written(changes: Mapping[bytes, bytes | None], key: bytes) -> object:
-    if key not in changes:
-        return "not written"
-    return decode(changes[key])
-
-
-def _line(place: str, timer: str, values: tuple[object, object]) -> str:
-    named = f" of timer {timer}" if timer and timer not in place else ""
-    return f"{place}{named} is {show(values[0])} by the oracle and {show(values[1])} in the run"

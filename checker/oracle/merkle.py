@@ -1,6 +1,7 @@
 """Merkle mountain ranges over SHA-256, by appending one leaf after the other."""
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Final
 
 from checker.oracle.records import be8, sha256
@@ -18,6 +19,12 @@ class Mountains:
         self.leaves = 0
         # Nodes are numbered in post-order, so the next node's position is how many there are.
         self._nodes = 0
+
+    def fork(self) -> "Mountains":
+        """Return the same range, which grows apart from this one."""
+        other = copy(self)
+        other.peaks, other.chunks = list(self.peaks), list(self.chunks)
+        return other
 
     def append(self, element: bytes) -> None:
         """Add a leaf; as long as the last two peaks are of one size they become one."""

@@ -1,6 +1,7 @@
 """The operation log and its roots, by the rules of docs/state.md."""
 
 from collections.abc import Mapping
+from copy import copy
 
 from checker.oracle.activity import ActivityTree
 from checker.oracle.from_scratch import canonical_root_of
@@ -27,6 +28,19 @@ class OperationLog:
         self._mountains = Mountains()
         self._activity = ActivityTree()
         self._append(_COMMIT + _NO_METADATA + varint(0), None)
+
+    def fork(self) -> "OperationLog":
+        """Return the same log, which grows apart from this one."""
+        other = copy(self)
+        vars(other).update(
+            values=dict(self.values),
+            _locations=dict(self._locations),
+            _updates=list(self._updates),
+            _operations=list(self._operations),
+            _mountains=self._mountains.fork(),
+            _activity=self._activity.fork(),
+        )
+        return other
 
     @property
     def size(self) -> int:

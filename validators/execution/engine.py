@@ -196,11 +196,12 @@ class Engine:
         if known is not None and known.block == block:
             return known
         parent = self._parent(block.header.parent)
-        self._check_header(block.header, parent.header)
-        if known is not None or mmr_root(block.transactions) != block.header.tx_root:
-            invalid = InvalidBlockError("transactions are not those of the header's tx_root")
+        try:
+            self._check_header(block.header, parent.header)
+            _check_transactions(block, is_known=known is not None)
+        except InvalidBlockError as invalid:
             self.on_broken_off(BrokenOff(block, invalid))
-            raise invalid
+            raise
         return self._run(parent, block.header, block, lambda run: run.take_all(block.transactions))
 
     def executed(self, digest: bytes) -> Executed | None:
@@ -388,6 +389,12 @@ def _seal(header: Header, run: BlockRun, state_root: bytes) -> Header:
     return msgspec.structs.replace(
         header, state_root=state_root, tx_root=mmr_root(run.transactions), receipts_root=mmr_root(run.receipts)
     )
+
+
+def _check_transactions(block: Block, *, is_known: bool) -> None:
+    """Of a header that is known with other transactions, these cannot be the right ones."""
+    if is_known or mmr_root(block.transactions) != block.header.tx_root:
+        raise InvalidBlockError("transactions are not those of the header's tx_root")
 
 
 def _check_roots(claimed: Header, actual: Header) -> None:

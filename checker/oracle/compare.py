@@ -1,0 +1,92 @@
+"""The first place where the oracle and the validators made something else of a block, in words."""
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from checker.oracle.blocks import Result
+from checker.oracle.describe import (
+    decode,
+    narrow_down,
+    show,
+    show_key,
+    show_receipt,
+    timer_of_entry,
+    timer_of_receipts,
+)
+from checker.oracle.records import Header, write
+from checker.results import Tally
+
+
+class Difference(NamedTuple):
+    """Where oracle and run part: in one word and in one line; the state key, the timer, the losing block, if any."""
+
+    what: str
+    line: str
+    key: str = ""
+    timer: str = ""
+    height: int = 0
+    block: str = ""
+
+
+def compare_receipts(result: Result, receipts: Sequence[bytes], tally: Tally) -> Difference | None:
+    """Compare the receipts one by one."""
+    ours = [write(receipt) for receipt in result.receipts]
+    theirs = list(receipts)
+    tally.compared += len(ours)
+    for index, (one, other) in enumerate(zip_longest(ours, theirs)):
+        if one != other:
+            decoded = decode(one), decode(other)
+            timer = timer_of_receipts(decoded)
+            about = show_receipt(decoded[1] if one is None else decoded[0])
+            place, values = narrow_down(decoded)
+            return Difference("receipts", line_of(f"receipt {index}, {about}{place}", timer, values), timer=timer)
+    return None
+
+
+def compare_changes(result: Result, changes: Mapping[bytes, bytes | None], tally: Tally) -> Difference | None:
+    """Compare the keys that the block changed, and their values."""
+    ours, theirs = result.changes, changes
+    tally.compared += len(ours)
+    if ours == theirs:
+        return None
+    for key in sorted(ours.keys() | theirs.keys()):
+        is_in_both = key in ours and key in theirs
+        if not is_in_both or ours[key] != theirs[key]:
+            decoded = _written(ours, key), _written(theirs, key)
+            timer = timer_of_entry(key, decoded)
+            return Difference("changes", line_of(show_key(key), timer, decoded), key=key.hex(), timer=timer)
+    return None
+
+
+def compare_roots(result: Result, header: Header, tally: Tally) -> Difference | None:
+    """Compare the roots with those that the header claims."""
+    for name in ("tx_root", "receipts_root", "state_root"):
+        tally.compared += 1
+        pair = getattr(result, name), getattr(header, name)
+        if pair[0] != pair[1]:
+            return Difference("roots", line_of(name, "", pair))
+    return None
+
+
+def compare_counts(result: Result, counts: Mapping[str, int], tally: Tally) -> Difference | None:
+    """Compare what was used of each budget."""
+    for name, count in result.counts.items():
+        if name in counts:
+            tally.compared += 1
+            pair = count, counts[name]
+            if pair[0] != pair[1]:
+                return Difference("budgets", line_of(name, "", pair))
+    return None
+
+
+def _written(changes: Mapping[bytes, bytes | None], key: bytes) -> object:
+    if key not in changes:
+        return "not written"
+    return decode(changes[key])
+
+
+def line_of(place: str, timer: str, values: tuple[object, object]) -> str:
+    """Return where both sides differ, and both values."""
+    named = f" of timer {timer}" if timer and timer not in place else ""
+    return f"{place}{named} is {show(values[0])} by the oracle and {show(values[1])} in the run"
