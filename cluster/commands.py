@@ -20,6 +20,7 @@ import msgspec
 from checker.explain.words import on_one_line
 from checker.fingerprint import this_code
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.draws import NAME as SWARM
@@ -39,6 +40,7 @@ from cluster.sweep_command import add_sweep_parser
 from cluster.teeth_command import add_teeth_parser
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
+from report.layout import output_console
 
 DEFAULT_SCENARIO: Final = "outage-storm"
 EXIT_USAGE: Final = 2
@@ -170,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     add_faults_parser(commands)
     check = commands.add_parser(
         "check",
-        help="say in plain words what a scenario's faults do; refuse a plan that cannot be meant",
+        help="say in plain words what a scenario's faults do and what it costs; refuse a plan that cannot be meant",
         epilog="example: run_cluster.py check lossy --set faults.weather.loss_ppm=100_000",
     )
     check.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
@@ -243,6 +245,8 @@ def _run(options: argparse.Namespace) -> int:
             sys.stdout.write("".join(f"{line}\n" for line in [str(this_code()), *banner(scenario)]))
     else:
         scenario = load_scenario(options.scenario, options.settings)
+    for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
+        sys.stderr.write(f"{scenario.name}: {warning}\n")
     if options.data_dir is None:
         return _run_on(None, scenario, options)
     if options.check_determinism:
@@ -292,7 +296,7 @@ def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_js
     if as_json:
         sys.stdout.write(msgspec.json.encode(judged.as_json(command)).decode() + "\n")
         return
-    print_tables([validator_table(judged.validators), check_table(judged.checks)])
+    print_tables([validator_table(judged.validators, output_console().width), check_table(judged.checks)])
     lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", str(this_code()), progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
@@ -303,10 +307,17 @@ def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_js
 
 def _check(options: argparse.Namespace) -> int:
     scenario = load_scenario(options.scenario, options.settings)
-    explained = explain_plan(scenario)
+    explained, cost = explain_plan(scenario), estimate_cost(scenario)
+    refuse_impossible(scenario, cost)
+    warnings = list(cost_warnings(scenario, cost))
     if options.json:
-        faults = [msgspec.to_builtins(each) for each in explained]
-        answer = {"scenario": scenario.name, "title": scenario.title, "faults": faults}
+        answer = {
+            "scenario": scenario.name,
+            "title": scenario.title,
+            "faults": [msgspec.to_builtins(each) for each in explained],
+            "cost": cost._asdict(),
+            "warnings": warnings,
+        }
         sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
         return 0
     lines = [f"{scenario.name}: {scenario.title}"]
@@ -314,6 +325,7 @@ def _check(options: argparse.Namespace) -> int:
         notes = ["required"] * each.is_required + ["switched off"] * (not each.is_enabled)
         lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
     lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
+    lines += [f"estimate: {cost.describe()}", *(f"warning: {warning}" for warning in warnings)]
     lines.append(f"plan ok: {len(explained)} faults, {len(scenario.workload)} workloads")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

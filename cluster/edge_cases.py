@@ -12,7 +12,17 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from cluster.edge_scripts import FORBIDDEN, NOBODY, SCRIPT_CELLS, SCRIPTS, Attempt, Bench, Case, script_of
-from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
+from cluster.submission import (
+    FUNDS,
+    Client,
+    GenesisShare,
+    Milliseconds,
+    Positive,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+)
 from scheduler import MAX_U63
 from validators.actors import (
     FeedOrder,
@@ -182,6 +192,10 @@ AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
 """Agents by program, with the key and the value that they have stored."""
 
 
+ATTEMPTS_PER_CASE: Final = 20
+"""Transactions of a group of cases, rather too many: what the estimate of a plan's cost goes by."""
+
+
 class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbid_unknown_fields=True):
     """So many groups of odd transactions from the `first` one on, a transaction every ``every_ms``.
 
@@ -193,6 +207,11 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True, forbi
     start_ms: Milliseconds = 0
     every_ms: Positive = 100
     is_deployer: bool = True
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        del slots
+        return Volume(ATTEMPTS_PER_CASE * self.count, ATTEMPTS_PER_CASE * self.count)
 
     def genesis(self, site: Site) -> GenesisShare:
         """The bookkeeper and the strangers; the clerks and the other actors."""

@@ -14,6 +14,7 @@ from cluster.submission import (
     Positive,
     Site,
     TimedTransaction,
+    Volume,
     WorkloadKind,
 )
 from scheduler import InvalidInput, TimerConfig, decode_update
@@ -95,6 +96,11 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True, forb
                 if reason:
                     return f"{place}: {reason}"
         return ""
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        del slots
+        return Volume(sum(getattr(action, "count", 1) for action in self.actions))
 
     def genesis(self, site: Site) -> GenesisShare:
         """The account, which genesis names as a system deployer unless it is to be refused."""

@@ -169,7 +169,6 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         jury.keep = writer.add_branch
         with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
             run = cluster.run()
-        progress.note("replaying the chain in a fresh process, comparing what every validator holds")
         checks = _finish(run, jury, writer, progress)
         judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
         if scenario.expect.fails:
@@ -267,6 +266,7 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
 
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:
     _write_chain(run, jury, writer)
+    progress.note("reading back what every validator holds")
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
     for place in run.places:
@@ -276,13 +276,16 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
                 readbacks.append(take_back(read_back(place.node, engine, place.disk.pristine()), engine))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[place.node] = f"{type(error).__name__}: {error}"
+    progress.note("replaying the chain in a fresh process")
     cold = (jury.replay or run_cold_replay)(
         writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks}
     )
+    progress.note("judging")
     results = jury.suite.finish(
         run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
     )
     results += jury.write_ahead.results()
+    progress.note("asking the oracle")
     with progress.timed("the oracle"):
         results.append(consult_oracle(run.genesis, jury.chain, writer.directory))
     if jury.storm is not None:

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import msgspec
 
-from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
+from cluster.submission import (
+    FUNDS,
+    Client,
+    GenesisShare,
+    Milliseconds,
+    Positive,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+)
 from validators.actors import GameOrder, PlanOrder
 from validators.execution import GenesisActor
 from validators.execution.blocks import Transfer
@@ -27,6 +37,10 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True, forbid_unknown
     gas_limit: Positive = 100_000
     funds: Positive = FUNDS
     start_ms: Milliseconds = 0
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        return Volume(self.games, self.games * (1 + slots // self.interval_slots))
 
     def genesis(self, site: Site) -> GenesisShare:
         """An owner for each game, the games with their funds, and their players."""
@@ -74,6 +88,10 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
         if self.again_ms is not None and self.again_ms <= self.start_ms:
             return f"again_ms must be after start_ms, which is {self.start_ms}"
         return ""
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        return Volume(3 * self.subscriptions, self.subscriptions * (1 + slots // self.interval_slots))
 
     def genesis(self, site: Site) -> GenesisShare:
         """An owner for each subscription, the subscriptions with their funds, and the merchant."""

@@ -71,8 +71,27 @@ class Progress:
     waiting_dead: int = 0
     waiting_live: int = 0
     target_height: int = 0
+    faults_end_us: int = 0
+    until_drained: bool = False
     events: int = 0
-    phase: str = "starting"
+    fault_edge: str = ""
+
+    @property
+    def stage(self) -> str:
+        """What the run is waiting for, in a word or two, and the last edge of a fault."""
+        if self.healed_us is None:
+            return f"faults; {self.fault_edge}" if self.fault_edge else "faults"
+        return "draining" if self.until_drained and self.drained_height is None else "to its height"
+
+    @property
+    def aim(self) -> str:
+        """When the stage will be over; a height is named only once it can no longer rise."""
+        if self.healed_us is None:
+            edge = f" ({self.fault_edge})" if self.fault_edge else ""
+            return f"faults until {self.faults_end_us / 1_000_000:.1f} s{edge}"
+        if self.until_drained and self.drained_height is None:
+            return f"draining, {self.waiting_dead:,} dead timers left"
+        return f"to height {self.target_height:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +144,9 @@ class Cluster:
         target_height = self.scenario.run.until_height
         if self.data is not None and self.data.height:
             target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
-        self._progress = Progress([0] * replicas, target_height=target_height)
+        self._progress = Progress(
+            [0] * replicas, target_height=target_height, until_drained=self.scenario.run.until_drained
+        )
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
         self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
@@ -194,6 +215,7 @@ class Cluster:
         )
         clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places[: scenario.cluster.validators])
         self._injector.schedule()
+        self._progress.faults_end_us = self._injector.last_edge_us
         clients.schedule(transactions_of(scenario))
         outcome = kernel.run(grid.host_all)
         return ClusterRun(
@@ -262,7 +284,7 @@ class Cluster:
         elif event.kind == "halted":
             progress.halted[event.node] = None
         elif event.kind == "fault":
-            progress.phase = f"{event.values[0]!s} {event.values[1]!s}s"
+            progress.fault_edge = f"{event.values[0]!s} {event.values[1]!s}s"
         self._injector.observe(event)
         self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         self.hooks.on_event(event)

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import msgspec
 
-from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
+from cluster.submission import (
+    FUNDS,
+    Client,
+    GenesisShare,
+    Milliseconds,
+    Positive,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+)
 from validators.actors import FeedOrder, PositionOrder, PriceOrder, Submission
 from validators.execution import GenesisActor
 
@@ -22,6 +32,10 @@ class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True, f
     gas_limit: Positive = 20_000
     start_ms: Milliseconds = 0
     every_ms: Positive = 1_000
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        return Volume(self.feeds * (1 + self.values), self.feeds * (1 + slots // self.interval_slots))
 
     def genesis(self, site: Site) -> GenesisShare:
         """An owner for each feed, and the feeds with funds of their own."""
@@ -53,6 +67,11 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True, 
     gas_limit: Positive = 40_000
     start_ms: Milliseconds = 0
     every_ms: Positive = 4_000
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        orders = self.bots * (self.positions + len(self.prices))
+        return Volume(orders, self.bots * (1 + slots // self.interval_slots))
 
     def genesis(self, site: Site) -> GenesisShare:
         """An owner for each bot, and the bots with funds of their own."""

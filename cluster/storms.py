@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from cluster.quoting import QuotingKind
-from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction
+from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, Volume
 from scheduler import MAX_PAYLOAD_BYTES, timer_id_of
 from validators.actors import CancelOrder, StormOrder, storm_payload
 from validators.execution import GenesisAccount, GenesisActor
@@ -81,6 +81,15 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
         if self.payer == "sender" and self.unfunded_actors:
             return "unfunded_actors means nothing where payer is sender"
         return ""
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        del slots
+        timers = self.actors * self.timers_per_actor
+        orders = self.actors * -(-self.timers_per_actor // self.timers_per_transaction)
+        cancels = self.actors * -(-self.cancels_per_actor // CANCELS_PER_TRANSACTION)
+        withdrawals = 0 if self.withdraw_ms is None else max(self.actors, len(SWEEP_BITS))
+        return Volume(orders + cancels + withdrawals, timers, timers * self.payload_bytes)
 
     def genesis(self, site: Site) -> GenesisShare:
         """A client for each actor, or one for all where it pays; the last ``unfunded_actors`` actors have nothing."""

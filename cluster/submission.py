@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from nacl.signing import SigningKey
@@ -58,6 +58,14 @@ class GenesisShare:
     accounts: tuple[GenesisAccount, ...] = ()
     actors: tuple[GenesisActor, ...] = ()
     system_deployers: tuple[bytes, ...] = ()
+
+
+class Volume(NamedTuple):
+    """How much a workload is: submissions, timers scheduled, and bytes of their payloads."""
+
+    transactions: int = 0
+    timers: int = 0
+    payload_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +158,10 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         """Return the actors whose timers the workload is about."""
         del site
         return ()
+
+    def volume(self, slots: int) -> Volume:
+        """Return how much the workload is over so many slots; nothing is built or signed."""
+        raise NotImplementedError
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return what to add to genesis."""

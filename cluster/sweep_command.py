@@ -22,6 +22,7 @@ from cluster.sweep import Tally, sweep
 from faults import PHASES, ROLES, kind_of
 from report.campaign import SweepProgress, coverage_table, group_table, seeds_per_hour
 from report.console import print_tables
+from report.layout import output_console
 
 SEEDS_MAX: Final = 10_000_000
 """A longer range is a slip."""
@@ -159,7 +160,7 @@ def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float
     coverage = tally.coverage
     if coverage.reached or coverage.promised:
         runs = {place: reached.runs for place, reached in coverage.reached.items()}
-        tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES))
+        tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES, width=output_console().width))
     print_tables(tables)
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
     fresh = tally.done - tally.resumed

@@ -27,6 +27,7 @@ from cluster.teeth import (
 )
 from cluster.teeth_explain import EXPLAINED, explain_task
 from report.console import print_tables
+from report.layout import output_console
 from report.teeth import TeethProgress, TeethRow, teeth_page, teeth_table, teeth_totals
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
@@ -90,7 +91,7 @@ def run_teeth(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(msgspec.json.encode(_as_json(campaign.hunts, directory)).decode() + "\n")
     else:
-        print_tables([teeth_table(rows)])
+        print_tables([teeth_table(rows, output_console().width)])
         sys.stdout.write(
             "".join(f"{line}\n" for line in [*teeth_totals(rows), str(this_code()), f"results {directory}"])
         )

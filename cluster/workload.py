@@ -18,7 +18,17 @@ from cluster.messaging import Games, Subscriptions
 from cluster.quoting import QuotingKind
 from cluster.services import Liquidations, OracleFeeds
 from cluster.storms import Storm
-from cluster.submission import FUNDS, Client, GenesisShare, Milliseconds, Positive, Site, TimedTransaction, WorkloadKind
+from cluster.submission import (
+    FUNDS,
+    Client,
+    GenesisShare,
+    Milliseconds,
+    Positive,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+)
 from validators.actors import HeartbeatOrder
 from validators.execution import GenesisActor
 from validators.execution.blocks import Transfer
@@ -34,6 +44,10 @@ class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True, forbi
     gas_limit: Positive = 20_000
     funds: Positive = FUNDS
     start_ms: Milliseconds = 0
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        return Volume(self.actors, self.actors * (1 + slots // self.interval_slots))
 
     def genesis(self, site: Site) -> GenesisShare:
         """One client account, and the actors with funds of their own."""
@@ -59,6 +73,11 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True, forbid
     count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
     start_ms: Milliseconds = 0
     every_ms: Positive = 200
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        del slots
+        return Volume(self.count)
 
     def genesis(self, site: Site) -> GenesisShare:
         """The accounts of the ring, all with funds."""

@@ -9,6 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from report.layout import natural_width
+
 DRAW_SECONDS = 0.2
 PLAIN_LINE_SECONDS = 2.0
 GROUPS_SHOWN = 12
@@ -119,28 +121,45 @@ def coverage_table(
     empty: Collection[tuple[str, str, str]],
     phases: Iterable[str],
     roles: Sequence[str],
+    *,
+    width: int,
 ) -> Table:
     """Return in how many runs each kind of fault hit each role in each phase; a promised cell that is empty stands out.
 
-    ``runs`` and ``empty`` are by kind, phase and role; a phase that nothing reached or promised has no column.
+    ``runs`` and ``empty`` are by kind, phase and role; a phase that nothing reached or promised has no column. Where
+    the columns of all phases need more than ``width``, each row names its phases instead.
     """
     places = [*runs, *empty]
     shown = [phase for phase in phases if any(place[1] == phase for place in places)]
+    rows = {
+        (kind, role): [_cell(runs.get(place), is_empty=place in empty) for place in ((kind, it, role) for it in shown)]
+        for kind in sorted(dict.fromkeys(place[0] for place in places))
+        for role in roles
+        if any(place[0] == kind and place[2] == role for place in places)
+    }
+    columns = {"fault": [kind for kind, _ in rows], "role": [role for _, role in rows]}
+    columns |= {phase.replace("-", " "): [cells[at].plain for cells in rows.values()] for at, phase in enumerate(shown)}
+    is_wide = natural_width(columns) <= width
     table = Table(title="runs in which a fault hit a validator, by its phase and role", title_justify="left")
     table.add_column("fault", no_wrap=True)
     table.add_column("role", no_wrap=True)
-    for phase in shown:
+    for phase in shown if is_wide else ():
         table.add_column(phase.replace("-", " "), justify="right")
-    for kind in sorted(dict.fromkeys(place[0] for place in places)):
-        for role in (role for role in roles if any(place[0] == kind and place[2] == role for place in places)):
-            row = [(kind, phase, role) for phase in shown]
-            cells = [Text("none!", style="bold red") if each in empty else Text(_count(runs.get(each))) for each in row]
-            table.add_row(kind, role, *cells)
+    if not is_wide:
+        table.add_column("runs by phase", overflow="fold")
+    for (kind, role), cells in rows.items():
+        table.add_row(kind, role, *(cells if is_wide else [_named_cells(shown, cells)]))
     return table
 
 
-def _count(runs: int | None) -> str:
-    return "" if runs is None else f"{runs:,}"
+def _cell(runs: int | None, *, is_empty: bool) -> Text:
+    return Text("none!", style="bold red") if is_empty else Text("" if runs is None else f"{runs:,}")
+
+
+def _named_cells(phases: Sequence[str], cells: Sequence[Text]) -> Text:
+    """Return a row's cells in words, without those that are blank."""
+    named = [Text.assemble(f"{phase} ", cell) for phase, cell in zip(phases, cells, strict=True) if cell.plain]
+    return Text(", ").join(named)
 
 
 class ShrinkProgress:

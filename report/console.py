@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -16,9 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.results import CheckResult
+from report.layout import fitting_columns, output_console
 
 DRAW_SECONDS = 0.2
 PLAIN_LINE_SECONDS = 2.0
+
+ROOT_DIGITS_SHOWN: Final = 10
+"""Hexadecimal digits of a state root in the table: as wide as the column's header."""
 
 _STATUS_STYLE = {"passed": "green", "failed": "bold red", "inconclusive": "yellow"}
 
@@ -28,15 +32,21 @@ class ProgressView(Protocol):
 
     finalized_heights: list[int]
     now_us: int
-    target_height: int
     waiting_dead: int
     waiting_live: int
-    events: int
-    phase: str
+
+    @property
+    def stage(self) -> str: ...  # noqa: D102
+    @property
+    def aim(self) -> str: ...  # noqa: D102
 
 
 class LiveProgress:
-    """Draws a run's progress at most a few times a second; on a pipe, a plain line every two seconds."""
+    """Draws a run's progress at most a few times a second; on a pipe, a plain line for each change that lasts.
+
+    Lines of a pipe have fixed columns and are never wrapped. A new stage of the run is always said, once the run has
+    taken two seconds; figures that moved are said every two seconds.
+    """
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -44,11 +54,15 @@ class LiveProgress:
         self._is_quiet = is_quiet
         self._live: Live | None = None
         self._started = time.perf_counter()
-        self._next_draw = self._started
+        self._next_draw = self._started + PLAIN_LINE_SECONDS
+        self._has_header = False
+        self._said: tuple[str, ...] = ()
+        self._stage = ""
         self._spent: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         if not self._is_quiet and self._console.is_terminal:
+            self._next_draw = self._started
             self._live = Live(console=self._console, transient=True, auto_refresh=False)
             self._live.start()
         return self
@@ -59,16 +73,23 @@ class LiveProgress:
 
     def show(self, progress: ProgressView) -> None:
         """Draw, if it is time to."""
-        now = time.perf_counter()
-        if self._is_quiet or now < self._next_draw:
+        if self._is_quiet:
             return
-        line = self._line(progress, now)
+        now = time.perf_counter()
+        is_new_stage = progress.stage != self._stage and now - self._started >= PLAIN_LINE_SECONDS
+        if now < self._next_draw and not is_new_stage:
+            return
+        lowest, highest = min(progress.finalized_heights), max(progress.finalized_heights)
+        waiting, virtual_seconds = progress.waiting_dead + progress.waiting_live, f"{progress.now_us / 1e6:.1f}"
         if self._live is not None:
             self._next_draw = now + DRAW_SECONDS
-            self._live.update(Text(line), refresh=True)
-        else:
-            self._next_draw = now + PLAIN_LINE_SECONDS
-            self._console.print(line)
+            heights = str(lowest) if lowest == highest else f"{lowest}..{highest}"
+            figures = f"{virtual_seconds} s virtual  {now - self._started:.0f} s real  height {heights}"
+            self._draw(f"{self._title}  {figures}  {waiting:,} timers wait  {progress.aim}")
+            return
+        self._next_draw = now + PLAIN_LINE_SECONDS
+        self._stage = progress.stage
+        self._say((virtual_seconds, f"{lowest:,}", f"{highest:,}", f"{waiting:,}"), progress.aim, now)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -85,18 +106,30 @@ class LiveProgress:
 
     def note(self, message: str) -> None:
         """Say what goes on besides the run itself."""
+        now = time.perf_counter()
         if self._live is not None:
-            self._live.update(Text(f"{self._title}: {message}"), refresh=True)
-        elif not self._is_quiet and time.perf_counter() - self._started > PLAIN_LINE_SECONDS:
-            self._console.print(f"{self._title}: {message}")
+            self._draw(f"{self._title}: {message}")
+        elif not self._is_quiet and now - self._started > PLAIN_LINE_SECONDS:
+            self._say(("", "", "", ""), message, now)
 
-    def _line(self, progress: ProgressView, now: float) -> str:
-        heights = " ".join(str(height) for height in progress.finalized_heights)
-        waiting = progress.waiting_dead + progress.waiting_live
-        return (
-            f"{self._title}  virtual {progress.now_us / 1e6:7.1f} s  real {now - self._started:5.1f} s  "
-            f"finalized [{heights}] of {progress.target_height}  timers waiting {waiting}  {progress.phase}"
-        )
+    def _draw(self, line: str) -> None:
+        assert self._live is not None, "lines are drawn on a terminal"
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def _say(self, figures: tuple[str, ...], what: str, now: float) -> None:
+        """Print a line of the column log, unless it says what the last one said."""
+        if (*figures, what) == self._said:
+            return
+        if not self._has_header:
+            self._has_header = True
+            self._print(f"{self._title}\n{'real s':>8}{'virtual s':>11}{'lowest':>9}{'highest':>9}{'waiting':>11}  now")
+        self._said = (*figures, what)
+        virtual_seconds, lowest, highest, waiting = figures
+        columns = f"{now - self._started:8.1f}{virtual_seconds:>11}{lowest:>9}{highest:>9}{waiting:>11}"
+        self._print(f"{columns}  {what}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,29 +152,44 @@ class ValidatorRow:
     """``voter``; ``observer``, without a vote; ``stopped``, with the reason in the note; or ``dishonest``."""
 
 
-def validator_table(rows: Sequence[ValidatorRow]) -> Table:
-    """Return the table of validators."""
-    table = Table(title="validators", title_justify="left")
-    for column in ("validator", "height", "finalized", "state root", "executed", "rolled back", "undone"):
-        table.add_column(column, justify="right")
-    for column in ("fired", "expired", "insolvent", "waiting"):
-        table.add_column(column, justify="right")
-    has_notes = any(row.note for row in rows)
-    if has_notes:
-        table.add_column("note")
-    for row in rows:
-        figures = (row.executed, row.rolled_back, row.undone, row.fired, row.expired, row.insolvent, row.waiting)
-        cells = [str(row.node), str(row.height), str(row.finalized_height), row.state_root[:12]]
-        cells += [f"{figure:,}" for figure in figures] + ([row.note] if has_notes else [])
-        table.add_row(*cells)
+_DROPPED_FIRST: Final = ("undone", "rolled back", "executed", "height", "note")
+"""Columns of the validators' table that a narrow terminal does without; notes then stand below it."""
+
+
+def validator_table(rows: Sequence[ValidatorRow], width: int) -> Table:
+    """Return the table of validators, with as many columns as `width` has room for."""
+    columns = _validator_columns(rows)
+    shown = fitting_columns(columns, width, _DROPPED_FIRST)
+    table = Table(title="validators", title_justify="left", caption_justify="left")
+    for header in shown:
+        table.add_column(header, justify="left" if header == "note" else "right")
+    for place in range(len(rows)):
+        table.add_row(*(Text(columns[header][place]) for header in shown))
+    if "note" in columns and "note" not in shown:
+        table.caption = Text("\n".join(f"{row.node}: {row.note}" for row in rows if row.note))
     return table
 
 
+def _validator_columns(rows: Sequence[ValidatorRow]) -> dict[str, list[str]]:
+    """Return the cells of the validators' table by header; `note` only where there is one."""
+    columns = {
+        "validator": [str(row.node) for row in rows],
+        "height": [str(row.height) for row in rows],
+        "finalized": [str(row.finalized_height) for row in rows],
+        "state root": [row.state_root[:ROOT_DIGITS_SHOWN] for row in rows],
+    }
+    for name in ("executed", "rolled_back", "undone", "fired", "expired", "insolvent", "waiting"):
+        columns[name.replace("_", " ")] = [f"{getattr(row, name):,}" for row in rows]
+    if any(row.note for row in rows):
+        columns["note"] = [row.note for row in rows]
+    return columns
+
+
 def check_table(checks: Sequence[CheckResult]) -> Table:
-    """Return the table of checks."""
+    """Return the table of checks; what was seen is folded into the width there is."""
     table = Table(title="checks", title_justify="left")
-    table.add_column("check")
-    table.add_column("result")
+    table.add_column("check", no_wrap=True)
+    table.add_column("result", no_wrap=True)
     table.add_column("what was seen", overflow="fold")
     for check in checks:
         style = _STATUS_STYLE.get(check.status, "")
@@ -150,9 +198,7 @@ def check_table(checks: Sequence[CheckResult]) -> Table:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables to standard output, at full width where it is not a terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=160)
+    """Print tables to standard output."""
+    console = output_console()
     for table in tables:
         console.print(table)

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from rich.console import Console
 from rich.table import Table
+
+from report.layout import fitting_columns
 
 PLAIN_LINE_SECONDS = 2.0
 
@@ -49,6 +51,9 @@ class TeethRow(NamedTuple):
 
 COLUMNS = ("variant", "area", "cause", "held by", "caught by", "seeds", "seconds", "shrunk", "explained")
 
+_DROPPED_FIRST: Final = ("explained", "shrunk", "held by", "cause", "area", "seconds")
+"""Columns that a narrow terminal does without; the page of docs/ has all of them."""
+
 
 class TeethProgress:
     """Says how each hunt goes; on a pipe, at most one line every two seconds."""
@@ -72,13 +77,16 @@ class TeethProgress:
             self._console.print(line, soft_wrap=True, markup=False)
 
 
-def teeth_table(rows: Sequence[TeethRow]) -> Table:
-    """Return the matrix for a terminal."""
+def teeth_table(rows: Sequence[TeethRow], width: int) -> Table:
+    """Return the matrix for a terminal, with as many columns as `width` has room for."""
+    cells = [row.cells() for row in rows]
+    columns = {header: [row[place] for row in cells] for place, header in enumerate(COLUMNS)}
+    shown = fitting_columns(columns, width, _DROPPED_FIRST)
     table = Table(title="planted variants", title_justify="left")
-    for column in COLUMNS:
-        table.add_column(column, justify="right" if column in {"seeds", "seconds"} else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row.cells())
+    for header in shown:
+        table.add_column(header, justify="right" if header in {"seeds", "seconds"} else "left", overflow="fold")
+    for place in range(len(rows)):
+        table.add_row(*(columns[header][place] for header in shown))
     return table
 
 
