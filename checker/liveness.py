@@ -14,6 +14,7 @@ from checker.observations import (
     Halted,
     Observer,
     PowerEdge,
+    Vote,
     name_validators,
     quorum_of,
     read_event,
@@ -82,6 +83,10 @@ class FinalityRegained:
     def entered(self, event: Event) -> None:
         """Follow the greatest view."""
         self._view = max(self._view, read_event(event, Entered).view)
+
+    def vote(self, event: Event) -> None:
+        """A vote is sent in a view that was entered, be it by an earlier process, of which nothing else is known."""
+        self._view = max(self._view, read_event(event, Vote).view)
 
     def boot(self, event: Event) -> None:
         """A restarted validator may hold a block that it had no time to announce."""
@@ -231,9 +236,12 @@ def judge_faults(requires: Sequence[str], faults: Sequence[FaultOutcome]) -> Che
         elif not fault.is_enabled:
             lacking.append(f"{name} is switched off")
         elif not fault.count:
-            lacking.append(f"{name} had no effect")
+            is_past = "was done earlier, and the data directory has no record of its effect"
+            lacking.append(f"{name} {is_past if fault.is_past else 'had no effect'}")
     if lacking:
         return tally.inconclusive(f"required: {'; '.join(lacking)}")
     counts = {name: by_name[name].count for name in requires}
-    effects = ", ".join(f"{name} {count:,} times" for name, count in counts.items())
+    effects = ", ".join(
+        f"{name} {count:,} times{' (done earlier)' * by_name[name].is_past}" for name, count in counts.items()
+    )
     return tally.result(f"every required fault took effect: {effects}", **counts)

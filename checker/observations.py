@@ -317,6 +317,10 @@ class FaultOutcome(Protocol):
     def count(self) -> int:
         """How often it touched the run: messages, or validators stopped and restarted."""
 
+    @property
+    def is_past(self) -> bool:
+        """Whether it was over before this process began, of a run that goes on from real disks."""
+
 
 @final
 class ChainRules(NamedTuple):

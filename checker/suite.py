@@ -300,7 +300,7 @@ class Suite:
         finality = self._finality
         return {
             "boot": (self._agreement.boot, self._equal_roots.boot, finality.boot),
-            "vote": (self._votes.vote, self._certificates.vote, self._block_times.vote),
+            "vote": (self._votes.vote, self._certificates.vote, self._block_times.vote, finality.vote),
             "certificate": (self._certificates.certificate,),
             "uncertified": (self._certificates.uncertified,),
             "enter": (finality.entered, self._block_times.entered),

@@ -1,9 +1,10 @@
 """Validators' disks as directories that outlive the process: ``run --data-dir``.
 
-A data directory holds ``validator-N`` for each disk, ``watch-N`` beside it, and a manifest that says which scenario and
-seed they belong to. It is made aside and renamed, so that it is whole or not there. The watch is written by the cluster
-and not by the validator, and synced entry by entry: the votes that were sent, the digests that were finalized, and
-when. A run that reopens the directory goes on one slot after the latest time in any watch.
+A data directory holds ``validator-N`` for each disk, ``watch-N`` beside it, ``watch-faults``, and a manifest that says
+which scenario and seed they belong to. It is made aside and renamed, so that it is whole or not there. The watch is
+written by the cluster and not by the validator, and synced entry by entry: the votes that were sent, the digests that
+were finalized, and when. A run that reopens the directory goes on one slot after the latest time in any validator's
+watch, and takes from ``watch-faults`` what the faults of the plan have come to.
 """
 
 import fcntl
@@ -12,6 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -22,8 +24,9 @@ from checker.fingerprint import this_code
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
 from cluster.scenario import Scenario, encode_scenario
-from faults import Dishonest, DiskFault, Wipe, kind_of
+from faults import Dishonest, DiskFault, Touched, Wipe, kind_of
 from network.trace import Event
+from network.types import SUPERVISOR
 from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
 
@@ -31,7 +34,7 @@ FORMAT: Final = 2
 FORMATS_READ: Final = (1, 2)
 """What is gone on with; a directory of format 1 does not say which code wrote what it had before."""
 
-WATCHED: Final = ("boot", "vote", "finalized", "snapshot-joined")
+WATCHED: Final = ("boot", "vote", "finalized", "rolled-back", "undone", "snapshot-joined")
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
@@ -55,7 +58,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A start, a vote that was sent, a block that was finalized or a snapshot that was joined, with its event's values.
+    """One of the events that are `WATCHED`, with its values.
 
     Starts, because a kill may come after a block was synced and before it was said: the next life goes on above it.
     """
@@ -97,28 +100,39 @@ class DataDirectory:
 
     disks: list[DirectoryDisk]
     watches: list[WatchFile]
+    faults: WatchFile
+    touched: dict[str, Touched]
     start_us: int
     height: int
     lock: int
 
     def history(self) -> list[Event]:
-        """Return what earlier processes watched, in the order of its times."""
-        return sorted(
+        """Return what earlier processes watched, in the order of its times, and of each validator as it was written."""
+        events = (
             Event(entry.at_us, node, entry.kind, entry.values)
             for node, watch in enumerate(self.watches)
             for entry in watch.entries
         )
+        return sorted(events, key=lambda event: (event.at_us, event.node))
 
     def observe(self, event: Event) -> None:
         """Watch one event of the run."""
         if event.kind in WATCHED:
             self.watches[event.node].add(event)
 
+    def record_faults(self, at_us: int, found: Iterable[tuple[str, Touched]], *, only_new: bool = False) -> None:
+        """Record what faults have come to, where it has changed; ``only_new``: only what never took effect before."""
+        for name, touched in found:
+            before = self.touched.get(name)
+            if touched != before and any(touched) and not (only_new and before is not None):
+                self.faults.add(Event(at_us, SUPERVISOR, "fault", (name, *touched)))
+                self.touched[name] = touched
+
     def close(self) -> None:
         """Close all files and let the directory go."""
         for disk in self.disks:
             disk.close()
-        for watch in self.watches:
+        for watch in (*self.watches, self.faults):
             watch.close()
         os.close(self.lock)
 
@@ -157,7 +171,16 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
     watches = [WatchFile(path / f"watch-{node}") for node in nodes]
     times_us = [entry.at_us for watch in watches for entry in watch.entries[-1:]]
     start_us = max(times_us) + scenario.chain.slot_ms * 1_000 if times_us else 0
-    return DataDirectory(disks=disks, watches=watches, start_us=start_us, height=max(map(_height, disks)), lock=lock)
+    faults = WatchFile(path / "watch-faults")
+    return DataDirectory(
+        disks=disks,
+        watches=watches,
+        faults=faults,
+        touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries},
+        start_us=start_us,
+        height=max(map(_height, disks)),
+        lock=lock,
+    )
 
 
 def _height(disk: DirectoryDisk) -> int:

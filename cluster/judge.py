@@ -31,7 +31,7 @@ from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
-from faults import Cell, span_ms
+from faults import Cell, FaultEffect, span_ms
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
@@ -174,7 +174,7 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
         if scenario.expect.fails:
             judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
         if cluster.data is not None and cluster.data.start_us:
-            judged = replace(judged, reopened=_describe_reopening(cluster.data))
+            judged = replace(judged, reopened=_describe_reopening(cluster.data, run.effects))
         if extra is not None:
             progress.note("repeating the run in another process")
             judged = judged.with_check(extra(judged))
@@ -184,10 +184,11 @@ def _judge_into(  # noqa: PLR0917 - the two halves of judge
     return replace(judged, directory=directory)
 
 
-def _describe_reopening(data: DataDirectory) -> str:
+def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> str:
+    past = ", ".join(effect.name for effect in effects if effect.is_past)
     return (
         f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
-        "its skipped views are not judged, faults that begin before are left out, no other run is the same"
+        f"its skipped views are not judged{f', faults done earlier: {past}' if past else ''}, no other run is the same"
     )
 
 

@@ -49,11 +49,17 @@ class Jury:
 
     def observe(self, event: Event) -> None:
         """See an event of the run."""
-        self.suite.observe(event)
+        self.recall(event)
         if event.node in self.dishonest:
             return
         self.reports.observe(event)
         self.write_ahead.observe(event)
+
+    def recall(self, event: Event) -> None:
+        """See an event of the run, or one that an earlier process watched."""
+        self.suite.observe(event)
+        if event.node in self.dishonest:
+            return
         if event.kind == "snapshot-joined":
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
@@ -118,8 +124,6 @@ def make_jury(cluster: Cluster) -> Jury:
         still_max_us=None if cluster.data else still_max_us(scenario),
         retold_height=0 if cluster.data is None else cluster.data.height,
     )
-    for event in () if cluster.data is None else cluster.data.history():
-        suite.observe(event)
     storm = scenario.expect.storm
     config = cluster.genesis.timer_config
     watch = None
@@ -144,7 +148,10 @@ def make_jury(cluster: Cluster) -> Jury:
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     write_ahead = WriteAhead(cluster.disks, honest=honest, public_keys=cluster.validator_keys, disk_faults=disk_faults)
-    return Jury(suite, write_ahead, watch, promises, reorg, dishonest)
+    jury = Jury(suite, write_ahead, watch, promises, reorg, dishonest)
+    for event in () if cluster.data is None else cluster.data.history():
+        jury.recall(event)
+    return jury
 
 
 def still_max_us(scenario: Scenario) -> int | None:

@@ -16,7 +16,7 @@ import networkx as nx
 
 from checker.planted import factories_of
 from cluster.clients import Clients, ClientStatistics
-from cluster.data_directory import DataDirectory
+from cluster.data_directory import WATCHED, DataDirectory
 from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.liars import liars_of
@@ -26,7 +26,7 @@ from cluster.road_keeper import RoadKeeper
 from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
 from cluster.workload import transactions_of
-from faults import Cell, FaultEffect, Injector, Liar, faults_from
+from faults import Cell, FaultEffect, Injector, Liar
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
 from network.kernel import Kernel, Outcome
@@ -48,6 +48,10 @@ BLOCKS_AFTER_HEALING = 2
 
 BLOCKS_AFTER_REOPENING: Final = 3
 """A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
+
+
+RECORDING: Final = (*WATCHED, "fault")
+"""Events with which a data directory is told what the faults have come to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,14 +179,16 @@ class Cluster:
         """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
         scenario = self.scenario
         replicas = scenario.replicas
-        sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe)
+        sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
         trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
         run = scenario.run
+        start_us = 0 if self.data is None else self.data.start_us
         self._kernel = kernel = Kernel(
             trace,
             step_limit=run.step_limit,
-            time_limit_us=run.time_limit_ms * MILLISECOND_US,
-            start_us=0 if self.data is None else self.data.start_us,
+            # Of a run that goes on, each process has its own time.
+            time_limit_us=start_us + run.time_limit_ms * MILLISECOND_US,
+            start_us=start_us,
         )
         chance = Chance(self.seed)
         bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
@@ -196,7 +202,7 @@ class Cluster:
             liars=self._liars,
         )
         self._injector = Injector(
-            faults_from(scenario.faults, kernel.now_us),
+            scenario.faults,
             kernel=kernel,
             bus=bus,
             power=grid,
@@ -205,6 +211,7 @@ class Cluster:
             validators=replicas,
             liars=self._liars,
             observers=len(scenario.observers),
+            earlier={} if self.data is None else self.data.touched,
         )
         self._keeper = RoadKeeper(
             scenario.observers_by_number,
@@ -218,6 +225,8 @@ class Cluster:
         self._progress.faults_end_us = self._injector.last_edge_us
         clients.schedule(transactions_of(scenario))
         outcome = kernel.run(grid.host_all)
+        if self.data is not None:
+            self.data.record_faults(outcome.now_us, self._injector.touched())
         return ClusterRun(
             scenario=scenario,
             seed=self.seed,
@@ -292,6 +301,10 @@ class Cluster:
             self.hooks.on_progress(progress)
             if self._is_over():
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
+
+    def _record_faults(self, event: Event) -> None:
+        if self.data is not None and event.kind in RECORDING:
+            self.data.record_faults(event.at_us, self._injector.touched(), only_new=event.kind != "fault")
 
     def _tell_untold(self, boot: Event) -> None:
         """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""

@@ -15,8 +15,8 @@ from faults.disk_kinds import (
     TornWrites,
 )
 from faults.explain import explain_fault
-from faults.injection import FaultEffect, Injector
-from faults.kinds import Fault, faults_from, kind_of, named_validators, span_ms
+from faults.injection import FaultEffect, Injector, Touched
+from faults.kinds import Fault, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
 from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.phases import PHASES, ROLES
@@ -65,13 +65,13 @@ __all__ = [
     "StaleReads",
     "SwizzleClog",
     "TornWrites",
+    "Touched",
     "Watch",
     "Wipe",
     "all_over_ms",
     "check_plan",
     "dishonest_validators",
     "explain_fault",
-    "faults_from",
     "is_destroying",
     "kind_of",
     "named_validators",

@@ -6,14 +6,13 @@ correct validator notarizes a block before true time has come near: `true_again_
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Final
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.edges import MILLISECOND_US, Edge, window
 from faults.power import Power
 from network.clock import MILLION, TRUE, ClockSetting
-
-_MILLISECOND_US: Final = 1_000
 
 
 def rules_of_clock(fault: ClockFault) -> Iterator[tuple[str, bool, str]]:
@@ -67,9 +66,21 @@ class ClockFaults:
         self._before: dict[tuple[str, int], int] = {}
         self._after: dict[tuple[str, int], int] = {}
 
-    def begin(self, name: str, fault: ClockFault) -> None:
-        """Let a fault begin."""
-        self._set(fault, _first_setting(fault))
+    def edges(self, name: str, fault: ClockFault, begin_us: int) -> Iterator[Edge]:
+        """Yield the moments of a fault in a run that begins at ``begin_us``, by then perhaps in its midst."""
+        elapsed_ms = max(begin_us // MILLISECOND_US - fault.start_ms, 0)
+        yield from window(
+            fault.start_ms,
+            fault.stop_ms,
+            partial(self.begin, name, fault, elapsed_ms),
+            partial(self.end, name, fault),
+        )
+        for at_ms, ppm in turns_of(fault):
+            yield Edge(at_ms, at_ms, "turn", partial(self.turn, fault, ppm))
+
+    def begin(self, name: str, fault: ClockFault, elapsed_ms: int = 0) -> None:
+        """Let a fault begin, or go on after ``elapsed_ms``."""
+        self._set(fault, setting_after(fault, elapsed_ms))
         self._before.update({(name, node): self._power.clock(node).wrong for node in fault.validators})
 
     def turn(self, fault: ClockFault, ppm: int) -> None:
@@ -103,12 +114,18 @@ def turns_of(fault: ClockFault) -> Iterator[tuple[int, int]]:
             yield at_ms, -fault.ppm if place % 2 else fault.ppm
 
 
-def _first_setting(fault: ClockFault) -> ClockSetting:
+def setting_after(fault: ClockFault, elapsed_ms: int) -> ClockSetting:
+    """Return how a fault has clocks go from a moment on that lies ``elapsed_ms`` after its start."""
     match fault:
         case ClockOffset():
-            return ClockSetting(offset_us=fault.offset_ms * _MILLISECOND_US)
-        case ClockDrift() | ClockSwing():
-            return ClockSetting(ppm=fault.ppm)
+            return ClockSetting(offset_us=fault.offset_ms * MILLISECOND_US)
+        case ClockDrift():
+            return ClockSetting(offset_us=elapsed_ms * MILLISECOND_US * fault.ppm // MILLION, ppm=fault.ppm)
+        case ClockSwing():
+            half_ms = fault.period_ms // 2
+            halves, rest_ms = divmod(elapsed_ms, half_ms)
+            gained_ms, ppm = (half_ms - rest_ms, -fault.ppm) if halves % 2 else (rest_ms, fault.ppm)
+            return ClockSetting(offset_us=gained_ms * MILLISECOND_US * fault.ppm // MILLION, ppm=ppm)
         case ClockStrobe():
-            period_us = fault.period_ms * _MILLISECOND_US
-            return ClockSetting(strobe_us=fault.offset_ms * _MILLISECOND_US, strobe_period_us=period_us)
+            period_us = fault.period_ms * MILLISECOND_US
+            return ClockSetting(strobe_us=fault.offset_ms * MILLISECOND_US, strobe_period_us=period_us)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from faults.clock_kinds import ClockFault
-from faults.clocks import ClockFaults, turns_of
+from faults.clocks import ClockFaults
 from faults.coverage import Cell, Coverage
 from faults.dishonest.injection import Lies
 from faults.dishonest.liar import Liar
@@ -20,8 +21,8 @@ from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import DiskFault
 from faults.disks import DiskFaults
 from faults.drawn import storm_outages
-from faults.edges import MILLISECOND_US, Edge
-from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators
+from faults.edges import MILLISECOND_US, Edge, window
+from faults.kinds import Fault, cut_windows_ms, kind_of, named_validators, span_ms
 from faults.links import LinkFaults
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
 from faults.network_kinds import NetworkFault
@@ -40,13 +41,14 @@ class FaultEffect:
     """What one fault of the plan came to.
 
     ``count`` is messages touched, validators stopped and restarted, events held back, work that took longer, or times
-    and timers that were not true.
+    and timers that were not true; what earlier processes recorded is in it. ``is_past``: it was over before this one.
     """
 
     name: str
     kind: str
     is_enabled: bool
     count: int
+    is_past: bool = False
 
     @property
     def took_effect(self) -> bool:
@@ -54,10 +56,22 @@ class FaultEffect:
         return self.is_enabled and self.count > 0
 
 
+class Touched(NamedTuple):
+    """How often a fault has touched the run so far, and how many validators it has stopped that are not back yet."""
+
+    done: int
+    pending: int
+
+
+_UNTOUCHED: Final = Touched(0, 0)
+
+
 class Injector:
     """Schedules a plan's edges on the kernel and reports what each fault came to.
 
-    ``validators`` is how many the bus links; the last ``observers`` of them have no vote.
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote. ``earlier`` is what earlier
+    processes recorded of a run that goes on: a fault that was over by then is not put to work again, and one that was
+    in its midst resumes.
     """
 
     def __init__(
@@ -72,8 +86,12 @@ class Injector:
         validators: int,
         liars: Mapping[int, Liar] = MappingProxyType({}),
         observers: int = 0,
+        earlier: Mapping[str, Touched] = MappingProxyType({}),
     ) -> None:
         self._plan = plan
+        self._begin_us = kernel.now_us
+        self._earlier = dict(earlier)
+        self._begun: dict[str, None] = {}
         self._kernel = kernel
         self._power = power
         self._chain = chain
@@ -101,7 +119,9 @@ class Injector:
         for name, fault in self._plan.items():
             if fault.enabled:
                 for edge in self._edges(name, fault):
-                    self._post(edge.at_ms * MILLISECOND_US, partial(self._fire, name, edge))
+                    at_us = edge.at_us(self._begin_us)
+                    if at_us is not None:
+                        self._post(at_us, partial(self._fire, name, edge))
         self._last_edge_us = all_over_ms(self._plan, self._voters) * MILLISECOND_US
         self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
 
@@ -118,7 +138,26 @@ class Injector:
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each fault of the plan came to, in the plan's order."""
         for name, fault in self._plan.items():
-            yield FaultEffect(name, kind_of(fault), fault.enabled, self._count(name, fault))
+            touched, is_past = self._touched(name, fault), self._is_past(fault)
+            # Where the process ended before they were back, the next one started them.
+            count = touched.done + touched.pending if is_past else touched.done
+            yield FaultEffect(name, kind_of(fault), fault.enabled, count, is_past)
+
+    def touched(self) -> Iterator[tuple[str, Touched]]:
+        """Yield what each fault that has begun has come to so far."""
+        return ((name, self._touched(name, self._plan[name])) for name in self._begun)
+
+    def _touched(self, name: str, fault: Fault) -> Touched:
+        earlier = self._earlier.get(name, _UNTOUCHED)
+        if self._is_past(fault):
+            return earlier
+        count, pending = self._count(name, fault), len(self._stopped.get(name, ()))
+        if isinstance(fault, Slow) and name in self._begun and name not in self._counts:
+            count = self._power.slowed(fault.validator)
+        return Touched(earlier.done + count, pending)
+
+    def _is_past(self, fault: Fault) -> bool:
+        return fault.enabled and span_ms(fault)[1] * MILLISECOND_US < self._begin_us
 
     def cells(self) -> tuple[Cell, ...]:
         """Return whom the faults that took effect hit, and in which phase; asked when the run is over."""
@@ -160,6 +199,7 @@ class Injector:
         self._ordinal += 1
 
     def _fire(self, name: str, edge: Edge) -> None:
+        self._begun[name] = None
         self._chain.add(self._kernel.now_us, "fault", name, edge.name)
         edge.act()
 
@@ -169,49 +209,51 @@ class Injector:
         elif isinstance(fault, MachineFault):
             yield from self._machine_edges(name, fault)
         elif isinstance(fault, Dishonest):
-            for at_ms, edge, act in self._lies.edges(name, fault):
-                yield Edge(at_ms, edge, act)
+            yield from self._lies.edges(name, fault)
         elif isinstance(fault, ClockFault):
-            yield Edge(fault.start_ms, "start", partial(self._clocks.begin, name, fault))
-            for at_ms, ppm in turns_of(fault):
-                yield Edge(at_ms, "turn", partial(self._clocks.turn, fault, ppm))
-            yield Edge(fault.stop_ms, "stop", partial(self._clocks.end, name, fault))
+            yield from self._clocks.edges(name, fault, self._begin_us)
         else:
-            yield Edge(fault.start_ms, "start", partial(self._disks.begin, name, fault))
-            yield Edge(fault.stop_ms, "stop", partial(self._disks.end, name, fault))
+            begin, end = partial(self._disks.begin, name, fault), partial(self._disks.end, name, fault)
+            yield from window(fault.start_ms, fault.stop_ms, begin, end)
 
     def _machine_edges(self, name: str, fault: MachineFault) -> Iterator[Edge]:
         match fault:
             case CrashAtBoundary():
-                yield Edge(fault.start_ms, "start", partial(self._watch, name, fault))
-                yield Edge(fault.stop_ms, "stop", partial(self._power.watch, fault.validator, None))
+                if fault.every or name not in self._earlier:
+                    begin, end = partial(self._watch, name, fault), partial(self._power.watch, fault.validator, None)
+                    yield from window(fault.start_ms, fault.stop_ms, begin, end)
             case Pause():
+                begin, end = partial(self._pause, fault.validators), partial(self._resume, name, fault.validators)
                 for pause_ms, resume_ms in cut_windows_ms(fault):
-                    yield Edge(pause_ms, "start", partial(self._pause, fault.validators))
-                    yield Edge(resume_ms, "stop", partial(self._resume, name, fault.validators))
+                    yield from window(pause_ms, resume_ms, begin, end)
             case Slow():
-                yield Edge(fault.start_ms, "start", partial(self._power.slow_down, fault.validator, fault.factor))
-                yield Edge(fault.stop_ms, "stop", partial(self._speed_up, name, fault.validator))
+                begin = partial(self._power.slow_down, fault.validator, fault.factor)
+                end = partial(self._speed_up, name, fault.validator)
+                yield from window(fault.start_ms, fault.stop_ms, begin, end)
             case _:
                 yield from self._outage_edges(name, fault)
 
     def _outage_edges(self, name: str, fault: Crash | Blackout | Wipe | RestartStorm) -> Iterator[Edge]:
         match fault:
             case Blackout():
-                yield Edge(fault.at_ms, "start", partial(self._switch_off, name, fault.validators))
+                # Whoever was back before this run began stays on.
+                off = tuple(node for node, back_ms in fault.restarts_ms() if back_ms * MILLISECOND_US >= self._begin_us)
+                begin, end = partial(self._switch_off, name, off), partial(self._switch_on, name, fault.validators)
                 if not fault.restart_every_ms:
-                    yield Edge(fault.restart_ms, "stop", partial(self._switch_on, name, fault.validators))
+                    yield from window(fault.at_ms, fault.restart_ms, begin, end)
                     return
+                yield Edge(fault.at_ms, span_ms(fault)[1], "start", begin)
                 for node, restart_ms in fault.restarts_ms():
-                    yield Edge(restart_ms, "stop", partial(self._switch_on, name, (node,)))
+                    yield Edge(restart_ms, restart_ms, "stop", partial(self._switch_on, name, (node,)))
             case RestartStorm():
                 for node, at_ms, back_ms in storm_outages(fault, name, self._chance, self._validators):
-                    yield Edge(at_ms, "start", partial(self._switch_off, name, (node,)))
-                    yield Edge(back_ms, "stop", partial(self._switch_on, name, (node,)))
+                    begin, end = partial(self._switch_off, name, (node,)), partial(self._switch_on, name, (node,))
+                    yield from window(at_ms, back_ms, begin, end)
             case Crash() | Wipe():
-                begin = self._wipe if isinstance(fault, Wipe) else self._switch_off
-                yield Edge(fault.at_ms, "start", partial(begin, name, (fault.validator,)))
-                yield Edge(fault.restart_ms, "stop", partial(self._switch_on, name, (fault.validator,)))
+                switch_off = self._wipe if isinstance(fault, Wipe) else self._switch_off
+                nodes = (fault.validator,)
+                begin, end = partial(switch_off, name, nodes), partial(self._switch_on, name, nodes)
+                yield from window(fault.at_ms, fault.restart_ms, begin, end)
 
     # -- machines ------------------------------------------------------------------------------
 
@@ -259,7 +301,8 @@ class Injector:
             self._note_stop(name, [fault.validator])
             self._switch_off(name, fault.also)
             back_us = self._kernel.now_us + fault.restart_after_ms * MILLISECOND_US
-            back = Edge(back_us // MILLISECOND_US, "restart", partial(self._switch_on, name, fault.validators))
+            back_ms = back_us // MILLISECOND_US
+            back = Edge(back_ms, back_ms, "restart", partial(self._switch_on, name, fault.validators))
             self._post(back_us, partial(self._fire, name, back))
 
         self._power.watch(fault.validator, Watch(is_struck, note))

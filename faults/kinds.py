@@ -5,9 +5,7 @@ a type can refuse is refused here, what needs the whole cluster in ``faults.plan
 has a module of its own, whose last line is their union; here is what all of them answer.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from faults.dishonest_kinds import Dishonest
@@ -47,14 +45,6 @@ def cut_windows_ms(fault: Flapping | IsolateLeader | Pause) -> Iterator[tuple[in
 def kind_of(fault: Fault) -> str:
     """Return what a scenario file calls the fault's kind."""
     return str(type(fault).__struct_config__.tag)
-
-
-def faults_from(plan: Mapping[str, Fault], start_us: int) -> dict[str, Fault]:
-    """Return a plan without what begins before this time: a run that goes on later cannot show it."""
-    return {
-        name: fault if span_ms(fault)[0] * 1_000 >= start_us else msgspec.structs.replace(fault, enabled=False)
-        for name, fault in plan.items()
-    }
 
 
 def _named(links: Sequence[Link]) -> tuple[int, ...]:

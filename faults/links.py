@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from faults.drawn import ClogWindow, clog_links, swizzle_windows
-from faults.edges import MILLISECOND_US, Edge
-from faults.kinds import cut_windows_ms
+from faults.edges import MILLISECOND_US, Edge, window
+from faults.kinds import cut_windows_ms, span_ms
 from faults.network_kinds import (
     Clog,
     Cut,
@@ -74,14 +74,14 @@ class LinkFaults:
         """Yield the moments of a fault."""
         match fault:
             case Clog():
-                window = ClogWindow("", clog_links(fault, self._validators), fault.start_ms, fault.stop_ms)
-                yield from self._clog_edges(name, fault, window)
+                clogged = ClogWindow("", clog_links(fault, self._validators), fault.start_ms, fault.stop_ms)
+                yield from self._clog_edges(name, fault, clogged)
             case SwizzleClog():
-                for window in swizzle_windows(fault, name, self._chance, self._validators):
-                    yield from self._clog_edges(name, fault, window)
+                for clogged in swizzle_windows(fault, name, self._chance, self._validators):
+                    yield from self._clog_edges(name, fault, clogged)
             case Links():
-                yield Edge(fault.start_ms, "start", partial(self._degrade, name, fault))
-                yield Edge(fault.stop_ms, "stop", partial(self._bus.restore, name))
+                begin, end = partial(self._degrade, name, fault), partial(self._bus.restore, name)
+                yield from window(fault.start_ms, fault.stop_ms, begin, end)
             case Rule():
                 yield from self._rule_edges(name, fault)
             case _:
@@ -93,36 +93,38 @@ class LinkFaults:
                 links = crossing_links(fault.groups, self._validators, one_way=fault.one_way)
                 yield from self._partition_edges(name, fault, links)
             case Cut():
-                yield Edge(fault.start_ms, "start", partial(self._cut, name, fault.links, fault.in_flight))
-                yield Edge(fault.stop_ms, "stop", partial(self._bus.mend, name))
+                yield from window(
+                    fault.start_ms,
+                    fault.stop_ms,
+                    partial(self._cut, name, fault.links, fault.in_flight),
+                    partial(self._bus.mend, name),
+                )
             case Flapping():
                 links = crossing_links(fault.groups, self._validators)
                 for cut_ms, open_ms in cut_windows_ms(fault):
-                    yield Edge(cut_ms, "start", partial(self._cut, name, links))
-                    yield Edge(open_ms, "stop", partial(self._bus.mend, name))
+                    yield from window(cut_ms, open_ms, partial(self._cut, name, links), partial(self._bus.mend, name))
             case IsolateLeader():
                 for cut_ms, open_ms in cut_windows_ms(fault):
-                    yield Edge(cut_ms, "start", partial(self._isolate, name))
-                    yield Edge(open_ms, "stop", partial(self._rejoin, name))
+                    yield from window(cut_ms, open_ms, partial(self._isolate, name), partial(self._rejoin, name))
 
     def _partition_edges(self, name: str, fault: Partition, links: tuple[Link, ...]) -> Iterator[Edge]:
         match fault.manner:
             case "cut":
-                yield Edge(fault.start_ms, "start", partial(self._cut, name, links, fault.in_flight))
-                yield Edge(fault.stop_ms, "stop", partial(self._bus.mend, name))
+                begin, end = partial(self._cut, name, links, fault.in_flight), partial(self._bus.mend, name)
+                yield from window(fault.start_ms, fault.stop_ms, begin, end)
             case "jammed":
                 yield from self._clog_edges(name, fault, ClogWindow("", links, fault.start_ms, fault.stop_ms))
             case "slowed":
                 rule = MessageRule("delay", delay_us=fault.delay_ms * MILLISECOND_US)
-                yield Edge(fault.start_ms, "start", partial(self._impose, name, name, links, rule))
-                yield Edge(fault.stop_ms, "stop", partial(self._bus.lift, name))
+                begin, end = partial(self._impose, name, name, links, rule), partial(self._bus.lift, name)
+                yield from window(fault.start_ms, fault.stop_ms, begin, end)
 
-    def _clog_edges(self, name: str, fault: Partition | Clog | SwizzleClog, window: ClogWindow) -> Iterator[Edge]:
-        condition = f"{name}{PART_MARK}{window.part}" if window.part else name
+    def _clog_edges(self, name: str, fault: Partition | Clog | SwizzleClog, clogged: ClogWindow) -> Iterator[Edge]:
+        condition = f"{name}{PART_MARK}{clogged.part}" if clogged.part else name
         rule = MessageRule("hold", () if isinstance(fault, Partition) else kinds_of(fault.channels))
         gap_us = fault.release_gap_ms * MILLISECOND_US
-        yield Edge(window.start_ms, "start", partial(self._impose, name, condition, window.links, rule))
-        yield Edge(window.stop_ms, "stop", partial(self._unclog, condition, gap_us))
+        begin = partial(self._impose, name, condition, clogged.links, rule)
+        yield from window(clogged.start_ms, clogged.stop_ms, begin, partial(self._unclog, condition, gap_us))
 
     def _unclog(self, condition: str, gap_us: int) -> None:
         self._bus.lift(condition)
@@ -131,12 +133,13 @@ class LinkFaults:
     def _rule_edges(self, name: str, fault: Rule) -> Iterator[Edge]:
         rule = MessageRule(fault.action, fault.kinds, fault.views, fault.heights, fault.delay_ms * MILLISECOND_US)
         links = rule_links(fault, self._validators)
-        yield Edge(fault.start_ms, "start", partial(self._impose, name, name, links, rule))
+        until_ms = span_ms(fault)[1]
+        yield Edge(fault.start_ms, until_ms, "start", partial(self._impose, name, name, links, rule))
         if fault.first_ms is not None:
-            yield Edge(fault.first_ms, "release", partial(self._release, name, fault, fault.first_to))
-        yield Edge(fault.stop_ms, "stop", partial(self._bus.lift, name))
+            yield Edge(fault.first_ms, until_ms, "release", partial(self._release, name, fault, fault.first_to))
+        yield Edge(fault.stop_ms, until_ms, "stop", partial(self._bus.lift, name))
         if fault.is_releasing:
-            yield Edge(fault.released_ms, "release", partial(self._release, name, fault, None))
+            yield Edge(fault.released_ms, until_ms, "release", partial(self._release, name, fault, None))
 
     def _begin(self, name: str, condition: str) -> None:
         self._begun.setdefault(name, {})[condition] = None

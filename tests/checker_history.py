@@ -180,6 +180,7 @@ class Fault:
     name: str
     is_enabled: bool = True
     count: int = 1
+    is_past: bool = False
 
 
 @dataclass

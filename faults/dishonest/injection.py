@@ -1,12 +1,13 @@
 """Puts dishonest behaviours of a plan on and off, and counts what they came to."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import final
 
 from faults.dishonest.catalogue import LIES
 from faults.dishonest.liar import Liar
 from faults.dishonest_kinds import Dishonest
+from faults.edges import Edge, window
 from faults.power import Power
 
 
@@ -19,15 +20,19 @@ class Lies:
         self._liars = liars
         self._forgotten: dict[str, int] = {}
 
-    def edges(self, name: str, fault: Dishonest) -> Iterator[tuple[int, str, Callable[[], None]]]:
-        """Yield when something happens in virtual milliseconds, what the trace calls it, and what is done."""
+    def edges(self, name: str, fault: Dishonest) -> Iterator[Edge]:
+        """Yield the moments of a fault."""
         if fault.behaviour == "amnesia":
             for at_ms in range(fault.start_ms, fault.stop_ms, fault.every_ms):
-                yield at_ms, "forget", partial(self._forget, name, fault.validator)
+                yield Edge(at_ms, at_ms, "forget", partial(self._forget, name, fault.validator))
         else:
             liar = self._liars[fault.validator]
-            yield fault.start_ms, "start", lambda: liar.begin(LIES[fault.behaviour](liar, name, fault))
-            yield fault.stop_ms, "stop", partial(liar.end, name)
+            yield from window(
+                fault.start_ms,
+                fault.stop_ms,
+                lambda: liar.begin(LIES[fault.behaviour](liar, name, fault)),
+                partial(liar.end, name),
+            )
 
     def count(self, name: str, fault: Dishonest) -> int:
         """Return how many messages were forged, changed or held back, or how often votes were forgotten."""
