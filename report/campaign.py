@@ -43,7 +43,7 @@ class TallyView(Protocol):
 
 
 class SweepProgress:
-    """Draws a sweep's progress; on a pipe, a plain line every two seconds and one for each new kind of failure."""
+    """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure."""
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -53,6 +53,7 @@ class SweepProgress:
         self._started = time.perf_counter()
         self._next_draw = self._started
         self._known: list[str] = []
+        self._has_header = False
 
     def __enter__(self) -> Self:
         if not self._is_quiet and self._console.is_terminal:
@@ -88,12 +89,27 @@ class SweepProgress:
                 self._console.print(f"{self._title}: seed {results[0].seed}: {signature}", soft_wrap=True, markup=False)
         if now >= self._next_draw:
             self._next_draw = now + PLAIN_LINE_SECONDS
-            self._console.print(self._line(tally), soft_wrap=True, markup=False)
+            self._say(tally)
+
+    def _say(self, tally: TallyView) -> None:
+        """Print a line of the column log."""
+        if not self._has_header:
+            self._has_header = True
+            header = f"{self._title}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
+            self._console.print(header, soft_wrap=True, markup=False)
+        figures = f"{self.seconds:8.1f}{tally.done:>10,}{tally.total:>10,}{self._rate(tally):>10,}"
+        self._console.print(f"{figures}  {_verdicts(tally)}", soft_wrap=True, markup=False)
 
     def _line(self, tally: TallyView) -> str:
-        rate = seeds_per_hour(tally.done - tally.resumed, self.seconds)
-        verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
-        return f"{self._title}  {tally.done:,} of {tally.total:,} seeds  {rate:,} seeds/h  {verdicts}"
+        seeds = f"{tally.done:,} of {tally.total:,} seeds"
+        return f"{self._title}  {seeds}  {self._rate(tally):,} seeds/h  {_verdicts(tally)}"
+
+    def _rate(self, tally: TallyView) -> int:
+        return seeds_per_hour(tally.done - tally.resumed, self.seconds)
+
+
+def _verdicts(tally: TallyView) -> str:
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
 
 
 def seeds_per_hour(seeds: int, seconds: float) -> int:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from report import console as live
-from report.campaign import coverage_table
+from report.campaign import SweepProgress, coverage_table
 from report.console import LiveProgress, ValidatorRow, validator_table
 from report.layout import fitting_columns, natural_width
 from report.teeth import TeethRow, teeth_table
@@ -160,3 +160,29 @@ class TestProgressOnAPipe:
             progress.show(Figures(aim="x" * 100))
 
         assert "x" * 100 in capsys.readouterr().err
+
+
+@dataclass
+class Seeds:
+    """How far a sweep has come, by hand."""
+
+    total: int = 2_000
+    done: int = 10
+    resumed: int = 0
+    verdicts: dict[str, int] = field(default_factory=lambda: {"passed": 10})
+    groups: dict[str, list[object]] = field(default_factory=dict)
+
+
+def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
+    with SweepProgress(title="swarm") as progress:
+        clock[0] = 4.5
+        progress.show(Seeds())
+        clock[0] = 9.0
+        progress.show(Seeds(done=1_020, verdicts={"passed": 1_020}))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "swarm",
+        "  real s     seeds        of   seeds/h  verdicts",
+        "     4.5        10     2,000     8,000  10 passed",
+        "     9.0     1,020     2,000   408,000  1,020 passed",
+    ]
