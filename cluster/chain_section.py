@@ -56,8 +56,12 @@ class ActivationSection(Section, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of the chain; what is not named has the default of docs/chain.md."""
+    """The rules of the chain; what is not named has the default of docs/chain.md.
 
+    Keys, addresses and the chain's identifier come from ``id``, the scenario's name where it is empty.
+    """
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9][a-z0-9-]*)?\Z", max_length=64)] = ""
     policy: Literal["fifo", "fifo-free", "eip1559"] = "fifo"
     timebase: Literal["slot", "height"] = "slot"
     slot_ms: Positive = 1_000

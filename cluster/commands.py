@@ -7,7 +7,6 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 import argparse
 import errno
 import hashlib
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ import msgspec
 from checker.explain.words import on_one_line
 from checker.fingerprint import this_code
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from cluster.command_lines import RUNS, command_line, run_command
 from cluster.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
@@ -121,13 +121,7 @@ def main(arguments: Sequence[str]) -> int:
         return _complain("interrupted; the run directory was not written", EXIT_ENVIRONMENT)
     except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
         name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
-        return _complain(f"the test bed broke: {name}{error}; repeat with: {_command_line(typed)}", EXIT_ENVIRONMENT)
-
-
-def _command_line(arguments: Sequence[str]) -> str:
-    """Return what to paste into a shell to give these arguments again."""
-    script = Path(sys.argv[0] or "run_cluster.py")
-    return shlex.join([sys.executable, str(script if script.exists() else "run_cluster.py"), *arguments])
+        return _complain(f"the test bed broke: {name}{error}; repeat with: {command_line(typed)}", EXIT_ENVIRONMENT)
 
 
 def _complain(message: str, code: int) -> int:
@@ -155,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=_seed, default=0, help="which run of the scenario (default 0)")
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
-    run.add_argument("--runs", type=Path, default=Path("runs"), help="where run directories go (default runs)")
+    run.add_argument("--runs", type=Path, default=RUNS, help="where run directories go (default runs)")
     run.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
     run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     run.set_defaults(command=_run)
@@ -276,19 +270,21 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
 
 
 def _repeat_command(options: argparse.Namespace) -> str:
-    arguments = ["run", options.scenario, "--seed", str(options.seed)]
-    for setting in options.settings:
-        arguments += ["--set", setting]
-    if options.data_dir is not None:
-        arguments += ["--data-dir", str(options.data_dir)]
-    return _command_line(arguments + ["--check-determinism"] * options.check_determinism)
+    return run_command(
+        options.scenario,
+        options.seed,
+        settings=options.settings,
+        runs=options.runs,
+        data_dir=options.data_dir,
+        is_repeated=options.check_determinism,
+    )
 
 
 def _replay(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
         judged = replay_record(reader, progress=progress)
-    _print_judged(judged, _command_line(["replay", str(options.directory)]), progress, as_json=options.json)
+    _print_judged(judged, command_line(["replay", str(options.directory)]), progress, as_json=options.json)
     return judged.exit_code
 
 
@@ -301,7 +297,7 @@ def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_js
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     if judged.decisive is not None and judged.directory:
-        lines.append(f"explain with: {_command_line(['explain', str(judged.directory)])}")
+        lines.append(f"explain with: {command_line(['explain', str(judged.directory)])}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

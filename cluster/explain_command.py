@@ -1,7 +1,6 @@
 """The commands ``explain`` and ``diff``: why a recorded run went wrong, and where two recorded runs part."""
 
 import argparse
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from checker.explain.words import on_one_line
 from checker.record import RecordReader
 from checker.results import EXIT_CODES, deciding_check
 from checker.streams import Difference
+from cluster.command_lines import command_line
 from cluster.diff import Diff, compare_records
 from cluster.explain import explain_record
 
@@ -50,7 +50,7 @@ def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None
 def run_explain(options: argparse.Namespace) -> int:
     """Explain a run directory; 0, or 5 where the run could not be repeated."""
     reader = RecordReader(options.directory)
-    repeat = shlex.join([sys.executable, "run_cluster.py", "replay", str(options.directory)])
+    repeat = command_line(["replay", str(options.directory)])
     manifest = reader.manifest
     if deciding_check(reader.checks()) is None:
         return _print_passed(reader, repeat, as_json=options.json)

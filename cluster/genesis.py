@@ -21,7 +21,7 @@ def keys_of(scenario: Scenario) -> ClusterKeys:
     """Return the replicas' keys."""
     validators = scenario.cluster.validators
     seeds = tuple(
-        secret_seed(scenario.name, "validator" if index < validators else "observer", index)
+        secret_seed(scenario.chain_id, "validator" if index < validators else "observer", index)
         for index in range(scenario.replicas)
     )
     return ClusterKeys(seeds, tuple(public_key_of(seed) for seed in seeds[:validators]))
@@ -32,7 +32,7 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
     chain = scenario.chain
     shares = list(genesis_shares(scenario))
     return Genesis(
-        chain_id=scenario.name,
+        chain_id=scenario.chain_id,
         policy=chain.policy,
         timebase=chain.timebase,
         slot_ms=chain.slot_ms,

@@ -12,11 +12,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from checker.planted import CATALOGUE
-from checker.promises import COUNTS, RECOVERIES
-from checker.reports import REPORTS
-from checker.suite import FALLIBLE
 from cluster.chain_section import ActivationSection, ChainSection, Section
 from cluster.costs_section import CostsSection
+from cluster.expect_section import ExpectSection, expect_rules
 from cluster.lane_section import LaneSection
 from cluster.roads import CHUNK_BYTES_MAX, OBSERVERS_MAX, Observer, ValidatorSection
 from cluster.slips import explain_slip
@@ -29,6 +27,9 @@ from scheduler import MAX_U63, InvalidInput
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a slip."""
+
+NAME_CHARACTERS_MAX = 64
+"""The longest name of a scenario, and of a fault, a workload or an observer."""
 
 SETTING_CHARACTERS_MAX = 2_000
 """A longer --set is a slip."""
@@ -96,44 +97,6 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         return Latency(kind=self.distribution, mean_us=mean_us, jitter_us=self.jitter_ms * 1_000)
 
 
-class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a storm must have been for the run to count; less is inconclusive."""
-
-    dead_timers_min: Positive
-    actors_min: Positive
-    drain_blocks_min: Positive
-
-
-class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the run promises to show besides its required faults; less is inconclusive.
-
-    ``counts`` are least and ``at_most`` greatest counts of ``checker.promises``, ``fired_by`` the least fires of each
-    actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
-    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
-    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
-    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
-    final nevertheless. ``reports`` are least counts of reasons to leave a view and of evidence, over all honest
-    validators; ``roads`` of what observers did by their roads, by their names. ``fails`` are the checks that must fail,
-    and no others may.
-    """
-
-    fails: tuple[str, ...] = ()
-    storm: StormExpectation | None = None
-    rolled_back_min: NotNegative = 0
-    rolled_back_depth_min: NotNegative = 0
-    undone_min: NotNegative = 0
-    undone_depth_min: NotNegative = 0
-    returned_min: NotNegative = 0
-    activation_crossed_min: NotNegative = 0
-    counts: dict[str, Positive] = {}
-    at_most: dict[str, NotNegative] = {}
-    fired_by: dict[str, Positive] = {}
-    recovery: dict[str, Positive] = {}
-    reports: dict[str, Positive] = {}
-    roads: dict[str, Positive] = {}
-    finality_views_max: Positive = 20
-
-
 class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a run is over, and what ends one that does not get there."""
 
@@ -144,7 +107,7 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     step_limit: Positive = 50_000_000
 
 
-EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=64)]
+EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
 Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]
 """What is printed; it steers no terminal."""
 
@@ -152,7 +115,7 @@ Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_le
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
 
-    name: Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=64)]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z", max_length=NAME_CHARACTERS_MAX)]
     title: Title
     requires: tuple[str, ...] = ()
     cluster: ClusterSection = ClusterSection()
@@ -169,6 +132,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     run: RunSection = RunSection()
     planted: dict[str, tuple[NotNegative, ...]] = {}
     """Known-bad variants (checker/planted) by name, and the replicas that have each."""
+
+    @property
+    def chain_id(self) -> str:
+        """What keys and addresses of this chain are made from: a scenario under another name can be the same run."""
+        return self.chain.id or self.name
 
     @property
     def replicas(self) -> int:
@@ -334,30 +302,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _planted_rules(scenario)
-    rules += [
-        (f"expect.roads.{name}", name in scenario.observers, f"no observer has this name; there are {known}")
-        for known in [", ".join(scenario.observers) or "none"]
-        for name in scenario.expect.roads
-    ]
-    rules += [
-        (f"expect.{table}.{name}", name in allowed, f"is none of {', '.join(allowed)}")
-        for table, names, allowed in (
-            ("counts", scenario.expect.counts, COUNTS),
-            ("at_most", scenario.expect.at_most, COUNTS),
-            ("recovery", scenario.expect.recovery, RECOVERIES),
-            ("reports", scenario.expect.reports, REPORTS),
-        )
-        for name in names
-    ]
-    rules += [
-        (f"expect.fired_by.{name}", name in scenario.workload, f"no workload has this name; there are {known}")
-        for known in [", ".join(scenario.workload) or "none"]
-        for name in scenario.expect.fired_by
-    ]
-    rules += [
-        ("expect.fails", name in FALLIBLE, f"{name!r} is no check that can fail; they are {', '.join(FALLIBLE)}")
-        for name in scenario.expect.fails
-    ]
+    rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload))
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))

@@ -59,6 +59,7 @@ class Shrinker:
         judge: Judges tasks and yields results in any order.
         jobs: How many candidates are judged at a time.
         on_step: Is told of each reduction, with the runs so far.
+        on_smaller: Is given the smallest scenario so far, whenever that is another one: shrinking may be killed.
         runs_max: Runs after which it stops with what it has.
         is_thorough: Whether candidates are repeated in another process: what the failure needs to show.
     """
@@ -72,6 +73,7 @@ class Shrinker:
         judge: TaskJudge,
         jobs: int,
         on_step: Callable[[str, int], None] = lambda _what, _runs: None,
+        on_smaller: Callable[[Scenario, int], None] = lambda _scenario, _runs: None,
         runs_max: int = RUNS_MAX,
         is_thorough: bool = False,
     ) -> None:
@@ -81,6 +83,7 @@ class Shrinker:
         self._judge = judge
         self._jobs = jobs
         self._on_step = on_step
+        self._on_smaller = on_smaller
         self._runs_max = runs_max
         self._is_thorough = is_thorough
         self._runs = 0
@@ -109,8 +112,16 @@ class Shrinker:
         def chosen(rungs: Rungs) -> list[tuple[Ladder, int]]:
             return list(zip(flat, rungs, strict=True))
 
+        best = sum(len(ladder.rungs) - 1 for ladder in flat)
+
         def holds(rungs: Rungs) -> bool:
-            return self._runs < self._runs_max and self._shows_it(with_rungs(plain, chosen(rungs)))
+            nonlocal best
+            smaller = with_rungs(plain, chosen(rungs))
+            it_holds = self._runs < self._runs_max and self._shows_it(smaller)
+            if it_holds and sum(rungs) < best:
+                best = sum(rungs)
+                self._on_smaller(convert_scenario(smaller, "the shrunk scenario"), self._runs)
+            return it_holds
 
         smallest = find_smallest([[len(ladder.rungs) for ladder in group] for group in groups], holds)
         for ladder, rung in chosen(smallest):
@@ -151,6 +162,7 @@ class Shrinker:
                     self._plain = json.loads(task.scenario)
                     self._steps.append(what)
                     self._on_step(what, self._runs)
+                    self._on_smaller(convert_scenario(self._plain, "the shrunk scenario"), self._runs)
                     return True
                 self._failed[what] = None
             if self._runs >= self._runs_max:

@@ -1,9 +1,11 @@
 """The command ``shrink``: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
 
 import argparse
+import hashlib
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -11,14 +13,16 @@ import msgspec
 import tomli_w
 
 from checker.record import RecordReader
+from cluster.command_lines import run_command
 from cluster.defaults import without_defaults
-from cluster.scenario import Scenario, ScenarioError, decode_scenario, encode_scenario
+from cluster.scenario import NAME_CHARACTERS_MAX, Scenario, ScenarioError, decode_scenario, encode_scenario
 from cluster.shrink import RUNS_MAX, Shrinker, Shrunk
 from cluster.sweep import Task, Workers, signature_of
 from report.campaign import ShrinkProgress
 
 COMMENT_CHARACTERS_MAX: Final = 110
 LIMIT_MAX: Final = 100_000
+TAG_CHARACTERS: Final = 6
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
 
@@ -32,7 +36,10 @@ def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="the scenario file (default RUN_DIRECTORY-shrunk.toml)"
+        "--out", type=Path, metavar="FILE", help="the scenario file (default RUN_DIRECTORY-shrunk.toml, in RUNS)"
+    )
+    parser.add_argument(
+        "--runs", type=Path, help="where the smaller scenario and its runs go (default: where RUN_DIRECTORY is)"
     )
     parser.add_argument("--jobs", type=int, choices=range(1, 257), default=os.cpu_count() or 1, metavar="N")
     parser.add_argument(
@@ -53,13 +60,18 @@ def _parse_limit(text: str) -> int:
 
 
 def run_shrink(options: argparse.Namespace) -> int:
-    """Shrink, write the scenario, and return 0; a run that passed is bad input."""
+    """Shrink, write the scenario, and return 0; a run that passed is bad input.
+
+    The file is there from the first reduction on, and holds the smallest scenario so far if shrinking is killed.
+    """
     reader = RecordReader(options.directory)
-    scenario = without_expected(decode_scenario(reader.scenario(), str(reader.path / "scenario.json")))
     seed = reader.manifest.seed
     signature = recorded_signature(reader)
+    recorded = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    scenario = named_after(without_expected(recorded), seed, signature)
     is_thorough = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
-    out = options.out or options.directory.with_name(f"{options.directory.name}-shrunk.toml")
+    runs = options.directory.parent if options.runs is None else options.runs
+    out = options.out or runs / f"{options.directory.name}-shrunk.toml"
     if out.suffix != ".toml":
         raise ScenarioError(str(out), "a scenario file's name ends in .toml")
     with (
@@ -76,6 +88,7 @@ def run_shrink(options: argparse.Namespace) -> int:
             judge=workers.judge,
             jobs=options.jobs,
             on_step=progress.show,
+            on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, made),
             runs_max=options.limit,
             is_thorough=is_thorough,
         ).shrink()
@@ -83,7 +96,8 @@ def run_shrink(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(msgspec.json.encode(_as_json(shrunk, signature, seed, out)).decode() + "\n")
     else:
-        _print(scenario, shrunk, signature, seed, out)
+        repeat = run_command(str(out), seed, runs=runs, is_repeated=is_thorough)
+        _print(scenario, shrunk, signature, [f"written to {out}", f"repeat with: {repeat}"])
     return 0
 
 
@@ -107,6 +121,19 @@ def without_expected(scenario: Scenario) -> Scenario:
     return msgspec.structs.replace(scenario, expect=msgspec.structs.replace(scenario.expect, fails=()))
 
 
+def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
+    """Return a scenario under the name of its run and of what fails there, with the same keys and addresses.
+
+    So a run of it takes no other's place.
+    """
+    check = signature.split(": ")[1]
+    of_both = hashlib.sha256(f"{scenario.name}-{seed} {signature}".encode()).hexdigest()
+    tail = f"-{seed}-{check}-{of_both[:TAG_CHARACTERS]}"
+    name = f"{scenario.name[: NAME_CHARACTERS_MAX - len(tail)]}{tail}"
+    chain = msgspec.structs.replace(scenario.chain, id=scenario.chain_id)
+    return msgspec.structs.replace(scenario, name=name, chain=chain)
+
+
 def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:
     """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
     comment = [
@@ -121,7 +148,7 @@ def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: st
     beside.replace(path)
 
 
-def _print(before: Scenario, shrunk: Shrunk, signature: str, seed: int, out: Path) -> None:
+def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str]) -> None:
     after = shrunk.scenario
     limit = "; stopped at the limit of runs" if shrunk.is_cut_off else ""
     sizes = [
@@ -132,8 +159,7 @@ def _print(before: Scenario, shrunk: Shrunk, signature: str, seed: int, out: Pat
     lines = [
         signature,
         f"{', '.join(sizes)} ({shrunk.runs} runs{limit})",
-        f"written to {out}",
-        f"repeat with: {shlex.join([sys.executable, 'run_cluster.py', 'run', str(out), '--seed', str(seed)])}",
+        *where,
     ]
     sys.stdout.write("\n".join(lines) + "\n")
 

@@ -3,7 +3,6 @@
 import argparse
 import hashlib
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from checker.fingerprint import show_fingerprint, this_code
+from cluster.command_lines import RUNS, run_command
 from cluster.coverage import promise_of
 from cluster.dask_workers import DaskWorkers
 from cluster.draws import NAME as SWARM
@@ -61,7 +61,7 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
     )
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs that do not pass go (default runs)")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="where runs that do not pass go (default runs)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
     )
@@ -182,7 +182,7 @@ def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float
         for fingerprint, count in tally.outdated.items()
     ]
     lines += [str(this_code()), f"results {path}"]
-    lines += [f"repeat seed {result.seed}: {_repeat(options, result.seed)}" for result in _examples(tally)]
+    lines += [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -191,12 +191,15 @@ def _examples(tally: Tally) -> list[SeedResult]:
     return [min(group, key=lambda result: (result.milliseconds, result.seed)) for group in tally.groups.values()]
 
 
-def _repeat(options: argparse.Namespace, seed: int) -> str:
-    subject = SWARM if options.swarm else options.scenario
-    arguments = [sys.executable, "run_cluster.py", "run", subject, "--seed", str(seed)]
-    for setting in options.settings:
-        arguments += ["--set", setting]
-    return shlex.join(arguments)
+def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
+    """Return the command that runs one seed of the sweep once more."""
+    return run_command(
+        SWARM if options.swarm else options.scenario,
+        result.seed,
+        settings=options.settings,
+        runs=options.runs,
+        is_repeated="determinism" in result.failed.split(),
+    )
 
 
 def _as_json(tally: Tally, name: str, path: Path, seconds: float) -> dict[str, object]:

@@ -19,7 +19,7 @@ from checker.planted import Variant
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import Scenario, decode_scenario, encode_scenario
 from cluster.shrink import Shrinker
-from cluster.shrink_command import write_scenario_file
+from cluster.shrink_command import named_after, write_scenario_file
 from cluster.swarm import draw_scenario
 from cluster.sweep import Task, Workers, judge_task
 
@@ -180,8 +180,9 @@ def shrink_task(task: Task) -> SeedResult:
     A worker process does one variant: that wastes no run, as judging several candidates of one at a time would.
     """
     first = judge_task(task._replace(runs=""))
+    scenario = decode_scenario(task.scenario, f"seed {task.seed}")
     shrunk = Shrinker(
-        decode_scenario(task.scenario, f"seed {task.seed}"),
+        named_after(scenario, task.seed, first.signature),
         task.seed,
         first.signature,
         judge=lambda tasks: ((each, judge_task(each)) for each in tasks),

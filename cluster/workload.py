@@ -100,7 +100,7 @@ def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:
     chain = scenario.chain
     config, lane = chain.timers.config(), chain.lane.config() if chain.has_lane else None
     for name, workload in scenario.workload.items():
-        yield Site(scenario.name, name, config, scenario.workload, lane), workload
+        yield Site(scenario.chain_id, name, config, scenario.workload, lane), workload
 
 
 def genesis_shares(scenario: "Scenario") -> Iterator[GenesisShare]:

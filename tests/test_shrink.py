@@ -1,15 +1,21 @@
 """Shrinking: everything that a failure does not need goes, and what is left is a whole scenario."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 
 from cluster.commands import main
 from cluster.results import SeedResult
-from cluster.scenario import NetworkSection, decode_scenario, encode_scenario, load_scenario
+from cluster.run import Cluster
+from cluster.scenario import NetworkSection, convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.shrink import Shrinker
+from cluster.shrink_command import named_after
 from cluster.swarm import draw_scenario
-from tests.cluster_runs import judged
+from tests.cluster_runs import REPOSITORY, judged
 from tests.test_bad_validators import make_slow_hearted
 from validators.settings import ValidatorFactory
 
@@ -129,6 +135,66 @@ def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took
     assert (code, told["runs"], told["is_cut_off"]) == (0, 2, True)
     assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: supply: ")
     assert list(load_scenario(str(out)).planted) == ["refund-forgotten"]
+
+
+def test_what_repeats_a_shrunk_run_does_not_write_over_the_run_that_it_is_of(runs, tmp_path, capsys):
+    """It has the name of the run and of what fails, and goes where it is told to."""
+    assert main(["shrink", str(runs[1]), "--runs", str(tmp_path), "--jobs", "1", "--limit", "1"]) == 0
+    repeat = capsys.readouterr().out.splitlines()[-1]
+    out = tmp_path / f"{runs[1].name}-shrunk.toml"
+
+    assert repeat.endswith(f" run {out} --seed 1 --runs {tmp_path}")
+    assert re.fullmatch(r"calm-1-supply-[0-9a-f]{6}", load_scenario(str(out)).name)
+
+
+def test_a_scenario_named_after_its_run_makes_the_same_run():
+    """Keys and addresses are those of before."""
+    scenario = load_scenario("calm", ["run.until_height=2"])
+    renamed = named_after(scenario, 0, "safety: supply: height #")
+    digests = [Cluster(each, 0).run().trace.digest for each in (scenario, renamed)]
+
+    assert renamed.name != scenario.name
+    assert digests[0] == digests[1]
+
+
+def test_a_long_name_is_cut_and_not_what_tells_it_apart():
+    scenario = load_scenario("calm", [f'name="{"x" * 64}"'])
+    names = [named_after(scenario, 7, f"safety: supply: {what}").name for what in ("a", "b")]
+
+    assert [len(name) for name in names] == [64, 64]
+    assert names[0] != names[1]
+    assert convert_scenario({"name": names[0], "title": ""}, "again").name == names[0]
+
+
+def test_a_killed_shrink_leaves_the_smallest_scenario_so_far(runs, tmp_path):
+    out = tmp_path / "out.toml"
+    command = [sys.executable, "run_cluster.py", "shrink", str(runs[1]), "--jobs", "1", "--out", str(out)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as shrinking:
+        while not out.exists():
+            assert shrinking.poll() is None, "shrinking ended before it could be killed"
+            os.sched_yield()
+        shrinking.kill()
+
+    scenario = load_scenario(str(out))
+    assert len(scenario.workload) < 2
+    assert list(scenario.planted) == ["refund-forgotten"]
+
+
+def test_every_smaller_value_that_holds_is_told_at_once():
+    """Hypothesis may take minutes."""
+    scenario = load_scenario("calm", ["workload={}", "requires=[]"])
+    told = []
+    Shrinker(
+        scenario,
+        0,
+        "it",
+        judge=judge_by(lambda each: each.run.until_height > 4),
+        jobs=1,
+        on_smaller=lambda smaller, _runs: told.append(smaller.run.until_height),
+    ).shrink()
+
+    assert told == sorted(told, reverse=True)
+    assert (len(told) > 1, told[-1]) == (True, 5)
 
 
 def test_a_run_that_passed_is_refused(runs, capsys):

@@ -1,5 +1,6 @@
 """Sweeps: each seed judged once, whatever kills the sweep; damage is told in one line."""
 
+import argparse
 import os
 import sqlite3
 import subprocess
@@ -11,10 +12,11 @@ import pytest
 from checker.cold_replay import ColdReplayProcessError, ColdReplayWorker, run_cold_replay
 from checker.fingerprint import this_code
 from checker.results import CheckResult
+from cluster.commands import main
 from cluster.results import DamagedResultsError, ResultsFile, SeedResult
 from cluster.scenario import encode_scenario, load_scenario
 from cluster.sweep import Tally, Task, Workers, signature_of, sweep
-from cluster.sweep_command import parse_seeds
+from cluster.sweep_command import parse_seeds, repeat_of
 from faults import Cell
 from tests.cluster_runs import REPOSITORY, judged
 
@@ -95,6 +97,23 @@ def test_a_seed_that_does_not_pass_keeps_its_run_directory_and_a_signature(tmp_p
     assert tally.verdict == "inconclusive"
     assert [len(group) for group in tally.groups.values()] == [2]
     assert all((tmp_path / f"calm-{row.seed}" / "manifest.json").is_file() for row in rows)
+
+
+def test_what_repeats_a_seed_says_all_that_it_needs(tmp_path):
+    """Settings, where the run goes, and the comparison that found it not deterministic."""
+    options = argparse.Namespace(swarm=False, scenario="calm", settings=["run.until_height=2"], runs=tmp_path)
+    result = RESULT._replace(failed="supply determinism")
+
+    command = f"run calm --seed 7 --set run.until_height=2 --runs {tmp_path} --check-determinism"
+    assert repeat_of(options, result).endswith(command)
+
+
+def test_what_repeats_a_run_goes_where_the_run_went(tmp_path, capsys):
+    settings = ["--set", "run.until_height=2", "--set", "run.time_limit_ms=1_500"]
+    main(["run", "calm", *settings, "--runs", str(tmp_path)])
+
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("repeat with: ")]
+    assert line.endswith(f" --runs {tmp_path}")
 
 
 def test_signatures_leave_out_numbers_and_bytes():

@@ -1,0 +1,43 @@
+"""Command lines to paste into a shell: what repeats a run, with all that it needs to go the same way again."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+RUNS: Final = Path("runs")
+"""Where run directories go if nothing else is said."""
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """Return what to paste into a shell to give these arguments to run_cluster.py."""
+    script = Path(sys.argv[0] or "run_cluster.py")
+    return shlex.join([sys.executable, str(script if script.exists() else "run_cluster.py"), *arguments])
+
+
+def run_command(
+    subject: str,
+    seed: int,
+    *,
+    settings: Sequence[str] = (),
+    runs: Path = RUNS,
+    data_dir: Path | None = None,
+    is_repeated: bool = False,
+) -> str:
+    """Return the command that runs a scenario once more.
+
+    Args:
+        subject: The scenario's name or file, or `swarm`.
+        seed: The seed.
+        settings: What `--set` changes.
+        runs: Where its run directory goes.
+        data_dir: The directory with real disks, if there is one.
+        is_repeated: Whether the run is repeated in another process and compared.
+    """
+    arguments = ["run", subject, "--seed", str(seed)]
+    for setting in settings:
+        arguments += ["--set", setting]
+    arguments += ["--runs", str(runs)] if runs != RUNS else []
+    arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []
+    return command_line([*arguments, *["--check-determinism"] * is_repeated])
