@@ -213,12 +213,19 @@ class TestHolding:
         assert told(3, bench.run_block()) == ["1", "2"]
 
     @pytest.mark.parametrize(
-        ("packing", "fired"), [("interleaved", ["1", "3", "4"]), ("reserved", ["1", "4"]), ("stop", ["1"])]
+        ("account", "misfit", "fired"),
+        [
+            ("use", "skip", ["1", "2", "4"]),
+            ("use", "stop", ["1", "2"]),
+            ("limit", "skip", ["1", "4"]),
+            ("limit", "stop", ["1"]),
+        ],
     )
-    def test_how_the_lane_is_filled(self, packing, fired):
-        """A lane of 1,000: 1 uses 300 of its 600, 2 asks for 800, 3 for 500 and uses 200, 4 for 400."""
-        bench = Bench({"a": RICH}, lane={"packing": packing}, timers={"lane_timer_cycles": 1_000})
-        for name, gas_limit, uses in (("1", 600, 300), ("2", 800, 800), ("3", 500, 200), ("4", 400, 300)):
+    def test_how_the_lane_is_filled(self, account, misfit, fired):
+        """A lane of 1,000: 1 uses 300 of its 600, 2 asks for 500 and uses 400, 3 asks for 800, 4 for 300."""
+        lane = {"packing_account": account, "packing_misfit": misfit}
+        bench = Bench({"a": RICH}, lane=lane, timers={"lane_timer_cycles": 1_000})
+        for name, gas_limit, uses in (("1", 600, 300), ("2", 500, 400), ("3", 800, 800), ("4", 300, 200)):
             bench.add(name, "a", 1, quote=PLENTY, gas_limit=gas_limit, uses=uses)
 
         assert told(1, bench.run_block()) == fired
@@ -308,11 +315,11 @@ class TestCursor:
 
         assert [event[0] for event in bench.run_block()] == [4, 1]
 
-    @pytest.mark.parametrize("packing", ["interleaved", "reserved", "stop"])
-    def test_in_a_paused_lane_it_is_nobodys_turn(self, packing):
+    @pytest.mark.parametrize("misfit", ["skip", "stop"])
+    def test_in_a_paused_lane_it_is_nobodys_turn(self, misfit):
         """Whom the cursor does not find counts as held, whatever his payer has."""
         timers = {"execution_lane_paused": True, "gc_cycles_per_block": 0}
-        bench = Bench({"poor": 0}, lane={"classification": "cursor", "packing": packing}, timers=timers)
+        bench = Bench({"poor": 0}, lane={"classification": "cursor", "packing_misfit": misfit}, timers=timers)
         bench.add("1", "poor", 1, quote=PLENTY, **SMALL)
 
         assert [event[0] for event in bench.run_block()] == [2, 6]
@@ -335,7 +342,7 @@ class TestCursor:
         """The one after it fires under both."""
         bench = Bench(
             {"a": RICH, "poor": 0},
-            lane={"classification": classification, "packing": "stop", "gc_scan_per_block": 0},
+            lane={"classification": classification, "packing_misfit": "stop", "gc_scan_per_block": 0},
             timers={"lane_timer_cycles": 1_500, "max_cells_per_fire": 0},
         )
         for name, actor, tip, gas_limit in (("1", "a", 9, 1_000), ("2", "poor", 8, 1_000), ("3", "a", 7, 400)):
@@ -357,14 +364,19 @@ timer_shapes = st.lists(
 )
 
 
-@given(timer_shapes, st.sampled_from(["interleaved", "reserved", "stop"]), st.integers(0, 12), st.integers(0, 3))
+packings = st.fixed_dictionaries(
+    {"packing_account": st.sampled_from(["use", "limit"]), "packing_misfit": st.sampled_from(["skip", "stop"])}
+)
+
+
+@given(timer_shapes, packings, st.integers(0, 12), st.integers(0, 3))
 def test_eager_and_cursor_fire_the_same_timers(shapes, packing, scan, removals):
     """From one state, in one block."""
     fired = []
     for classification in ("eager", "cursor"):
         bench = Bench(
             {"a": RICH, "b": 3_000_000, "poor": 0},
-            lane={"classification": classification, "packing": packing, "gc_scan_per_block": scan},
+            lane={"classification": classification, **packing, "gc_scan_per_block": scan},
             timers={"lane_timer_cycles": 2_000, "gc_cycles_per_block": 200 * removals, "max_cells_per_fire": 0},
         )
         for number, (actor, tip, most, gas_limit, expires_at) in enumerate(shapes):
@@ -420,13 +432,13 @@ class TestConfiguration:
         """A tier's multiplier has a longer one."""
         timers, lane = self.change(
             {
-                "system:cip1:packing": "stop",
+                "system:cip1:packing_misfit": "stop",
                 "system:cip1:priority_tier_multipliers.fast": [7, 4],
                 "timer_config.gc_lane_paused": True,
             }
         )
 
-        assert (timers.gc_lane_paused, lane.packing, lane.fast) == (True, "stop", [7, 4])
+        assert (timers.gc_lane_paused, lane.packing_misfit, lane.fast) == (True, "stop", [7, 4])
         assert lane.urgent == (5, 2)
 
     @pytest.mark.parametrize(

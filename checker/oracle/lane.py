@@ -1,5 +1,6 @@
 """The timer phase of a block in the lane, policy `eip1559` (docs/spec.md, "The timer phase")."""
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from checker.oracle.bidding import ask
@@ -155,7 +156,14 @@ class LanePhase(TimerPhase):
         return self.contents.actors.rows[actor].owner if is_by_owner else actor
 
     def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
-        return fill(self._in_order(candidates), self._lane_cycles, self._attempt, self.lane.config.packing)
+        return self._fill(self._in_order(candidates), self._attempt)
+
+    def _fill(
+        self, competing: list[Timer], attempt: Callable[[Timer], int | None], dead: Collection[bytes] = ()
+    ) -> list[Timer]:
+        config = self.lane.config
+        account, misfit = config.packing_account, config.packing_misfit
+        return fill(competing, self._lane_cycles, attempt, account=account, misfit=misfit, dead=dead)
 
     def _fire(self, timer: Timer) -> int:
         cycles = super()._fire(timer)
@@ -199,7 +207,7 @@ class CursorPhase(LanePhase):
         # In a paused lane it is nobody's turn.
         is_open = not self.present.config.execution_lane_paused
         known = [timer_id for timer_id, is_dead in dead.items() if is_dead and is_open]
-        held = fill(competing, self._lane_cycles, attempt, self.lane.config.packing, known)
+        held = self._fill(competing, attempt, known)
         reasons.update({timer.timer_id: "lane_full" for timer in held})
         return left, reasons
 

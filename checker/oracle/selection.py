@@ -77,22 +77,26 @@ def fill(
     timers: Iterable[Timer],
     lane: int,
     attempt: Callable[[Timer], int | None],
-    packing: str = "interleaved",
+    *,
+    account: str = "use",
+    misfit: str = "skip",
     dead: Collection[bytes] = (),
 ) -> list[Timer]:
     """Let timers fire in the order given, each if its limit fits what is left; return those that did not fit.
 
-    `attempt` fires one and returns the cycles it used, or None where it could not fire after all. A timer that is
-    known to be `dead` stops nobody under `stop`: it gets its attempt whether it fits or not.
+    `attempt` fires one and returns the cycles it used, or None where it could not fire after all. `account` says what
+    a fire takes of the lane: what it used, or its limit. `misfit` says what one that does not fit does to those after
+    it: nothing, or that none of them fires. A timer that is known to be `dead` stops nobody: it gets its attempt under
+    `stop` whether it fits or not.
     """
     left = lane
     held: list[Timer] = []
     for timer in timers:
-        stops_nobody = packing == "stop" and timer.timer_id in dead
-        if (timer.gas_limit > left and not stops_nobody) or (packing == "stop" and held):
+        stops_nobody = misfit == "stop" and timer.timer_id in dead
+        if (timer.gas_limit > left and not stops_nobody) or (misfit == "stop" and held):
             held.append(timer)
             continue
         used = attempt(timer)
         if used is not None:
-            left -= timer.gas_limit if packing == "reserved" else used
+            left -= timer.gas_limit if account == "limit" else used
     return held

@@ -84,7 +84,7 @@ class TimerPhase:
 
     def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
         """Let candidates fire as they stand until one does not fit; return that one and all after it."""
-        return fill(candidates, self._lane_cycles, self._attempt, "stop")
+        return fill(candidates, self._lane_cycles, self._attempt, misfit="stop")
 
     @property
     def _lane_cycles(self) -> int:
