@@ -92,7 +92,7 @@ class StormAccounting:
         over_cap = sum(timer.gas_limit > lane for timer in unexpired)
         stated = counts.get(DeferralReason.OVER_CAP, 0)
         self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
-        is_reserved = block.lane is not None and block.lane.packing == "reserved"
+        is_reserved = block.lane is not None and block.lane.packing_account == "limit"
         if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused and not is_reserved:
             room = block.config.lane_timer_cycles - add_up(block).lane_cycles
             # A default above the cap is read as the cap in the lane (K-5).

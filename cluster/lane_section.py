@@ -38,7 +38,8 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     epoch_horizon: int | None = None
     slope: Literal["literal", "classic"] | None = None
     settlement: Literal["additive", "literal"] | None = None
-    packing: Literal["interleaved", "reserved", "stop"] | None = None
+    packing_account: Literal["use", "limit"] | None = None
+    packing_misfit: Literal["skip", "stop"] | None = None
     classification: Literal["eager", "cursor"] | None = None
     default_gba: Literal["schedule", "fire"] | None = None
     tie_break: Literal["id", "age"] | None = None

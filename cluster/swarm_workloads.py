@@ -169,7 +169,8 @@ def _draw_council(draw: Draw, timers: Plain, storm: Plain | None, *, has_lane: b
 READINGS: Final[Mapping[str, Sequence[str]]] = {
     "slope": ("literal", "classic"),
     "settlement": ("additive", "literal"),
-    "packing": ("interleaved", "reserved", "stop"),
+    "packing_account": ("use", "limit"),
+    "packing_misfit": ("skip", "stop"),
     "classification": ("eager", "cursor"),
     "default_gba": ("schedule", "fire"),
     "tie_break": ("id", "age"),

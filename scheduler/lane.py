@@ -60,7 +60,8 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     epoch_horizon: int = 24
     slope: Literal["literal", "classic"] = "literal"
     settlement: Literal["additive", "literal"] = "additive"
-    packing: Literal["interleaved", "reserved", "stop"] = "interleaved"
+    packing_account: Literal["use", "limit"] = "use"
+    packing_misfit: Literal["skip", "stop"] = "skip"
     classification: Literal["eager", "cursor"] = "eager"
     default_gba: Literal["schedule", "fire"] = "schedule"
     tie_break: Literal["id", "age"] = "id"

@@ -182,7 +182,8 @@ LANE_VALUES = {
     "epoch_horizon": st.sampled_from([0, 1, 3]),
     "slope": st.sampled_from(["literal", "classic"]),
     "settlement": st.sampled_from(["additive", "literal"]),
-    "packing": st.sampled_from(["interleaved", "reserved", "stop"]),
+    "packing_account": st.sampled_from(["use", "limit"]),
+    "packing_misfit": st.sampled_from(["skip", "stop"]),
     "classification": st.sampled_from(["eager", "cursor"]),
     "default_gba": st.sampled_from(["schedule", "fire"]),
     "tie_break": st.sampled_from(["id", "age"]),
@@ -271,8 +272,16 @@ configs = st.fixed_dictionaries(
     optional={
         name: LANE_VALUES[name]
         for name in (
-            *("slope", "settlement", "packing", "classification", "default_gba", "tie_break", "weight", "median"),
-            *("fairness_subject", "ring_size", "epoch_length", "max_gba_calls_per_block", "gc_scan_per_block"),
+            *("slope", "settlement", "packing_account", "packing_misfit", "classification", "default_gba", "tie_break"),
+            *(
+                "weight",
+                "median",
+                "fairness_subject",
+                "ring_size",
+                "epoch_length",
+                "max_gba_calls_per_block",
+                "gc_scan_per_block",
+            ),
             *("max_allowed_delays", "excessive_delay"),
         )
     },

@@ -280,8 +280,8 @@ class TestGovernance:
         engine = racing()
         config = LaneConfig(
             *(51_000, 900, 10**6, 7, (1, 3), (1, 9), (3, 2), 5, (1, 2), (5, 2), (1, 1), (1, 2), (2, 1), (3, 1)),
-            *(5_000, 3, 44, 9, 512, 100, 4, "classic", "literal", "reserved", "cursor", "fire", "age", "additive"),
-            *("lower", "deployer", 5, "cancel"),
+            *(5_000, 3, 44, 9, 512, 100, 4, "classic", "literal", "limit", "stop", "cursor", "fire", "age"),
+            *("additive", "lower", "deployer", 5, "cancel"),
         )
         values = msgspec.structs.asdict(config)
         default = msgspec.structs.asdict(LaneConfig())

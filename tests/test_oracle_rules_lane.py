@@ -119,8 +119,8 @@ def take_the_upper(median):
     return lambda tips, _kind: median(tips, "upper")
 
 
-def packed(packing):
-    return lambda function: lambda timers, cycles, attempt, _packing: function(timers, cycles, attempt, packing)
+def packed(**reading):
+    return lambda function: lambda *arguments, **switches: function(*arguments, **(switches | reading))
 
 
 def tip_twice(_max_cost):
@@ -195,8 +195,8 @@ BREAKS = {
     ),
     "fires of the owner": ("usual", patch(LanePhase, "_subject_of", constant(b"\1" * 20))),
     "ties that age decides": ("usual", patch(lane, "ranked", in_lane_with(tie_break="age"))),
-    "a first that does not fit and stops all others": ("usual", patch(lane, "fill", packed("stop"))),
-    "room that limits take": ("usual", patch(lane, "fill", packed("reserved"))),
+    "a first that does not fit and stops all others": ("usual", patch(lane, "fill", packed(misfit="stop"))),
+    "room that limits take": ("usual", patch(lane, "fill", packed(account="limit"))),
     "a lane price that nobody pays": (
         "usual",
         patch(LanePhase, "_prices", lambda prices: lambda self, timer: prices(self, timer)._replace(lane=0)),

@@ -255,13 +255,38 @@ class TestCursor:
     @pytest.mark.parametrize("classification", ["eager", "cursor"])
     def test_an_insolvent_timer_that_does_not_fit_ends_no_lane_that_stops(self, classification):
         """It was no candidate from the start: what comes after it fires, whoever found that out and when."""
-        configuration = LaneConfig(classification=classification, packing="stop", gc_scan_per_block=0)
+        configuration = LaneConfig(classification=classification, packing_misfit="stop", gc_scan_per_block=0)
         bench = make_bench(free(lane_timer_cycles=1_500), configuration)
         bench.ledger.balances[ALICE] = 0
         for actor, tip, gas_limit in ((BOB, 300, 1_000), (ALICE, 200, 1_000), (BOB, 100, 400)):
             bench.bid(actor, 1, fee=10_000, tip=tip, nonce=tip, gas_limit=gas_limit)
 
         assert bench.run(1, bench.run_whole).fired == 2
+
+
+@pytest.mark.parametrize(
+    ("account", "misfit", "fired"),
+    [
+        ("use", "skip", [400, 350, 200, 60]),
+        ("use", "stop", [400, 350, 200]),
+        ("limit", "skip", [400, 350, 60]),
+        ("limit", "stop", [400, 350]),
+    ],
+)
+def test_room_is_accounted_and_a_misfit_treated_as_two_switches_say(account, misfit, fired):
+    """A lane of 900, in the order of the auction: 400 uses 300, 350 uses 300, 200 fits beside what was used alone."""
+    bench = make_bench(free(lane_timer_cycles=900), LaneConfig(packing_account=account, packing_misfit=misfit))
+    for nonce, gas_limit in enumerate((400, 350, 200, 250, 60)):
+        bench.bid(ALICE, 1, fee=2_000, tip=100 - nonce, gas_limit=gas_limit, nonce=nonce)
+    ran = []
+
+    def run(timer):
+        ran.append(timer.gas_limit)
+        return RunOutcome(True, min(timer.gas_limit, 300), 0, ())
+
+    bench.run(1, run)
+
+    assert ran == fired
 
 
 class TestWhatAlwaysHolds:

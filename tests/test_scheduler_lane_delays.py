@@ -11,9 +11,9 @@ RICH = 10**15
 LANE_CYCLES = 1_000
 
 
-def crowded(hook, *, late=1, classification="eager", packing="interleaved", **timers):
+def crowded(hook, *, late=1, classification="eager", misfit="skip", **timers):
     """Return a lane for one timer a block, Alice's modest ones in it and a better offer of Bob's in every block."""
-    lane = LaneConfig(max_allowed_delays=3, excessive_delay=hook, classification=classification, packing=packing)
+    lane = LaneConfig(max_allowed_delays=3, excessive_delay=hook, classification=classification, packing_misfit=misfit)
     bench = LaneBench(free(lane_timer_cycles=LANE_CYCLES, **timers), lane, basefee=1_000, cycle=7)
     bench.ledger.balances = {ALICE: RICH, BOB: RICH}
     bench.late = [offer(bench, ALICE, 1, nonce, tip=1) for nonce in range(late)]
@@ -76,7 +76,7 @@ class TestForce:
 
     def test_it_respects_the_cap(self, classification):
         """A gas limit above the whole lane has no attempt, and stops nobody where the first that does not fit does."""
-        bench = crowded("force", classification=classification, packing="stop")
+        bench = crowded("force", classification=classification, misfit="stop")
         small = offer(bench, BOB, 5, 99, gas_limit=LANE_CYCLES - 1)
         bench.config = free(lane_timer_cycles=LANE_CYCLES - 1)
         run(bench, 4)

@@ -63,7 +63,7 @@ class Plain:
         room = 0 if self.config.execution_lane_paused else self.config.lane_timer_cycles
         for timer in candidates if not self.config.execution_lane_paused else []:
             if self.gas(timer) > room:
-                if self.lane.packing == "stop":
+                if self.lane.packing_misfit == "stop":
                     break
                 continue
             if self.balances[timer.fee_payer] >= self.cost(timer):
@@ -149,7 +149,7 @@ class Plain:
         self.used += use
         self.tips.append(priority)
         self.notes.append(("fired", timer.timer_id, ok, use, use * charged, use * priority))
-        return self.gas(timer) if self.lane.packing == "reserved" else use
+        return self.gas(timer) if self.lane.packing_account == "limit" else use
 
     def note_removal(self, timer, now):
         expired = now > timer.expires_at
@@ -186,7 +186,8 @@ LANES = st.builds(
     max_gba_calls_per_block=st.integers(0, 3),
     lane_multiplier=st.sampled_from(((1, 1), (4, 5))),
     settlement=st.sampled_from(("additive", "literal")),
-    packing=st.sampled_from(("interleaved", "interleaved", "reserved", "stop")),
+    packing_account=st.sampled_from(("use", "use", "limit")),
+    packing_misfit=st.sampled_from(("skip", "skip", "stop")),
     tie_break=st.sampled_from(("id", "age")),
     weight=st.sampled_from(("multiplicative", "additive")),
     median=st.sampled_from(("mean", "lower", "upper")),

@@ -177,7 +177,8 @@ class _Auction:
 
     def fire(self) -> None:
         """Fill the lane: what is forced first, then by effective priority."""
-        config, packing = self.tally.config, self.lane.config.packing
+        config, lane = self.tally.config, self.lane.config
+        stops, reserves = lane.packing_misfit == "stop", lane.packing_account == "limit"
         if config.execution_lane_paused:
             return
         room = config.lane_timer_cycles - self.lane.already_used
@@ -187,17 +188,18 @@ class _Auction:
         if self.handled:
             skipped = {**skipped, **self.handled}
         ranking = Ranking(self.pool, self._scale(), answers=self.answers, skipped=skipped, bankrupt=self.bankrupt)
-        while (found := next(forced, None) or ranking.take(NO_LIMIT if packing == "stop" else room)) is not None:
+        while (found := next(forced, None) or ranking.take(NO_LIMIT if stops else room)) is not None:
             timer, priority = found
             gas_limit = self.pool.rules.gas_limit(timer)
-            if gas_limit > room and packing != "stop":
+            if gas_limit > room and not stops:
                 # One of those put first: the ranking passes over what does not fit by itself.
                 continue
             # Under the cursor an insolvent timer is found at its turn; under eager it would not have been there.
             if gas_limit > room and not self._is_insolvent(timer):
                 break
             used = self._settle(timer, gas_limit, priority)
-            room -= gas_limit if packing == "reserved" and used is not None else used or 0
+            if used is not None:
+                room -= gas_limit if reserves else used
 
     def close(self, charged: int) -> PhaseResult:
         """Take what left out of the pool, report what is held, and leave the market to the next block."""

@@ -168,9 +168,9 @@ def rank(inputs, system):
     }
 
 
-def packed(inputs, packing="interleaved"):
+def packed(inputs, *, account="use", misfit="skip"):
     config = free(lane_timer_cycles=inputs["lane_cycles"])
-    lane = LaneConfig(packing=packing, max_cycles_per_fire_auction_phase=inputs["cap"])
+    lane = LaneConfig(packing_account=account, packing_misfit=misfit, max_cycles_per_fire_auction_phase=inputs["cap"])
     bench = LaneBench(config, lane, basefee=0)
     timers = inputs["timers_best_first"]
     used = {timer["id"]: timer.get("used", timer.get("used_cycles", timer["gas_limit"])) for timer in timers}
@@ -331,9 +331,9 @@ ALTERNATIVES = {
         "W_upper_median": lambda inputs: weights_of(inputs, "upper")[1],
     },
     "pack": {
-        "reserved": lambda inputs: packed(inputs, "reserved"),
-        "stop": lambda inputs: packed(inputs, "stop"),
-        "stop_at_first": lambda inputs: packed(inputs, "stop"),
+        "reserved": lambda inputs: packed(inputs, account="limit"),
+        "stop": lambda inputs: packed(inputs, misfit="stop"),
+        "stop_at_first": lambda inputs: packed(inputs, misfit="stop"),
     },
 }
 """Other readings that a switch selects, by the name that a case gives them."""
