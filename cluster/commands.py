@@ -26,11 +26,12 @@ from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_
 from cluster.draws import NAME as SWARM
 from cluster.explain_command import add_explain_parsers
 from cluster.faults_command import add_faults_parser
-from cluster.judge import Judged, judge, replay_record
+from cluster.judge import Judged, judge
 from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
 from cluster.proofs import ProofError
 from cluster.repeat import compare_with_repeat
+from cluster.replay import replay_record
 from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser

@@ -44,8 +44,14 @@ class Explained(NamedTuple):
     log: bytes
 
 
-def explain_record(reader: RecordReader) -> tuple[Explanation, Difference | None]:
+def explain_record(
+    reader: RecordReader, checks: Sequence[CheckResult] | None = None
+) -> tuple[Explanation, Difference | None]:
     """Explain a recorded run, and say where the repeated run differs from the recorded one, if anywhere.
+
+    Args:
+        reader: The record.
+        checks: What is to be explained, instead of the record's own checks.
 
     Raises:
         ScenarioError: The scenario cannot be read.
@@ -53,9 +59,10 @@ def explain_record(reader: RecordReader) -> tuple[Explanation, Difference | None
         network.kernel.RunFailedError: The test bed itself broke.
     """
     scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
-    is_unstable = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
+    checks = reader.checks() if checks is None else checks
+    is_unstable = any(check.name == "determinism" and check.status == "failed" for check in checks)
     for _ in range(REPEATS_MAX if is_unstable else 1):
-        explanation, log = explain_run(scenario, reader.manifest.seed, reader.checks())
+        explanation, log = explain_run(scenario, reader.manifest.seed, checks)
         difference = first_difference(reader.events(), iterate_events(log))
         if difference is not None:
             break

@@ -11,11 +11,14 @@ import msgspec
 from checker.explain import Explanation
 from checker.explain.words import on_one_line
 from checker.record import RecordReader
-from checker.results import EXIT_CODES, deciding_check
+from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from checker.streams import Difference
 from cluster.command_lines import command_line
 from cluster.diff import Diff, compare_records
 from cluster.explain import explain_record
+from cluster.judge import Judged
+from cluster.replay import describe_change, is_made_by_this_code, replay_record
+from report.console import LiveProgress
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
 
@@ -28,7 +31,8 @@ def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None
         "explain",
         help="say why a recorded run went wrong: where, on whose side, by which write, from what cause",
         description="Run a recorded scenario again, look at every execution, and print the failure report.",
-        epilog="exit code 0 explained, 2 damaged, 5 the repeated run differs from the recorded one. "
+        epilog="exit code 0 explained or passed, 2 damaged; where the repeated run differs from the recorded one, "
+        "3 the code changed since, 5 it did not. "
         "example: run_cluster.py explain runs/broken-refund-0",
     )
     explain.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
@@ -37,24 +41,30 @@ def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None
     diff = commands.add_parser(
         "diff",
         help="say where two recorded runs part",
-        description="Compare two recorded runs: events, blocks and roots by height, values, figures.",
-        epilog="exit code 0 the same run, 1 they differ, 2 damaged. "
+        description="Repeat two recorded runs, and compare them: events, blocks and roots by height, values, figures.",
+        epilog="exit code 0 the same run, 1 they differ, 2 damaged, 3 the same and not verified because the code "
+        "changed since, 5 one of them is not repeated by the code that made it. "
         "example: run_cluster.py diff runs/calm-0 runs/calm-1",
     )
     diff.add_argument("first", type=Path, metavar="RUN_A", help="a directory that run wrote")
     diff.add_argument("second", type=Path, metavar="RUN_B", help="another one")
+    diff.add_argument("--no-verify", action="store_true", help="believe both as recorded, and run nothing")
     diff.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     diff.set_defaults(command=run_diff)
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """Explain a run directory; 0, or 5 where the run could not be repeated."""
+    """Explain a run directory; 0, or where the run could not be repeated 3 for other code and 5 for the same."""
     reader = RecordReader(options.directory)
     repeat = command_line(["replay", str(options.directory)])
     manifest = reader.manifest
-    if deciding_check(reader.checks()) is None:
-        return _print_passed(reader, repeat, as_json=options.json)
-    explanation, difference = explain_record(reader)
+    checks = reader.checks()
+    if deciding_check(checks) is None:
+        judged = _repeat(reader, is_quiet=options.json)
+        if deciding_check(judged.checks[:-1]) is None:
+            return _print_passed(reader, judged, repeat, as_json=options.json)
+        checks = judged.checks
+    explanation, difference = explain_record(reader, checks)
     if options.json:
         told = {
             "scenario": manifest.scenario,
@@ -69,25 +79,37 @@ def run_explain(options: argparse.Namespace) -> int:
         lines = [
             f"{on_one_line(manifest.verdict)}: {explanation.check}: {explanation.summary}",
             f"seed {manifest.seed}, repeat with: {repeat}",
-            *(_unrepeated(difference) if difference is not None else ()),
+            *(_unrepeated(reader, difference) if difference is not None else ()),
             *_lines_of(explanation),
         ]
         sys.stdout.write("\n".join(lines) + "\n")
-    return EXIT_CODES["determinism"] if difference is not None else 0
+    if difference is None:
+        return 0
+    return EXIT_CODES["determinism" if is_made_by_this_code(reader) else "inconclusive"]
 
 
-def _print_passed(reader: RecordReader, repeat: str, *, as_json: bool) -> int:
-    manifest = reader.manifest
+def _repeat(reader: RecordReader, *, is_quiet: bool) -> Judged:
+    with LiveProgress(title=f"replay of {reader.path}", is_quiet=is_quiet) as progress:
+        return replay_record(reader, progress=progress)
+
+
+def _print_passed(reader: RecordReader, judged: Judged, repeat: str, *, as_json: bool) -> int:
+    """Say that nothing went wrong, or why that cannot be said of the record, and return the exit code."""
+    manifest, replay = reader.manifest, judged.checks[-1]
     if as_json:
-        told = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": manifest.verdict, "repeat": repeat}
-        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        told = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": judged.verdict, "repeat": repeat}
+        sys.stdout.write(msgspec.json.encode({**told, "replay": replay.summary}).decode() + "\n")
+    elif replay.status == "passed":
+        name = on_one_line(manifest.scenario)
+        sys.stdout.write(f"passed: nothing went wrong in {name} with seed {manifest.seed}: {replay.summary}\n")
     else:
-        sys.stdout.write(f"passed: nothing went wrong in {on_one_line(manifest.scenario)} with seed {manifest.seed}\n")
-    return 0
+        sys.stdout.write(f"{judged.verdict}: {on_one_line(replay.summary)}\n")
+    return judged.exit_code
 
 
-def _unrepeated(difference: Difference) -> list[str]:
+def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:
     return [
+        *([] if is_made_by_this_code(reader) else [describe_change(reader)]),
         "the repeated run is not the recorded one; what follows is about the repeated one",
         f"{_INDENT}event {difference.index} was {difference.first}",
         f"{_INDENT}event {difference.index} is  {difference.second}",
@@ -137,13 +159,30 @@ def _lines_of_keys(explanation: Explanation) -> Iterator[str]:
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Compare two run directories; 0 the same run, 1 not."""
-    found = compare_records(RecordReader(options.first), RecordReader(options.second))
+    """Compare two run directories; 0 the same run, 1 not, 3 or 5 where one of them is not repeated."""
+    readers = RecordReader(options.first), RecordReader(options.second)
+    doubts = {} if options.no_verify else _verify(readers, is_quiet=options.json)
+    found = compare_records(*readers)
     if options.json:
-        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+        told = {"is_verified": not options.no_verify and not doubts, "doubts": doubts, **msgspec.to_builtins(found)}
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     else:
-        sys.stdout.write("\n".join(_lines_of_diff(found, options)) + "\n")
-    return 0 if found.is_same else 1
+        lines = ["as recorded, not verified"] * options.no_verify
+        lines += [
+            f"{name} is as recorded, not verified: {on_one_line(doubt.summary)}" for name, doubt in doubts.items()
+        ]
+        sys.stdout.write("\n".join([*lines, *_lines_of_diff(found, options)]) + "\n")
+    difference = CheckResult("diff", "passed" if found.is_same else "failed", "safety", "", (), 1)
+    return verdict_of([difference, *doubts.values()]).exit_code
+
+
+def _verify(readers: tuple[RecordReader, RecordReader], *, is_quiet: bool) -> dict[str, CheckResult]:
+    """Repeat both runs, and return by name why a record is not its run's; raises DamagedRecordError."""
+    names = {"A": readers[0], "B": readers[1]}
+    if readers[0].manifest == readers[1].manifest:
+        del names["B"]
+    replays = {name: _repeat(reader, is_quiet=is_quiet).checks[-1] for name, reader in names.items()}
+    return {name: replay for name, replay in replays.items() if replay.status != "passed"}
 
 
 def _lines_of_diff(found: Diff, options: argparse.Namespace) -> Iterator[str]:

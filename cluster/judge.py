@@ -14,21 +14,20 @@ from typing import Final
 import msgspec
 
 from checker.branches import BranchIndex
-from checker.cold_replay import ColdReplayer, load_genesis, run_cold_replay
+from checker.cold_replay import ColdReplayer, run_cold_replay
 from checker.fingerprint import this_code
 from checker.observations import ReadBack
 from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
 from checker.promises import judge_counts
 from checker.readback import read_back, take_back
-from checker.record import BRANCHES, DamagedRecordError, RecordReader, RecordWriter
+from checker.record import BRANCHES, RecordWriter
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
-from checker.streams import first_difference, iterate_events
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
 from cluster.executions import watch_executions
 from cluster.jury import Jury, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
-from cluster.scenario import Scenario, decode_scenario, encode_scenario
+from cluster.scenario import Scenario, encode_scenario
 from cluster.watchdog import Watchdog
 from cluster.workload import promised_workloads
 from faults import Cell, FaultEffect, span_ms
@@ -115,6 +114,7 @@ class Judged:
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
             "coverage": [cell._asdict() for cell in self.cells],
+            "reopened": self.reopened,
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
         }
@@ -190,46 +190,6 @@ def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> 
         f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
         f"its skipped views are not judged{f', faults done earlier: {past}' if past else ''}, no other run is the same"
     )
-
-
-def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
-    """Run a recorded scenario again and compare it event by event with the record."""
-    scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
-    load_genesis(reader.path)
-    reader.read_all()
-    judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
-    _compare_chain(reader, judged)
-    is_same = judged.digest.hex() == reader.manifest.digest
-    difference = None if is_same else first_difference(reader.events(), iterate_events(bytes(judged.log)))
-    summary = (
-        f"the same digest {judged.digest.hex()[:16]} as recorded"
-        if difference is None
-        else f"event {difference.index} was {difference.first}, is {difference.second}"
-    )
-    return judged.with_check(CheckResult("replay", "passed" if is_same else "failed", "determinism", summary, (), 1))
-
-
-def _compare_chain(reader: RecordReader, judged: Judged) -> None:
-    """Refuse a record whose chain is not the one that its own events tell of; raises DamagedRecordError.
-
-    Judged only where the fresh run has the recorded digest: otherwise the events differ, and that is the finding.
-    """
-    if judged.digest.hex() != reader.manifest.digest:
-        return
-    if reader.genesis() != msgspec.msgpack.encode(judged.genesis):
-        raise DamagedRecordError(reader.path, "genesis.msgpack", "is not the genesis of the recorded scenario")
-    recorded = [(block.height, block.digest, block.block) for block in reader.blocks()]
-    if recorded != [(each.header.height, each.digest, encode_block(each.block)) for each in judged.chain]:
-        raise DamagedRecordError(reader.path, "blocks.msgpack", "holds other blocks than the recorded run finalized")
-    if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != judged.roots:
-        raise DamagedRecordError(
-            reader.path, "roots.msgpack", "holds other roots than the recorded run's validators had"
-        )
-    branches = reader.manifest.files.get(BRANCHES)
-    if branches is not None and branches.sha256 != judged.branches:
-        raise DamagedRecordError(
-            reader.path, BRANCHES, "holds other blocks than the recorded run's validators executed"
-        )
 
 
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:

@@ -1,0 +1,165 @@
+"""A record held against its run: what was sealed again is refused, and what other code made is not called a fault."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from checker.fingerprint import this_code
+from checker.record import BLOCKS, VERDICT, RecordReader
+from cluster.commands import main
+from tests.cluster_runs import judged
+from tests.test_bad_validators import make_slow_hearted
+from validators.settings import ValidatorFactory
+
+SHORT = ("run.until_height=3", "run.time_limit_ms=6_000")
+OTHER = "ab" * 32
+SEPARATE = [("explain",), ("replay",), ("diff",)]
+
+
+@pytest.fixture(scope="module")
+def passing(tmp_path_factory):
+    return judged("calm", *SHORT, runs=tmp_path_factory.mktemp("passing")).directory
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    settings = (*SHORT, "planted.tip-burned=[0, 1, 2, 3]", "chain.policy=eip1559")
+    return judged("calm", *settings, runs=tmp_path_factory.mktemp("failing")).directory
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory):
+    """A record of which the scenario does not tell all: the run is another one here."""
+    factories = {1: ValidatorFactory(engine=make_slow_hearted)}
+    return judged("calm", *SHORT, runs=tmp_path_factory.mktemp("strange"), factories=factories).directory
+
+
+def copied(directory, tmp_path, files=None, **manifest):
+    """Copy a record with other files and another manifest, sealed again so that all hashes fit."""
+    copy = tmp_path / "copy"
+    shutil.copytree(directory, copy)
+    told = json.loads((copy / "manifest.json").read_bytes()) | manifest
+    for name, content in (files or {}).items():
+        (copy / name).write_bytes(content)
+        told["files"][name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (copy / "manifest.json").write_text(json.dumps(told))
+    return copy
+
+
+def flipped(directory, name):
+    content = bytearray((directory / name).read_bytes())
+    content[-1] ^= 1
+    return {name: bytes(content)}
+
+
+def as_passed(directory):
+    """Return a verdict that says that every check passed."""
+    verdict = json.loads((directory / VERDICT).read_bytes())
+    verdict |= {"verdict": "passed", "exit_code": 0}
+    verdict["checks"] = [check | {"status": "passed", "compared": 1} for check in verdict["checks"]]
+    return {VERDICT: json.dumps(verdict).encode()}
+
+
+def run(capsys, command, *directories):
+    code = main([*command.split(), *map(str, directories)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_record_of_other_code_with_the_same_run_is_judged_normally(passing, tmp_path, capsys):
+    code, out, _ = run(capsys, "replay --json", copied(passing, tmp_path, fingerprint=OTHER))
+
+    replay = json.loads(out)["checks"][-1]
+    assert (code, replay["name"], replay["status"]) == (0, "replay", "passed")
+    assert "as recorded, by code abababababab" in replay["summary"]
+
+
+def test_another_run_by_other_code_says_that_the_code_changed_since(strange, tmp_path, capsys):
+    """Exit 3, both codes, the first event that differs; by the same code it is the test bed's fault."""
+    code, out, _ = run(capsys, "replay --json", copied(strange, tmp_path, fingerprint=OTHER, commit="cd" * 20))
+    (check,) = json.loads(out)["checks"]
+
+    assert code == 3
+    assert check["summary"].startswith("the code changed since: recorded by code abababababab, commit cdcdcdcdcdcd")
+    assert f"this is {this_code()}; event " in check["summary"]
+    assert run(capsys, "replay --json", strange)[0] == 5
+
+
+def test_a_record_of_the_format_before_is_of_unknown_code(strange, tmp_path, capsys):
+    copy = copied(strange, tmp_path, format=1)
+    told = json.loads((copy / "manifest.json").read_bytes())
+    del told["fingerprint"], told["commit"]
+    (copy / "manifest.json").write_text(json.dumps(told))
+
+    code, out, _ = run(capsys, "replay", copy)
+
+    assert code == 3
+    assert "the code changed since: recorded by unknown code" in out
+
+
+@pytest.mark.parametrize("command", ["explain", "replay"])
+def test_a_failed_run_that_was_sealed_as_passed_is_refused(command, failing, tmp_path, capsys):
+    assert RecordReader(failing).manifest.verdict == "safety"
+    code, out, err = run(capsys, command, copied(failing, tmp_path, as_passed(failing), verdict="passed"))
+
+    assert (code, out) == (2, "")
+    assert "verdict.json: says of failures: none; the run has: cold-replay failed, oracle failed" in err
+
+
+def test_a_manifest_that_says_passed_over_a_verdict_that_does_not_is_refused(failing, tmp_path, capsys):
+    code, _, err = run(capsys, "replay", copied(failing, tmp_path, verdict="passed"))
+
+    assert code == 2
+    assert "manifest.json: says passed, and verdict.json another verdict" in err
+
+
+def test_figures_that_the_run_does_not_have_are_refused(passing, tmp_path, capsys):
+    verdict = json.loads((passing / VERDICT).read_bytes())
+    verdict["figures"]["more"] = 1
+    code, _, err = run(capsys, "replay", copied(passing, tmp_path, {VERDICT: json.dumps(verdict).encode()}))
+
+    assert code == 2
+    assert "holds other figures than the run has" in err
+
+
+def test_explain_repeats_a_run_that_passed(passing, strange, tmp_path, capsys):
+    code, out, _ = run(capsys, "explain", passing)
+    forged = copied(strange, tmp_path, as_passed(strange), verdict="passed")
+
+    assert (code, "the same digest" in out) == (0, True)
+    code, out, _ = run(capsys, "explain", forged)
+    assert code == 5
+    assert out.startswith("determinism: event ")
+
+
+def test_explain_of_other_code_says_that_the_code_changed_since(strange, tmp_path, capsys):
+    code, out, _ = run(capsys, "explain", copied(strange, tmp_path, fingerprint=OTHER))
+
+    assert code == 3
+    assert "the code changed since: recorded by code abababababab" in out
+
+
+def test_diff_refuses_flipped_blocks_that_were_sealed_again(passing, tmp_path, capsys):
+    code, out, err = run(capsys, "diff", passing, copied(passing, tmp_path, flipped(passing, BLOCKS)))
+
+    assert (code, out) == (2, "")
+    assert "blocks.msgpack: holds other blocks than the recorded run finalized" in err
+
+
+def test_diff_says_first_that_it_was_not_to_verify(passing, capsys):
+    code, out, err = run(capsys, "diff --no-verify", passing, passing)
+
+    assert (code, err) == (0, "")
+    assert out.startswith("as recorded, not verified\nthe same run")
+
+
+def test_diff_says_which_record_it_could_not_verify(strange, tmp_path, capsys):
+    """The same by other code is inconclusive; the same by this code, which does not repeat it, is the test bed's."""
+    copy = copied(strange, tmp_path, fingerprint=OTHER)
+    code, out, _ = run(capsys, "diff", copy, copy)
+
+    assert code == 3
+    assert out.startswith("A is as recorded, not verified: the code changed since")
+    assert run(capsys, "diff", strange, strange)[0] == 5
