@@ -39,7 +39,7 @@ class StormAccounting:
             # Who waits is in doubt, and the delivery check has said so.
             return
         waiting = self._delivery.waiting() if claimed else []
-        if not _is_by_cursor(block):
+        if waiting and not _is_by_cursor(block):
             self._classify(block, waiting)
         self._explain_held(block, [timer for timer in waiting if timer.expires_at >= block.now])
 
@@ -67,6 +67,8 @@ class StormAccounting:
         if removed > budget:
             # More than the lane may: for the check on budgets to say.
             return
+        if not removed and not left:
+            return
         self._require(
             left == predicted, block, "{} dead timers were left, the budget of {} predicts {}", left, budget, predicted
         )
@@ -91,7 +93,8 @@ class StormAccounting:
             lane = min(lane, block.lane.max_cycles_per_fire_auction_phase)
         over_cap = sum(timer.gas_limit > lane for timer in unexpired)
         stated = counts.get(DeferralReason.OVER_CAP, 0)
-        self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
+        if stated:
+            self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
         is_reserved = block.lane is not None and block.lane.packing_account == "limit"
         if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused and not is_reserved:
             room = block.config.lane_timer_cycles - add_up(block).lane_cycles

@@ -40,8 +40,10 @@ class Agreement:
     snapshot, which it says, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
     """
 
-    def __init__(self, rules: ChainRules, disk_faults: DiskFaults = NO_DISK_FAULTS) -> None:
+    def __init__(self, rules: ChainRules, disk_faults: DiskFaults = NO_DISK_FAULTS, *, judged: int = 1) -> None:
+        """Begin; `judged` is how many validators there are to agree."""
         self._tally = Tally("agreement", "safety")
+        self._judged = judged
         self._disk_faults = disk_faults
         self._blocks = {0: _Seen(rules.genesis_digest, -1)}
         self._heights: dict[int, int] = {}
@@ -56,7 +58,8 @@ class Agreement:
         """A restarted validator still has all that it finalized, perhaps more: what was synced but not yet said."""
         boot = read_event(event, Boot)
         before = self._heights.get(event.node, 0)
-        self._tally.compared += 1
+        # Who had nothing to lose has shown nothing.
+        self._tally.compared += before > 0
         if boot.finalized_height < before and event.node not in self._disk_faults.destroyed:
             self._tally.fail(
                 f"validator {event.node} restarted at finalized height {boot.finalized_height} after {before}",
@@ -153,13 +156,14 @@ class Agreement:
 
     def result(self) -> CheckResult:
         """Return what came of it."""
-        return self._tally.result(
-            f"{len(self._heights)} validators agree on {self.height} heights", heights=self.height
-        )
+        nodes = sum(height > 0 for height in self._heights.values())
+        if nodes == 1 and self._judged > 1:
+            return self._tally.inconclusive("one validator alone finalized anything")
+        return self._tally.result(f"{nodes} validators agree on {self.height} heights", heights=self.height)
 
     def _compare(self, node: int, height: int, digest: bytes) -> None:
         seen = self._blocks.setdefault(height, _Seen(digest, node))
-        self._tally.compared += 1
+        self._tally.compared += seen.node != node
         if seen.value != digest:
             self._tally.fail(
                 f"height {height}: validator {seen.node} finalized {short(seen.value)}, "
@@ -179,6 +183,7 @@ class EqualRoots:
     def __init__(self, rules: ChainRules) -> None:
         self._tally = Tally("equal-roots", "safety")
         self._roots = {rules.genesis_digest: _Seen(rules.genesis_root, -1)}
+        self._again: dict[bytes, None] = {}
         self._final = {0: (rules.genesis_digest, rules.genesis_root)}
 
     def executed(self, event: Event) -> None:
@@ -190,8 +195,8 @@ class EqualRoots:
         """A final block: both directions are judged."""
         block = read_event(event, FinalizedBlock)
         self._compare(event.node, block.height, block.digest, root=block.root)
+        self._tally.compared += block.height in self._final
         digest, root = self._final.setdefault(block.height, (block.digest, block.root))
-        self._tally.compared += 1
         if root == block.root and digest != block.digest:
             self._tally.fail(
                 f"height {block.height}: blocks {short(digest)} and {short(block.digest)} are both final with root "
@@ -221,12 +226,14 @@ class EqualRoots:
     def result(self) -> CheckResult:
         """Return what came of it."""
         return self._tally.result(
-            f"{len(self._roots) - 1:,} blocks gave one root each in {self._tally.compared:,} comparisons"
+            f"{len(self._again):,} blocks gave one root each in {self._tally.compared:,} comparisons"
         )
 
     def _compare(self, node: int, height: int, digest: bytes, *, root: bytes) -> None:
+        if digest in self._roots:
+            self._tally.compared += 1
+            self._again[digest] = None
         seen = self._roots.setdefault(digest, _Seen(root, node))
-        self._tally.compared += 1
         if seen.value != root:
             self._tally.fail(
                 f"block {short(digest)} at height {height}: validator {seen.node} has root {short(seen.value)}, "
@@ -258,13 +265,13 @@ class WriteSets:
         self._honest = sorted(honest)
         self._writes: dict[int, _Writes] = {}
         self._keys = 0
+        self._compared_heights: dict[int, None] = {}
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
         """Compare with the first; writes are let go when the last validator has applied the height."""
         first = self._writes.get(block.height)
-        self._tally.compared += 1
         if first is None:
-            self._keys += len(block.changes)
+            self._tally.compared += 1
             if mmr_root(block.receipts) != header.receipts_root:
                 self._tally.fail(
                     f"height {block.height}: receipts of validator {block.node} are not those of the header",
@@ -282,12 +289,23 @@ class WriteSets:
 
     def result(self) -> CheckResult:
         """Return what came of it."""
-        return self._tally.result(f"{self._keys:,} writes at {len(self._writes)} heights are the same everywhere")
+        if len(self._honest) == 1:
+            return self._tally.result(
+                f"receipts at {len(self._writes)} heights are those of the headers; no other validator wrote the same"
+            )
+        heights = len(self._compared_heights)
+        if not heights:
+            return self._tally.inconclusive("no height was applied by two validators")
+        return self._tally.result(f"{self._keys:,} writes at {heights} heights are the same everywhere")
 
     def _compare(self, first: _Writes, block: AppliedBlock) -> None:
         # A second application by the same validator is the agreement check's matter; the writes may be gone already.
         if block.node not in first.awaited:
             return
+        self._tally.compared += 1
+        if block.height not in self._compared_heights:
+            self._compared_heights[block.height] = None
+            self._keys += len(first.changes)
         if first.changes != block.changes:
             key = _first_differing(first.changes, block.changes)
             ours, theirs = _value_at(first.changes, key), _value_at(block.changes, key)

@@ -13,7 +13,7 @@ import msgspec
 from checker.mirror import SettledBlock
 from checker.observations import ChainRules
 from checker.results import CheckResult, Tally
-from checker.tables import FEE_MARKET_KEY, FIRES, LANE_MARKET_KEY, LANE_TABLES, RECENT_FIRES, read_fields
+from checker.tables import FEE_MARKET_KEY, FIRES, LANE_BOOKS, LANE_MARKET_KEY, LANE_TABLES, RECENT_FIRES, read_fields
 from scheduler import LaneConfig, LaneMarket, TimerFired
 from validators.execution.receipts import TimerReceipt
 
@@ -28,6 +28,7 @@ class LaneBooks:
         self._tally = Tally(NAME, "safety")
         self._first_height = rules.lane_from
         self._blocks = 0
+        self._active_blocks = 0
         self._fires: dict[int, dict[bytes, int]] = {}
         self._sums: dict[bytes, int] = {}
         self._burned = 0
@@ -38,9 +39,9 @@ class LaneBooks:
         """Judge one block."""
         self._blocks += 1
         if not self._first_height or block.height < self._first_height:
-            strange = [key for key in block.changes if key[0] in LANE_TABLES and not self._first_height]
-            self._require(not strange, block, "{} entries of a lane are written, and there is none", len(strange))
+            self._judge_absence(block)
             return
+        self._active_blocks += 1
         market, config = read_market(block), block.lane
         if market is None or config is None:
             self._require(None, block, "the lane has no configuration or no market that can be read")
@@ -56,6 +57,10 @@ class LaneBooks:
         """Return what came of it."""
         if not self._first_height:
             return self._tally.result(f"{self._blocks:,} blocks of a chain without a lane hold none")
+        if not self._active_blocks:
+            return self._tally.inconclusive(
+                f"the lane is active from height {self._first_height:,} on, and the run ended at {self._blocks:,}"
+            )
         return self._tally.result(
             f"{self._tally.compared:,} prices, burns, tips and sums follow from what fired; the dearest cycle cost "
             f"{self._dearest:,}, {self._burned:,} units burned for the lane and {self._tips:,} tipped",
@@ -63,6 +68,14 @@ class LaneBooks:
             burned=self._burned,
             tips=self._tips,
         )
+
+    def _judge_absence(self, block: SettledBlock) -> None:
+        """Where no lane is active the state holds nothing of one; where one is to be, its rules stand there already."""
+        tables = LANE_TABLES if not self._first_height else LANE_BOOKS
+        written = [key for key, value in block.changes.items() if key[0] in tables and value is not None]
+        known = [key for key in block.before if key[0] in tables] if self._blocks == 1 else []
+        strange = [*known, *written]
+        self._require(not strange, block, "the state holds {} entries of a lane, and none is active", len(strange))
 
     def _judge_fires(self, block: SettledBlock, fires: Sequence[TimerFired], charged: int) -> None:
         cycle_basefee, cell_basefee = _basefees(block)
@@ -118,7 +131,8 @@ class LaneBooks:
                 self._require(fields == listed, block, "the block's fires are {}, they were {}", fields, listed)
         written = [key[1:21] for key in block.changes if key[0] == RECENT_FIRES]
         missing = [actor for actor, change in changed.items() if change and actor not in written]
-        self._require(not missing, block, "the sums of {} subjects were not written", len(missing))
+        if any(changed.values()):
+            self._require(not missing, block, "the sums of {} subjects were not written", len(missing))
 
     def _fires_of(self, block: SettledBlock, fires: Sequence[TimerFired]) -> dict[bytes, int]:
         """Return how often each subject fired in a block: by actor, or as the block says.

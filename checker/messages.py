@@ -110,7 +110,8 @@ class MessageDelivery:
     def _judge_budget(self, block: SettledBlock, used: int, list_end: int) -> None:
         """The budget holds, and what was left waiting did not fit it."""
         budget = self._budget
-        self._require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
+        if used:
+            self._require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
         oldest = next(iter(self._waiting), list_end)
         if oldest < list_end and used <= budget:
             cycles, room = self._waiting[oldest], budget - used

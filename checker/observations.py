@@ -314,6 +314,10 @@ class FaultOutcome(Protocol):
         """Whether the plan lets it happen."""
 
     @property
+    def may_be_idle(self) -> bool:
+        """Whether the run proves something without its effect as well."""
+
+    @property
     def count(self) -> int:
         """How often it touched the run: messages, or validators stopped and restarted."""
 

@@ -84,13 +84,12 @@ class LiveValues:
         self._tally = Tally("live-values", "safety")
         self._disk_faults = disk_faults
         self._genesis_values = genesis_values
-        self._validators = 0
+        self._judged: dict[int, None] = {}
         # Validators that agree have one and the same log; it is folded once.
         self._folded: tuple[int, Sequence[bytes], Mapping[bytes, bytes]] | None = None
 
     def compare(self, readback: ReadBack, cold: Mapping[bytes, bytes] | None) -> None:
         """Compare one validator; `cold` are the values of the cold replay at its height, if there are any."""
-        self._validators += 1
         if cold is not None:
             self._compare(readback, cold, "the cold replay")
         if readback.error and readback.node in self._disk_faults.touched:
@@ -114,14 +113,13 @@ class LiveValues:
 
     def refuse(self, node: int, reason: str) -> None:
         """Note a validator whose memory is such that it cannot even be read."""
-        self._validators += 1
         self._tally.compared += 1
         self._tally.fail(f"validator {node}: what it holds cannot be read: {reason}", validator=node)
 
     def result(self) -> CheckResult:
         """Return what came of it."""
         return self._tally.result(
-            f"{self._tally.compared:,} values of {self._validators} validators are those of log and cold replay"
+            f"{self._tally.compared:,} values of {len(self._judged)} validators are those of log and cold replay"
         )
 
     def _fold(self, base_height: int, operations: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -133,6 +131,7 @@ class LiveValues:
 
     def _compare(self, readback: ReadBack, expected: Mapping[bytes, bytes], source: str) -> None:
         live = readback.live
+        self._judged[readback.node] = None
         self._tally.compared += max(len(live), len(expected))
         if live == expected:
             return

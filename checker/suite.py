@@ -121,7 +121,9 @@ CATALOGUE: Final = (
         "After the last fault every live validator finalizes a new block within a stated number of views.",
     ),
     CatalogueEntry(
-        "faults-effective", "inconclusive", "Every fault that the scenario requires was enabled and touched the run."
+        "faults-effective",
+        "inconclusive",
+        "Every fault that is required, or enabled and may not be idle, touched the run.",
     ),
 )
 """Every check of this suite, in the order of its results."""
@@ -149,7 +151,7 @@ class Suite:
         validators: How many validators there are.
         honest: Those that are judged.
         max_skew_ms: How far a block may be ahead of the clock of whoever notarizes it.
-        requires: Names of faults that must take effect; without any the check on them has no result.
+        requires: Names of faults that must take effect; an enabled one that may not be idle must as well.
         finality_views_max: Views within which finality must come back.
         disk_faults: Validators whose disks the plan touches.
         still_max_us: How long finality may stand still, None where the plan may stop it.
@@ -177,7 +179,7 @@ class Suite:
         self._roots = {0: rules.genesis_root}
         self._last_view = 0
         self._first: dict[int, tuple[bytes, Header]] = {}
-        self._agreement = Agreement(rules, disk_faults)
+        self._agreement = Agreement(rules, disk_faults, judged=len(self._honest))
         self._equal_roots = EqualRoots(rules)
         self._write_sets = WriteSets(honest)
         self._votes = NoDoubleVote(honest)
@@ -294,7 +296,8 @@ class Suite:
             judge_cold_replay(cold, self._roots),
             self._finality.finish(run_reason),
         ]
-        return results + ([judge_faults(self._requires, faults)] if self._requires else [])
+        effective = judge_faults(self._requires, faults)
+        return results if effective is None else [*results, effective]
 
     def _subscribe(self) -> dict[str, tuple[_Handler, ...]]:
         finality = self._finality

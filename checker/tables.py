@@ -28,6 +28,9 @@ GC_CURSOR: Final = 0x14
 LANE_TABLES: Final = range(LANE_CONFIG, GC_CURSOR + 1)
 """Tables of chains that have the timer lane."""
 
+LANE_BOOKS: Final = (LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
+"""Those of them that nothing but an active lane fills."""
+
 TABLE_NAMES: Final[dict[int, str]] = {
     ACCOUNT: "account",
     0x02: "actor",

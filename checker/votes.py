@@ -44,6 +44,8 @@ class NoDoubleVote:
         self._honest = dict.fromkeys(sorted(honest))
         self._observers: dict[int, str] = {}
         self._votes: dict[tuple[int, _Place], bytes] = {}
+        self._spoken: dict[int, None] = {}
+        self._sent = 0
 
     def observer(self, event: Event) -> None:
         """A validator has given its vote up, for good."""
@@ -53,7 +55,10 @@ class NoDoubleVote:
         """Compare a vote with those of the same validator in the same view."""
         vote = read_event(event, Vote)
         node = event.node
-        self._tally.compared += 1
+        # The first word of a validator cannot be against another of it.
+        self._tally.compared += node in self._spoken
+        self._spoken[node] = None
+        self._sent += 1
         if node in self._observers:
             self._tally.fail(
                 f"validator {node} sent {vote.kind} in view {vote.view} after its journal was lost: "
@@ -90,7 +95,7 @@ class NoDoubleVote:
 
     def result(self) -> CheckResult:
         """Return what came of it."""
-        return self._tally.result(f"{self._tally.compared:,} votes sent, none against another of the same validator")
+        return self._tally.result(f"{self._sent:,} votes sent, none against another of the same validator")
 
 
 @final

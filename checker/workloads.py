@@ -1,10 +1,11 @@
-"""What the workloads that a scenario requires came to: did their transactions stand in the chain, and succeed?
+"""What the workloads of a scenario came to: do their transactions stand in the chain, and did they succeed?
 
-Judged from the blocks of the canonical chain. A workload that was switched off, or of which a transaction is missing or
-failed, did not show what the scenario promised: the run is inconclusive.
+Judged from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
+missing or failed, did not show what the scenario promised; any other that is on has to have one transaction at least
+that did something. Otherwise the run is inconclusive.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -21,41 +22,61 @@ OK_STATUS: Final = 0
 @final
 @dataclass(frozen=True, slots=True)
 class PromisedWorkload:
-    """A required workload: its name, whether it was on, and the hashes of the transactions that must succeed."""
+    """A workload that may not be idle.
+
+    Attributes:
+        name: What the scenario calls it.
+        is_enabled: Whether it was on.
+        is_required: Whether every transaction in `digests` must succeed, and not just any.
+        digests: Hashes of its transactions.
+        uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
+    """
 
     name: str
     is_enabled: bool
+    is_required: bool
     digests: tuple[bytes, ...]
+    uncertain: tuple[bytes, ...] = ()
 
 
 def judge_workloads(promised: Sequence[PromisedWorkload], blocks: Iterable[tuple[int, Sequence[bytes]]]) -> CheckResult:
-    """Judge the required workloads.
+    """Judge the workloads.
 
     Args:
-        promised: What the scenario requires; not empty.
+        promised: Those that may not be idle; not empty.
         blocks: For each block of the chain the number of its transactions, and its encoded receipts.
     """
     tally = Tally(NAME, "inconclusive")
     statuses = _statuses(blocks)
     lacking: list[str] = []
+    counts: dict[str, int] = {}
     for workload in promised:
-        found = [statuses[digest] for digest in workload.digests if digest in statuses]
-        succeeded = found.count(OK_STATUS)
-        tally.compared += len(workload.digests)
-        if not workload.is_enabled:
-            lacking.append(f"{workload.name} is switched off")
-        elif succeeded < len(workload.digests) or not succeeded:
-            failed = len(found) - succeeded
-            missing = len(workload.digests) - len(found)
-            lacking.append(f"{workload.name}: {succeeded} transactions succeeded, {failed} failed, {missing} not there")
+        tally.compared += len(workload.digests) if workload.is_required else 1
+        if reason := _find_lack(workload, statuses):
+            lacking.append(reason)
+        counts[workload.name] = sum(statuses.get(digest) == OK_STATUS for digest in workload.digests)
     if lacking:
-        return tally.inconclusive(f"required: {'; '.join(lacking)}")
-    counts = {workload.name: len(workload.digests) for workload in promised}
-    return tally.result(
-        "every transaction of a required workload succeeded: "
-        + ", ".join(f"{name} {count:,}" for name, count in counts.items()),
-        **counts,
+        return tally.inconclusive("; ".join(lacking))
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return tally.result(f"transactions succeeded, all of a required workload: {shown}", **counts)
+
+
+def _find_lack(workload: PromisedWorkload, statuses: Mapping[bytes, int]) -> str:
+    """Return what a workload lacks, nothing where it did what it had to."""
+    found = [statuses[digest] for digest in workload.digests if digest in statuses]
+    succeeded = found.count(OK_STATUS)
+    is_tried = not workload.digests and any(digest in statuses for digest in workload.uncertain)
+    if not workload.is_enabled:
+        return f"required: {workload.name} is switched off"
+    if workload.is_required and succeeded == len(workload.digests) and (succeeded or is_tried):
+        return ""
+    if not workload.is_required and (succeeded or is_tried):
+        return ""
+    missing = len(workload.digests) - len(found)
+    counts = (
+        f"{workload.name}: {succeeded} transactions succeeded, {len(found) - succeeded} failed, {missing} not there"
     )
+    return f"required: {counts}" if workload.is_required else counts
 
 
 def _statuses(blocks: Iterable[tuple[int, Sequence[bytes]]]) -> dict[bytes, int]:

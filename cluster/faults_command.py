@@ -19,7 +19,8 @@ def add_faults_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "faults",
         help="list the kinds of faults with their parameters",
         description="List every kind of fault that a scenario may have: what it does in one line, then its parameters "
-        "with range, unit and default. Every kind also takes enabled, true by default. docs/scenarios.md says more.",
+        "with range, unit and default. Every kind also takes enabled, true by default, and may_be_idle, false by "
+        "default. docs/scenarios.md says more.",
         epilog="example: run_cluster.py faults clog",
     )
     parser.add_argument("kind", nargs="?", metavar="KIND", help="one kind only (default: all)")

@@ -25,7 +25,7 @@ from checker.results import CheckResult, Verdict, deciding_check, judge_expected
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
 from cluster.executions import watch_executions
-from cluster.jury import Jury, figures_of, make_jury, recoveries_of, roads_of, row_of
+from cluster.jury import Jury, deeds_of, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.run import Cluster, ClusterRun, RunHooks
 from cluster.scenario import Scenario, encode_scenario
 from cluster.watchdog import Watchdog
@@ -249,18 +249,24 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
     progress.note("asking the oracle")
     with progress.timed("the oracle"):
         results.append(consult_oracle(run.genesis, jury.chain, writer.directory))
-    if jury.storm is not None:
-        results.append(jury.storm.result())
-    if jury.reorg is not None:
-        results.append(jury.reorg.result())
-    if jury.promises is not None:
-        results += jury.promises.results()
-    results += _judge_promised_counts(run, jury)
-    promised = list(promised_workloads(run.scenario))
-    if promised:
-        blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
-        results.append(judge_workloads(promised, blocks))
+    results += _judge_promises(run, jury)
     return tuple(results)
+
+
+def _judge_promises(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
+    """Yield whether the run showed what its scenario promises, and did what its faults, workloads and roads are for."""
+    if jury.storm is not None:
+        yield jury.storm.result()
+    if jury.reorg is not None:
+        yield jury.reorg.result()
+    if jury.promises is not None:
+        yield from jury.promises.results()
+    yield from _judge_promised_counts(run, jury)
+    if deeds := deeds_of(run, jury):
+        yield judge_counts("roads-effective", dict.fromkeys(deeds, 1), deeds)
+    if promised := list(promised_workloads(run.scenario)):
+        blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
+        yield judge_workloads(promised, blocks)
 
 
 def _judge_promised_counts(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:

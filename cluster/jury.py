@@ -14,7 +14,7 @@ from checker.streams import BranchRecord
 from checker.suite import Suite
 from checker.write_ahead import WriteAhead
 from cluster.power import Place
-from cluster.roads import count_of_road, kind_of_observer, loses_its_state
+from cluster.roads import count_of_road, deeds_of_road, kind_of_observer, loses_its_state
 from cluster.run import Cluster, ClusterRun
 from cluster.scenario import Scenario
 from cluster.workload import promised_counts
@@ -37,6 +37,8 @@ class Jury:
     reorg: ReorgWatch | None = None
     dishonest: tuple[int, ...] = ()
     reports: Reports = field(default_factory=Reports)
+    is_reopened: bool = False
+    """Whether the run goes on from a data directory that another process has filled."""
     chain: list[Executed] = field(default_factory=list)
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -149,6 +151,7 @@ def make_jury(cluster: Cluster) -> Jury:
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
     write_ahead = WriteAhead(cluster.disks, honest=honest, public_keys=cluster.validator_keys, disk_faults=disk_faults)
     jury = Jury(suite, write_ahead, watch, promises, reorg, dishonest)
+    jury.is_reopened = cluster.data is not None and cluster.data.start_us > 0
     for event in () if cluster.data is None else cluster.data.history():
         jury.recall(event)
     return jury
@@ -228,6 +231,26 @@ def roads_of(run: ClusterRun) -> dict[str, int]:
     return {
         name: count_of_road(observer, run.places[node].counts, run.roads.rounds(node))[1]
         for name, (node, observer) in numbered
+    }
+
+
+def deeds_of(run: ClusterRun, jury: Jury) -> dict[str, int]:
+    """Return how often each replica with a road of its own did what the road is about, unless it may be idle.
+
+    A run that goes on from a data directory knows the deeds of its own process only, so that nothing is asked of it.
+    """
+    sections = {
+        **{f"validator {name}": (int(name), section) for name, section in run.scenario.validators.items()},
+        **{
+            f"observer {name}": (node, run.scenario.observers_by_number[node])
+            for node, name in enumerate(run.scenario.observers, run.scenario.cluster.validators)
+        },
+    }
+    return {
+        f"{name} {deed}": count
+        for name, (node, section) in sections.items()
+        if not section.may_be_idle and node not in jury.dishonest and not jury.is_reopened
+        for deed, count in deeds_of_road(section, run.places[node].counts, run.roads.rounds(node)).items()
     }
 
 

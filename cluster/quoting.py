@@ -11,6 +11,9 @@ from validators.execution import GenesisActor
 DEBTS: Final = {"calm": 5, "alarmed": 8, "desperate": 10}
 """Debts against a value of 10 that a risk agent finds harmless, alarming, and past the limit."""
 
+Tier = Literal["economy", "standard", "fast", "urgent"]
+"""The hints that the lane knows (docs/spec.md)."""
+
 Agent = Literal[
     "",
     "calm",
@@ -41,7 +44,7 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True, forbid_unknown_fields
     actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     max_fee: NotNegative | None = None
     tips: tuple[NotNegative, ...] = ()
-    tier: Annotated[str, msgspec.Meta(max_length=16)] | None = None
+    tier: Tier | None = None
     agent: Agent = ""
     bid: NotNegative | None = None
 

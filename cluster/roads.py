@@ -32,6 +32,8 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
     snapshot_gap_blocks: Positive | None = None
     chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] | None = None
+    may_be_idle: bool = False
+    """Whether a run in which the replica does not do what its road is about proves something nevertheless."""
 
     def road(self) -> StateRoad:
         """Return what the replica's engine is told."""
@@ -116,6 +118,17 @@ def loses_its_state(observer: ReplicaSection) -> bool:
 def kind_of_observer(observer: ReplicaSection) -> str:
     """Return what a scenario file calls the observer's kind."""
     return str(type(observer).__struct_config__.tag)
+
+
+def deeds_of_road(replica: ReplicaSection, counts: ValidatorCounts, rounds: int) -> dict[str, int]:
+    """Return what a replica has to have done by its road at least once, and how often it did."""
+    deeds = {"applied early": counts.applied_early} if replica.apply == "certified" else {}
+    if replica.rebuild_indexes_every:
+        deeds["rebuilt"] = counts.rebuilt
+    if isinstance(replica, FinalizedOnly | OwnCadence | Restart | SnapshotJoin | ColdReplay):
+        what, count = count_of_road(replica, counts, rounds)
+        deeds[what] = count
+    return deeds
 
 
 def count_of_road(observer: Observer, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:

@@ -265,6 +265,8 @@ def _check(scenario: Scenario, place: str) -> None:
             raise ScenarioError(place, f"requires: no fault or workload is named {name!r}; there are {known}")
         if name in scenario.faults and name in scenario.workload:
             raise ScenarioError(place, f"requires: both a fault and a workload are named {name!r}; rename one")
+        if (scenario.faults.get(name) or scenario.workload[name]).may_be_idle:
+            raise ScenarioError(place, f"requires: {name!r} may be idle by its own words; leave one of the two out")
     for key, is_sound, reason in _rules(scenario):
         if not is_sound:
             raise ScenarioError(place, f"{key}: {reason}")

@@ -73,4 +73,5 @@ def _keys_of(section: type[msgspec.Struct] | None) -> list[str]:
 def _values_of(section: type[msgspec.Struct] | None, key: str) -> list[str]:
     """Return the words that a key of a section can have."""
     kinds = [field.type for field in msgspec.structs.fields(section) if field.encode_name == key] if section else []
-    return [str(word) for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    choices = [choice for kind in kinds for choice in (kind, *get_args(kind)) if get_origin(choice) is Literal]
+    return [str(word) for choice in choices for word in get_args(choice)]

@@ -145,9 +145,13 @@ class Client:
 
 
 class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """What all kinds have in common. One that is not `enabled` stands in genesis and submits nothing."""
+    """What all kinds have in common. One that is not `enabled` stands in genesis and submits nothing.
+
+    Of an enabled one a transaction has to succeed, or the run is inconclusive, unless it `may_be_idle`.
+    """
 
     enabled: bool = True
+    may_be_idle: bool = False
 
     def problem(self, site: Site) -> str:
         """Say what does not fit together in the values, with the key; empty where all does."""

@@ -118,11 +118,14 @@ def transactions_of(scenario: "Scenario") -> list[TimedTransaction]:
 
 
 def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
-    """Yield what each workload that the scenario requires is to come to, in the scenario's order."""
+    """Yield what each workload is to come to that the scenario requires, or that is on and may not be idle."""
     for site, workload in sites_of(scenario):
-        if site.name in scenario.requires:
-            digests = tuple(timed.digest for timed in workload.transactions(site) if not timed.may_fail)
-            yield PromisedWorkload(site.name, workload.enabled, digests)
+        is_required = site.name in scenario.requires
+        if is_required or (workload.enabled and not workload.may_be_idle):
+            submitted = list(workload.transactions(site))
+            digests = tuple(timed.digest for timed in submitted if not timed.may_fail)
+            uncertain = tuple(timed.digest for timed in submitted if timed.may_fail)
+            yield PromisedWorkload(site.name, workload.enabled, is_required, digests, uncertain)
 
 
 def promised_counts(scenario: "Scenario") -> Promised:

@@ -24,6 +24,9 @@ _FAMILIES: Final[Sequence[tuple[str, object]]] = (
     ("validator", Dishonest),
 )
 
+SHARED: Final = ("enabled", "may_be_idle")
+"""Keys that every kind has."""
+
 _UNITS: Final = (
     ("_ms", "virtual milliseconds"),
     ("ppm", "parts per million"),
@@ -70,7 +73,7 @@ def _entry(kind: type[msgspec.Struct]) -> KindEntry:
         family=next((name for name, members in _FAMILIES if kind in (get_args(members) or (members,))), "other"),
         summary=f"{' '.join(summary.split()).rstrip('.')}.",
         notes=" ".join(notes.split()),
-        parameters=tuple(_parameter(field) for field in described.fields if field.name != "enabled"),
+        parameters=tuple(_parameter(field) for field in described.fields if field.name not in SHARED),
     )
 
 

@@ -47,6 +47,7 @@ class FaultEffect:
     name: str
     kind: str
     is_enabled: bool
+    may_be_idle: bool
     count: int
     is_past: bool = False
 
@@ -141,7 +142,7 @@ class Injector:
             touched, is_past = self._touched(name, fault), self._is_past(fault)
             # Where the process ended before they were back, the next one started them.
             count = touched.done + touched.pending if is_past else touched.done
-            yield FaultEffect(name, kind_of(fault), fault.enabled, count, is_past)
+            yield FaultEffect(name, kind_of(fault), fault.enabled, fault.may_be_idle, count, is_past)
 
     def touched(self) -> Iterator[tuple[str, Touched]]:
         """Yield what each fault that has begun has come to so far."""

@@ -19,6 +19,10 @@ Factor = Annotated[int, msgspec.Meta(ge=2, le=1_000_000)]
 
 
 class FaultBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """What every kind of fault has: a fault that is not enabled stays in the plan and does nothing."""
+    """What every kind of fault has: a fault that is not enabled stays in the plan and does nothing.
+
+    An enabled one has to touch the run, or the run is inconclusive; one that ``may_be_idle`` need not.
+    """
 
     enabled: bool = True
+    may_be_idle: bool = False

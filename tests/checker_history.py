@@ -181,6 +181,7 @@ class Fault:
     is_enabled: bool = True
     count: int = 1
     is_past: bool = False
+    may_be_idle: bool = False
 
 
 @dataclass

@@ -128,7 +128,7 @@ def test_a_list_of_deployers_with_another_number_of_fires_fails():
 
 def test_a_chain_without_a_lane_holds_none():
     """Not one entry of its tables."""
-    assert_only(judged(lane_from=0), "lane-books", "1 entries of a lane are written, and there is none")
+    assert_only(judged(lane_from=0), "lane-books", "the state holds 1 entries of a lane, and none is active")
     assert failing(planned(lambda plans: None)) == []
 
 

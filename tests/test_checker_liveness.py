@@ -145,5 +145,15 @@ class TestFaultsEffective:
         """A scenario that promises no fault is not judged on faults."""
         history = write_history()
         history.requires = ()
+        history.faults = (Fault("blackout", is_enabled=False), Fault("split", count=0, may_be_idle=True))
 
         assert "faults-effective" not in history.judge()
+
+    def test_an_enabled_fault_that_did_nothing_is_inconclusive(self):
+        """Nobody has to ask for it: a plan is what a run is to show."""
+        history = write_history()
+        history.requires = ()
+        history.faults = (Fault("blackout"), Fault("split", count=0))
+        result = history.judge()["faults-effective"]
+
+        assert (result.status, result.summary) == ("inconclusive", "required: split had no effect")

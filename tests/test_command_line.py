@@ -152,7 +152,7 @@ BAD_SCENARIOS = {
     "unknown section": ("[netwrk]", "unknown field `netwrk`; the keys are name, title, requires, cluster"),
     "unknown key of a fault": (
         '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
-        "faults.f: Object contains unknown field `validatr`; the keys are kind, enabled, validator, at_ms",
+        "faults.f: Object contains unknown field `validatr`; the keys are kind, enabled, may_be_idle, validator, at_ms",
     ),
     "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
     "negative time": (

@@ -8,7 +8,7 @@ import pytest
 from cluster.commands import main
 from cluster.swarm import draw_scenario
 from faults import Fault, kind_of
-from faults.catalogue import catalogue, lines_of
+from faults.catalogue import SHARED, catalogue, lines_of
 
 KINDS = [str(kind.__struct_config__.tag) for kind in Fault.__args__]
 DOCUMENTS = Path(__file__).parent.parent / "docs"
@@ -31,7 +31,7 @@ def test_every_kind_is_listed_once_with_a_family_and_a_line():
 def test_every_key_of_a_kind_is_listed_with_what_it_takes(kind):
     """In the struct's own names for scenario files, required or with the default it really has."""
     (entry,) = [entry for entry in catalogue() if entry.kind == str(kind.__struct_config__.tag)]
-    fields = [field for field in msgspec.structs.fields(kind) if field.name != "enabled"]
+    fields = [field for field in msgspec.structs.fields(kind) if field.name not in SHARED]
 
     assert [parameter.name for parameter in entry.parameters] == [field.encode_name for field in fields]
     assert [parameter.is_required for parameter in entry.parameters] == [field.required for field in fields]

@@ -244,7 +244,7 @@ class Application:
                 cost_us += self._execution_cost(run_block(self.engine, block))
                 self._count_execution(digest, "recover")
                 highest = max(highest, _Target(block.header.view, digest))
-        self.engine.certify(highest.digest)
+        self._counts.applied_early += self.engine.certify(highest.digest)
         return cost_us
 
     # -- executing -----------------------------------------------------------------------------
@@ -343,7 +343,7 @@ class Application:
 
     def _report_certification(self, proposal: Proposal, *, is_sound: bool) -> None:
         if is_sound:
-            self.engine.certify(proposal.payload)
+            self._counts.applied_early += self.engine.certify(proposal.payload)
             self._note_undone()
         else:
             self._port.trace("uncertified", proposal.view, proposal.payload)

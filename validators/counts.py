@@ -20,6 +20,7 @@ class ValidatorCounts:
     height: int = 0
     executed: int = 0
     rolled_back: int = 0
+    applied_early: int = 0
     undone: int = 0
     finalized: int = 0
     refused: int = 0

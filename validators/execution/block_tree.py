@@ -126,10 +126,17 @@ class BlockTree:
         self._stand_below(self.path_to(parent.digest))
         return self.database.batch(parent.batch)
 
-    def apply_certified(self, digest: bytes) -> None:
-        """Apply a certified block with its ancestors, as many as can be taken back, where this road says so."""
-        if self._road.apply == "certified" and digest in self._branches:
-            self._apply(self.path_to(digest)[: self._road.retain_blocks])
+    def apply_certified(self, digest: bytes) -> int:
+        """Apply a certified block with its ancestors, as many as can be taken back, where this road says so.
+
+        Return how many were applied.
+        """
+        if self._road.apply != "certified" or digest not in self._branches:
+            return 0
+        path = self.path_to(digest)[: self._road.retain_blocks]
+        applied = len(path) - self._count_shared(path)
+        self._apply(path)
+        return applied
 
     def take_undone(self) -> tuple[Executed, ...]:
         """Return the blocks that were applied and taken back since the last time this was asked, in that order."""

@@ -220,12 +220,12 @@ class Engine:
             raise UnknownBlockError(digest)
         return path
 
-    def certify(self, digest: bytes) -> None:
-        """Apply a certified block with its ancestors if this validator's road is to apply early.
+    def certify(self, digest: bytes) -> int:
+        """Apply a certified block with its ancestors if this validator's road is to apply early; return how many were.
 
         What was applied on another branch is undone. A block that is not executed here any more is left alone.
         """
-        self._tree.apply_certified(digest)
+        return self._tree.apply_certified(digest)
 
     def take_undone(self) -> tuple[Executed, ...]:
         """Return the blocks that were applied and then undone since the last time this was asked, latest first."""
