@@ -7,11 +7,14 @@ its branch. A run that promised such blocks, a branch of some length at once, or
 
 from typing import NamedTuple, final
 
-from checker.observations import FinalizedBlock, RolledBack, Undone, read_event
+from checker.observations import ExecutedBlock, FinalizedBlock, RolledBack, Undone, read_event
 from checker.results import CheckResult, Tally
 from network.trace import Event
 
 NAME = "reorg"
+
+REAPPLY = "reapply"
+"""The mode of an execution that was made because a branch came back."""
 
 
 @final
@@ -24,6 +27,8 @@ class ReorgPromise(NamedTuple):
         undone: Blocks applied early and taken back, over all validators.
         undone_depth: Heights that one validator took back at once.
         returned: Blocks of one validator that were taken back at once and are final there in the end.
+        reexecuted: Blocks that were executed again when their branch came back, over all validators.
+        audited: How often what a validator derives from its state was compared after it dropped or took back blocks.
         crossed: Validators that dropped heights on both sides of an activation at once.
     """
 
@@ -32,6 +37,8 @@ class ReorgPromise(NamedTuple):
     undone: int = 0
     undone_depth: int = 0
     returned: int = 0
+    reexecuted: int = 0
+    audited: int = 0
     crossed: int = 0
 
 
@@ -77,6 +84,8 @@ class ReorgWatch:
         self._dropped: list[tuple[int, RolledBack]] = []
         self._final: dict[int, bytes] = {}
         self._nodes: dict[int, _Node] = {}
+        self._reexecuted = 0
+        self.audited = 0
 
     def observe(self, event: Event) -> None:
         """See one event of the run, in the order of the log."""
@@ -91,6 +100,8 @@ class ReorgWatch:
             dropped = read_event(event, RolledBack)
             self._dropped.append((event.node, dropped))
             self._node(event.node).drop(dropped.height)
+        elif event.kind == "executed":
+            self._reexecuted += read_event(event, ExecutedBlock).mode == REAPPLY
         elif event.kind == "undone":
             self._undo(event, read_event(event, Undone))
 
@@ -117,7 +128,7 @@ class ReorgWatch:
         summary = (
             f"{found.rolled_back} executed blocks rolled back, up to {found.rolled_back_depth} heights at once, "
             f"none of them final; {found.undone} undone, up to {found.undone_depth} at once, {found.returned} of these "
-            f"final in the end; {nodes} validators"
+            f"final in the end, {found.reexecuted} executed again; {nodes} validators"
         )
         return tally.result(summary, **found._asdict(), validators=nodes)
 
@@ -133,6 +144,8 @@ class ReorgWatch:
             undone=sum(map(len, rewinds)),
             undone_depth=max(map(len, rewinds), default=0),
             returned=max((node.count_returned() for node in nodes), default=0),
+            reexecuted=self._reexecuted,
+            audited=self.audited,
             crossed=sum(node.has_crossed for node in nodes),
         )
 

@@ -4,15 +4,23 @@ The audit is the validator's own code over its own memory (`validators/state/aud
 anew from the log. Here it is held against what others know: the finalized header's root, and the disk.
 """
 
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from checker.observations import ReadBack
 from checker.results import CheckResult, Tally
 from checker.tables import describe_key
-from validators.state import Structure
+from validators.state import StateAudit, Structure
 
 _STRUCTURES: Final[tuple[Structure, ...]] = ("operation-log", "bitmap", "indexes")
 _SHOWN_BYTES: Final = 80
+
+
+class _Where(NamedTuple):
+    """A validator, where its database stands, and when that was looked at if not at the end."""
+
+    node: int
+    height: int
+    moment: str = ""
 
 
 @final
@@ -22,21 +30,20 @@ class Structures:
     def __init__(self) -> None:
         self._tallies = {structure: Tally(structure, "safety") for structure in _STRUCTURES}
         self._validators = 0
+        self._reorganizations = 0
 
     def compare(self, readback: ReadBack) -> None:
         """Compare one validator."""
         self._validators += 1
-        audit = readback.audit
-        for structure, compared in audit.compared.items():
-            self._tallies[structure].compared += compared
-        for structure, place, kept, expected, key in audit.deviations:
-            subject = f"{place}, {describe_key(key)}," if key else place
-            self._fail(structure, readback, place, f"{subject} is {kept} and not {expected}")
-        if audit.canonical_root and audit.canonical_root != readback.root:
-            found = f"it leads to the root {audit.canonical_root.hex()} and not to {readback.root.hex()}"
-            self._fail("operation-log", readback, "root", found)
+        where = _Where(readback.node, readback.height)
+        self._compare_audit(where, readback.audit, readback.root)
         if not readback.error:
-            self._compare_disk(readback)
+            self._compare_disk(where, readback)
+
+    def reorganized(self, node: int, height: int, root: bytes, audit: StateAudit) -> None:
+        """Compare one validator in the midst of the run, after blocks were dropped or taken back."""
+        self._reorganizations += 1
+        self._compare_audit(_Where(node, height, " after a reorganization"), audit, root)
 
     def results(self) -> list[CheckResult]:
         """Return what came of it, in the order of the catalogue."""
@@ -46,13 +53,24 @@ class Structures:
             f"chunks and grafted nodes of {self._validators} validators are those of the log",
             f"flags, locations, nodes, heights and timers of {self._validators} validators are those of the log",
         )
-        return [tally.result(f"{count} {text}") for (tally, count), text in zip(figures, texts, strict=True)]
+        after = f", {self._reorganizations:,} times after a reorganization" if self._reorganizations else ""
+        return [tally.result(f"{count} {text}{after}") for (tally, count), text in zip(figures, texts, strict=True)]
 
-    def _compare_disk(self, readback: ReadBack) -> None:
+    def _compare_audit(self, where: _Where, audit: StateAudit, root: bytes) -> None:
+        for structure, compared in audit.compared.items():
+            self._tallies[structure].compared += compared
+        for structure, place, kept, expected, key in audit.deviations:
+            subject = f"{place}, {describe_key(key)}," if key else place
+            self._fail(structure, where, place, f"{subject} is {kept} and not {expected}")
+        if audit.canonical_root and audit.canonical_root != root:
+            found = f"it leads to the root {audit.canonical_root.hex()} and not to {root.hex()}"
+            self._fail("operation-log", where, "root", found)
+
+    def _compare_disk(self, where: _Where, readback: ReadBack) -> None:
         """Compare the operations in memory with those on the disk, which end at the same height."""
         kept, stored = readback.audit.operations, readback.operations
         if readback.height and not stored:
-            self._fail("operation-log", readback, "disk", "its disk holds no operation")
+            self._fail("operation-log", where, "disk", "its disk holds no operation")
         count = min(len(kept), len(stored))
         if kept[len(kept) - count :] == tuple(stored[len(stored) - count :]):
             return
@@ -61,11 +79,11 @@ class Structures:
             if kept[-back] != stored[-back]:
                 place = f"operation {end - back}"
                 found = f"{place} is {show(kept[-back])} in memory and {show(stored[-back])} on its disk"
-                self._fail("operation-log", readback, place, found)
+                self._fail("operation-log", where, place, found)
 
-    def _fail(self, structure: Structure, readback: ReadBack, place: str, text: str) -> None:
-        where = f"validator {readback.node}, height {readback.height}"
-        self._tallies[structure].fail(f"{where}: {text}", validator=readback.node, height=readback.height, place=place)
+    def _fail(self, structure: Structure, where: _Where, place: str, text: str) -> None:
+        summary = f"validator {where.node}, height {where.height}{where.moment}: {text}"
+        self._tallies[structure].fail(summary, validator=where.node, height=where.height, place=place)
 
 
 def show(operation: bytes) -> str:

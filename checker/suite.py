@@ -32,6 +32,7 @@ from network.types import SUPERVISOR
 from validators.execution.blocks import Header, decode_block
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
+from validators.state import StateAudit
 
 
 class CatalogueEntry(NamedTuple):
@@ -249,6 +250,11 @@ class Suite:
         self._write_sets.applied(block, header)
         if block.height == self._mirror.height + 1:
             self._settle(block, header)
+
+    def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
+        """See what became of a validator's structures in a reorganization, at the block where its database stands."""
+        if node in self._honest:
+            self._structures.reorganized(node, header.height, header.state_root, audit)
 
     def finish(
         self,

@@ -27,7 +27,8 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
-    final nevertheless. ``reports`` are least counts of reasons to leave a view and of evidence, over all honest
+    final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
+    how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view and of evidence, over all honest
     validators; ``roads`` of what observers did by their roads, by their names. ``fails`` are the checks that must fail,
     and no others may.
     """
@@ -39,6 +40,8 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     undone_min: NotNegative = 0
     undone_depth_min: NotNegative = 0
     returned_min: NotNegative = 0
+    reexecuted_min: NotNegative = 0
+    audited_min: NotNegative = 0
     activation_crossed_min: NotNegative = 0
     counts: dict[str, Positive] = {}
     at_most: dict[str, NotNegative] = {}

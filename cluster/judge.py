@@ -147,7 +147,12 @@ def judge(
     jury = make_jury(cluster)
     jury.replay = replay
     watch_executions(cluster, jury.executed, jury.suite.honest)
-    cluster.hooks = RunHooks(on_event=jury.observe, on_applied=jury.applied, on_progress=progress.show)
+    cluster.hooks = RunHooks(
+        on_event=jury.observe,
+        on_applied=jury.applied,
+        on_progress=progress.show,
+        on_reorg=jury.reorganized if scenario.run.audit_reorgs else None,
+    )
     name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
     if runs is None:
         with TemporaryDirectory(prefix="stampede-") as scratch:

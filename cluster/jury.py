@@ -21,7 +21,7 @@ from cluster.workload import promised_counts
 from faults import Crash, DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
 from network.trace import Event
 from report.console import ValidatorRow
-from validators.execution import Executed
+from validators.execution import Engine, Executed
 from validators.execution.blocks import encode_block
 from validators.settings import make_engine
 
@@ -106,6 +106,12 @@ class Jury:
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
             tally[index] += count
 
+    def reorganized(self, node: int, engine: Engine) -> None:
+        """See a validator that has just dropped blocks or taken them back."""
+        self.suite.reorganized(node, engine.standing, engine.audit())
+        if self.reorg is not None:
+            self.reorg.audited += 1
+
 
 def make_jury(cluster: Cluster) -> Jury:
     """Return the checks for a cluster that has not run yet."""
@@ -144,6 +150,8 @@ def make_jury(cluster: Cluster) -> Jury:
         undone=expect.undone_min,
         undone_depth=expect.undone_depth_min,
         returned=expect.returned_min,
+        reexecuted=expect.reexecuted_min,
+        audited=expect.audited_min,
         crossed=expect.activation_crossed_min,
     )
     reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None

@@ -13,7 +13,7 @@ from cluster.chain_section import Section
 from cluster.submission import NotNegative, Positive
 from scheduler import MAX_U63
 from validators.counts import ValidatorCounts
-from validators.execution.block_tree import ApplyAt, StateRoad
+from validators.execution.block_tree import ApplyAt, Reapply, StateRoad
 
 OBSERVERS_MAX: Final = 20
 """Most observers of one cluster."""
@@ -30,6 +30,7 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     retain_blocks: NotNegative = _ROAD.retain_blocks
     prune_every: NotNegative = _ROAD.prune_every
     rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
+    reapply: Reapply = _ROAD.reapply
     snapshot_gap_blocks: Positive | None = None
     chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] | None = None
     may_be_idle: bool = False
@@ -42,6 +43,7 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
             retain_blocks=self.retain_blocks,
             prune_every=self.prune_every,
             rebuild_indexes_every=self.rebuild_indexes_every,
+            reapply=self.reapply,
         )
 
 
@@ -125,6 +127,8 @@ def deeds_of_road(replica: ReplicaSection, counts: ValidatorCounts, rounds: int)
     deeds = {"applied early": counts.applied_early} if replica.apply == "certified" else {}
     if replica.rebuild_indexes_every:
         deeds["rebuilt"] = counts.rebuilt
+    if replica.reapply == "execute":
+        deeds["executed again"] = counts.reexecuted
     if isinstance(replica, FinalizedOnly | OwnCadence | Restart | SnapshotJoin | ColdReplay):
         what, count = count_of_road(replica, counts, rounds)
         deeds[what] = count

@@ -36,7 +36,7 @@ from network.topology import LinkSpec, build_topology
 from network.trace import Event, Trace
 from network.types import SUPERVISOR
 from validators.consensus import SimplexConfig
-from validators.execution import Executed, Genesis
+from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
@@ -61,6 +61,7 @@ class RunHooks:
     on_event: Callable[[Event], None] = lambda _event: None
     on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
     on_progress: Callable[["Progress"], None] = lambda _progress: None
+    on_reorg: Callable[[int, Engine], None] | None = None
 
 
 @dataclass(slots=True)
@@ -141,6 +142,7 @@ class Cluster:
     _keeper: RoadKeeper = field(init=False)
     _told_height: int = field(init=False, default=0)
     _liars: dict[int, Liar] = field(init=False)
+    _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         replicas = self.scenario.replicas
@@ -294,6 +296,7 @@ class Cluster:
             progress.halted[event.node] = None
         elif event.kind == "fault":
             progress.fault_edge = f"{event.values[0]!s} {event.values[1]!s}s"
+        self._show_reorg(event)
         self._injector.observe(event)
         self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         self.hooks.on_event(event)
@@ -305,6 +308,22 @@ class Cluster:
     def _record_faults(self, event: Event) -> None:
         if self.data is not None and event.kind in RECORDING:
             self.data.record_faults(event.at_us, self._injector.touched(), only_new=event.kind != "fault")
+
+    def _show_reorg(self, event: Event) -> None:
+        """Show a validator that dropped blocks or took them back, once for all that it says of this in a row.
+
+        Its events are seen when it rests, so that its structures are as they became.
+        """
+        if event.node == SUPERVISOR or self.hooks.on_reorg is None:
+            return
+        if event.kind not in {"undone", "rolled-back"}:
+            self._reorganizing.pop(event.node, None)
+            return
+        validator = self._grid.places[event.node].validator
+        is_known = event.node in self._reorganizing or event.node in self._liars
+        if not is_known and validator is not None and validator.engine is not None:
+            self._reorganizing[event.node] = None
+            self.hooks.on_reorg(event.node, validator.engine)
 
     def _tell_untold(self, boot: Event) -> None:
         """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""

@@ -98,13 +98,18 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When a run is over, and what ends one that does not get there."""
+    """When a run is over, and what ends one that does not get there.
+
+    With ``audit_reorgs`` all that a validator derives from its state is compared with what its log leads to each time
+    it has dropped blocks or taken them back, and not only at the end.
+    """
 
     until_height: Positive = 10
     until_drained: bool = False
     blocks_after_drain: NotNegative = 3
     time_limit_ms: Positive = 600_000
     step_limit: Positive = 50_000_000
+    audit_reorgs: bool = False
 
 
 EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
@@ -349,6 +354,8 @@ def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         for name, section in sections_by_name.items():
             can_undo = section.apply == "finalized" or section.retain_blocks > 0
             yield f"{table}.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
+            can_return = section.apply == "certified" or section.reapply == "write"
+            yield f"{table}.{name}.reapply", can_return, 'is about blocks that are taken back: give apply = "certified"'
 
 
 def sections(scenario: Scenario) -> Mapping[str, object]:

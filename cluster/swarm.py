@@ -48,7 +48,11 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "observers": observers,
         "workload": draw_workloads(draw, chain),
         "faults": {**faults, **draw_observer_fault(draw, faults, validators, len(observers))},
-        "run": {"until_height": draw.between("run.until_height", 12, 22), "time_limit_ms": 240_000},
+        "run": {
+            "until_height": draw.between("run.until_height", 12, 22),
+            "time_limit_ms": 240_000,
+            "audit_reorgs": draw.chance("run.audit_reorgs", 25),
+        },
     }
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.

@@ -18,7 +18,14 @@ def draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:
                 "prune_every": draw.one_of(f"roads.{node}.prune_every", (0, 1, 4)),
                 "rebuild_indexes_every": draw.one_of(f"roads.{node}.rebuild_indexes_every", (0, 0, 3)),
             }
+            _let_execute_again(draw, f"roads.{node}", roads[str(node)])
     return roads
+
+
+def _let_execute_again(draw: Draw, name: str, road: Plain) -> None:
+    """Every second one that applies early executes again what comes back."""
+    if road["apply"] == "certified" and draw.chance(f"{name}.is_reexecuting", 50):
+        road["reapply"] = "execute"
 
 
 def draw_observers(draw: Draw) -> dict[str, Plain]:
@@ -56,7 +63,9 @@ def _draw_nothing(_draw: Draw, _name: str) -> Plain:
 
 
 def _draw_early(draw: Draw, name: str) -> Plain:
-    return {"retain_blocks": draw.one_of(f"{name}.retain_blocks", (2, 8))}
+    early = {"apply": "certified", "retain_blocks": draw.one_of(f"{name}.retain_blocks", (2, 8))}
+    _let_execute_again(draw, name, early)
+    return early
 
 
 def _draw_rounds(draw: Draw, name: str) -> Plain:

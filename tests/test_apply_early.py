@@ -1,5 +1,8 @@
 """Blocks applied when they are certified, taken back for another branch and applied again: the roots stay the same."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +31,7 @@ ROADS = {
     "early": StateRoad(apply="certified"),
     "early, little retained": StateRoad(apply="certified", retain_blocks=2, prune_every=1),
     "early, rebuilt": StateRoad(apply="certified", prune_every=2, rebuild_indexes_every=2),
+    "early, executed again": StateRoad(apply="certified", reapply="execute"),
     "rebuilt": StateRoad(rebuild_indexes_every=1, prune_every=1, retain_blocks=0),
     "never pruned": StateRoad(prune_every=0),
 }
@@ -59,6 +63,8 @@ def test_every_road_leads_through_any_tree_of_blocks_to_the_same_roots(data):
     others = [make_engine(genesis, road=road) for road in ROADS.values()]
     nonces, unfinalized = {plain.finalized_digest: {}}, {}
     for ordinal in range(1, data.draw(st.integers(4, 14), label="steps")):
+        for engine in others:
+            assert engine.audit().deviations == ()
         step = data.draw(st.sampled_from(("build", "build", "certify", "certify", "finalize")), label="step")
         if step == "build" or not unfinalized:
             parent = data.draw(st.sampled_from([plain.finalized_digest, *unfinalized]), label="parent")
@@ -204,6 +210,29 @@ class TestUndo:
 
         assert undone_of(engine) == [block.digest]
         assert engine.database.canonical_root == rival.header.state_root
+
+    def test_a_block_whose_branch_returns_is_executed_again_where_the_road_says_so(self):
+        """Its own batch was taken back; that of the other branch has stood on the finalized state all the time."""
+        engine = early_engine(reapply="execute")
+        first, rival = chain_of(engine, 1)[0], chain_of(engine, 1, to=CAROL)[0]
+        for digest in (first.digest, rival.digest, first.digest):
+            engine.certify(digest)
+
+        assert [executed.digest for executed in engine.take_reexecuted()] == [first.digest]
+        assert engine.take_reexecuted() == ()
+        assert engine.database.canonical_root == first.header.state_root
+
+    def test_a_block_that_comes_to_something_else_the_second_time_is_a_broken_invariant(self):
+        """What rewinding left behind shows; written again from memory the block would look the same."""
+        engine = early_engine(reapply="execute")
+        first, rival = chain_of(engine, 1)[0], chain_of(engine, 1, to=CAROL)[0]
+        engine.certify(first.digest)
+        engine.certify(rival.digest)
+        branch = engine._tree.get(first.digest)
+        branch.executed = replace(first, receipts=(b"another",))
+
+        with pytest.raises(AssertionError, match="executed again, has other receipts"):
+            engine.certify(first.digest)
 
     def test_reading_the_finalized_state_takes_back_and_does_not_count(self):
         """No branch was abandoned for it."""

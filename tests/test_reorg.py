@@ -152,3 +152,21 @@ def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
 
     assert check_named(result, "reorg").status == "inconclusive"
     assert result.exit_code == 3
+
+
+def test_what_taking_back_leaves_wrong_is_seen_right_after_it():
+    """Flags that rewinding does not restore: found in the midst of the run, at the block where the database stood."""
+    result = judged("deep-rewind", "planted.flags-not-restored=[2]")
+    check = check_named(result, "indexes")
+
+    assert check.status == "failed"
+    assert "validator 2, height 10 after a reorganization: activity flag of operation" in check.summary
+
+
+def test_comparing_after_each_reorganization_does_not_change_the_run():
+    """The comparison looks at the structures and leaves them as they are; without one the promise is not kept."""
+    looked, not_looked = (judged("deep-rewind", f"run.audit_reorgs={value}") for value in ("true", "false"))
+
+    assert looked.digest == not_looked.digest
+    assert check_named(not_looked, "reorg").status == "inconclusive"
+    assert "audited 0 (at least 5)" in check_named(not_looked, "reorg").summary

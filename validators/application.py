@@ -350,10 +350,14 @@ class Application:
         self._answers.certified(proposal, is_sound)
 
     def _note_undone(self) -> None:
-        """Say which blocks, applied early, the engine has just taken back for another branch."""
+        """Say which blocks, applied early, the engine has just taken back for another branch, and executed again."""
         for executed in self.engine.take_undone():
             self._counts.undone += 1
             self._port.trace("undone", executed.header.height, executed.digest)
+        for executed in self.engine.take_reexecuted():
+            header = executed.header
+            self._counts.reexecuted += 1
+            self._port.trace("executed", header.height, header.view, executed.digest, header.state_root, "reapply")
 
     def _store(self, digest: bytes, block: Block) -> None:
         self._block_file.append(height=block.header.height, digest=digest, block=encode_block(block))

@@ -22,6 +22,7 @@ class ValidatorCounts:
     rolled_back: int = 0
     applied_early: int = 0
     undone: int = 0
+    reexecuted: int = 0
     finalized: int = 0
     refused: int = 0
     damaged: int = 0

@@ -1,6 +1,6 @@
 """Whether the indexes that an engine keeps beside its database are those that the operation log leads to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
 import msgspec
@@ -37,6 +37,19 @@ def audit_indexes(
     )
     compared = audit.compared["indexes"] + len(kept) + len(waiting.timers)
     return audit._replace(compared={**audit.compared, "indexes": compared}, deviations=(*audit.deviations, *wrong))
+
+
+def audit_records(audit: StateAudit, live: Iterable[tuple[bytes, bytes]]) -> StateAudit:
+    """Return an audit with the first key whose value in memory, encoded anew, is not what the log leads to."""
+    if not audit.values:
+        return audit
+    wrong = next(((key, value) for key, value in live if value != audit.values.get(key)), None)
+    if wrong is None:
+        return audit
+    key, value = wrong
+    expected = audit.values.get(key, b"")
+    deviation = Deviation("indexes", "the value in memory of a key", value.hex(), expected.hex() or "absent", key)
+    return audit._replace(deviations=(*audit.deviations, deviation))
 
 
 def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]:

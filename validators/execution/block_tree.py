@@ -3,12 +3,13 @@
 The database stands at the finalized block or, on the road `certified`, at a block above it that was applied early. To
 read the state of a block on another branch it is first rewound to the last block that both have in common. A batch that
 was taken back, or stood on one, is dead; its block keeps what executing it gave, so that when the branch comes back the
-same writes go into a new batch, which must lead to the same root.
+same writes go into a new batch, which must lead to the same root. With `reapply = "execute"` the block is executed once
+more instead, on the state as it has become by rewinding, and must give the same receipts and operations.
 
 Invariants: the blocks applied early are a path from the finalized block; there are never more of them than the database
 retains, so no rewind can fail; heights and waiting timers belong to each block and know nothing of where the database
-stands. Rejected: executing undone blocks again, because then a validator that applies early would be ready at other
-times than the others, and it must not be told apart from them.
+stands. Executing again takes no virtual time: a validator that applies early would be ready at other times than the
+others, and it must not be told apart from them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,9 @@ from validators.state import Batch, Database
 ApplyAt: TypeAlias = Literal["finalized", "certified"]
 """When a block's batch is applied to the database."""
 
+Reapply: TypeAlias = Literal["write", "execute"]
+"""What is done with a block that was taken back when its branch returns."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +44,14 @@ class StateRoad:
         retain_blocks: Applied blocks that the database can take back, hence also how many are applied early at most.
         prune_every: After how many finalized heights the log below all that is retained is forgotten; 0 for never.
         rebuild_indexes_every: After how many finalized heights everything derived is rebuilt from the log; 0 for never.
+        reapply: Whether a block whose branch returns is written again from memory, or executed again.
     """
 
     apply: ApplyAt = "finalized"
     retain_blocks: int = 8
     prune_every: int = 4
     rebuild_indexes_every: int = 0
+    reapply: Reapply = "write"
 
 
 @final
@@ -89,13 +95,23 @@ class Branch:
 class BlockTree:
     """One validator's unfinalized blocks over its database."""
 
-    def __init__(self, database: Database, finalized: Branch, road: StateRoad) -> None:
+    def __init__(
+        self, database: Database, finalized: Branch, road: StateRoad, execute_again: Callable[[Branch, Branch], Batch]
+    ) -> None:
+        """Begin with one block; `execute_again` executes a block on its parent and returns the batch that it filled."""
         self.database = database
         self.finalized = finalized
         self._road = road
+        self._execute_again = execute_again
         self._branches: dict[bytes, Branch] = {}
         self._early: list[Branch] = []
         self._undone: list[Executed] = []
+        self._reexecuted: list[Executed] = []
+
+    @property
+    def standing(self) -> Branch:
+        """The block whose state the database holds: the finalized one, or the last that was applied early."""
+        return self._early[-1] if self._early else self.finalized
 
     def get(self, digest: bytes) -> Branch | None:
         """Return the finalized block, or one above it."""
@@ -142,6 +158,11 @@ class BlockTree:
         """Return the blocks that were applied and taken back since the last time this was asked, in that order."""
         undone, self._undone = tuple(self._undone), []
         return undone
+
+    def take_reexecuted(self) -> tuple[Executed, ...]:
+        """Return the blocks that were executed again since the last time this was asked, in that order."""
+        reexecuted, self._reexecuted = tuple(self._reexecuted), []
+        return reexecuted
 
     def rewind_to_finalized(self) -> None:
         """Take back whatever was applied early, which does not count as undone: no other branch asked for it."""
@@ -219,11 +240,11 @@ class BlockTree:
         """Rewind the database to the last applied block of a path, and give every later one a batch that is alive."""
         shared = self._count_shared(path)
         self._undone += self._take_back(len(self._early) - shared)
-        parent = path[shared - 1].batch if shared else None
+        parent = path[shared - 1] if shared else self.finalized
         for branch in path[shared:]:
             if branch.batch is None or not branch.batch.is_alive():
-                branch.batch = self._write_again(branch, parent)
-            parent = branch.batch
+                branch.batch = self._make_again(branch, parent)
+            parent = branch
 
     def _count_shared(self, path: Sequence[Branch]) -> int:
         """Return how many of a path's blocks, from its start on, are applied."""
@@ -241,10 +262,14 @@ class BlockTree:
             taken.append(branch.executed)
         return taken
 
-    def _write_again(self, branch: Branch, parent: Batch | None) -> Batch:
-        """Put a block's writes into a new batch: its own was taken back, or stood on one that was."""
+    def _make_again(self, branch: Branch, parent: Branch) -> Batch:
+        """Return a new batch for a block whose own was taken back, or stood on one that was."""
         assert branch.executed is not None, "only the finalized block was not executed"
-        batch = self.database.batch(parent)
+        if self._road.reapply == "execute":
+            batch = self._execute_again(branch, parent)
+            self._reexecuted.append(branch.executed)
+            return batch
+        batch = self.database.batch(parent.batch)
         for key, value in branch.executed.changes.items():
             batch.write(key, value)
         batch.merkleize()

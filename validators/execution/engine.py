@@ -15,7 +15,7 @@ import msgspec
 
 from scheduler import POLICIES, LaneConfig, Moment, Policy
 from validators.actors import Programs
-from validators.execution.audit import audit_indexes
+from validators.execution.audit import audit_indexes, audit_records
 from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
 from validators.execution.blocks import (
     VERSION,
@@ -39,7 +39,7 @@ from validators.execution.schema import LANE_CONFIG
 from validators.execution.tiers import Tiers, profile_of
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
-from validators.state import Database, Snapshot, StateAudit, mmr_root
+from validators.state import Batch, Database, Snapshot, StateAudit, mmr_root
 
 
 @final
@@ -144,7 +144,7 @@ class Engine:
             waiting=NOTHING_READ,
             heights=self._find_heights(database, tip),
         )
-        self._tree = BlockTree(database, finalized, self._road)
+        self._tree = BlockTree(database, finalized, self._road, self._execute_again)
 
     @property
     def database(self) -> Database:
@@ -155,6 +155,11 @@ class Engine:
     def finalized(self) -> Header:
         """The last finalized header; genesis' at the start."""
         return self._tree.finalized.header
+
+    @property
+    def standing(self) -> Header:
+        """The header of the block whose state the database holds."""
+        return self._tree.standing.header
 
     @property
     def finalized_digest(self) -> bytes:
@@ -231,6 +236,10 @@ class Engine:
         """Return the blocks that were applied and then undone since the last time this was asked, latest first."""
         return self._tree.take_undone()
 
+    def take_reexecuted(self) -> tuple[Executed, ...]:
+        """Return the blocks that were executed again, as their branch came back, since the last time this was asked."""
+        return self._tree.take_reexecuted()
+
     def rewind_to_finalized(self) -> None:
         """Have the database stand at the finalized block, for whoever reads the finalized state."""
         self._tree.rewind_to_finalized()
@@ -266,9 +275,10 @@ class Engine:
         return branch.heights.due_heights(upto)
 
     def audit(self) -> StateAudit:
-        """Compare database and indexes, both at the finalized block, with what the operation log leads to."""
-        finalized = self._tree.finalized
-        return audit_indexes(self.database.audit(), finalized.heights, finalized.waiting, self._pools)
+        """Compare database and indexes, both where the database stands, with what the operation log leads to."""
+        standing = self._tree.standing
+        audit = audit_indexes(self.database.audit(), standing.heights, standing.waiting, self._pools)
+        return audit_records(audit, self.live_values())
 
     def _parent(self, digest: bytes) -> Branch:
         branch = self._tree.get(digest)
@@ -302,13 +312,7 @@ class Engine:
     ) -> Executed:
         """Run a block; a given one must turn out as its header says, a draft gets its roots filled in."""
         batch = self._tree.open_batch(parent)
-        view = View(batch, self._cache)
-        moment = Moment(header.height, header.slot, parent.header.slot, self._rules.genesis.timebase)
-        tiers = Tiers(view, parent.heights, moment)
-        timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, self._pools)
-        genesis = self._rules.genesis
-        proposer = genesis.validators[header.proposer]
-        run = BlockRun(self._rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
+        view, tiers, timers, run = self._open_run(parent, header, batch)
         try:
             summary = run.run(take_transactions)
             batch.merkleize()
@@ -351,6 +355,32 @@ class Engine:
             )
         )
         return executed
+
+    def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, StateTimers, BlockRun]:
+        """Return a block's run on its parent's state, which the batch stands on, and what the run works with."""
+        genesis = self._rules.genesis
+        view = View(batch, self._cache)
+        moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
+        tiers = Tiers(view, parent.heights, moment)
+        timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, self._pools)
+        proposer = genesis.validators[header.proposer]
+        run = BlockRun(self._rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
+        return view, tiers, timers, run
+
+    def _execute_again(self, branch: Branch, parent: Branch) -> Batch:
+        """Execute a block once more, on a state that has been rewound since: it must be the same in every respect."""
+        before = branch.executed
+        assert before is not None, "only the finalized block was not executed"
+        batch = self.database.batch(parent.batch)
+        _, tiers, timers, run = self._open_run(parent, branch.header, batch)
+        run.run(lambda run: run.take_all(before.block.transactions))
+        batch.merkleize()
+        place = f"block {branch.digest.hex()[:16]} of height {branch.header.height}, executed again,"
+        assert tuple(run.receipts) == before.receipts, f"{place} has other receipts"
+        assert tuple(batch.operations) == before.operations, f"{place} makes other operations"
+        assert batch.canonical_root == branch.header.state_root, f"{place} leads to {batch.canonical_root.hex()}"
+        branch.waiting, branch.heights = timers.waiting(), tiers.heights
+        return batch
 
     def _rebuild_indexes(self) -> None:
         """Make everything that is derived anew from the operation log alone.
