@@ -28,9 +28,9 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
     final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
-    how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view and of evidence, over all honest
-    validators; ``roads`` of what observers did by their roads, by their names. ``fails`` are the checks that must fail,
-    and no others may.
+    how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
+    and of evidence, over all honest validators; ``roads`` of what observers did by their roads, by their names.
+    ``fails`` are the checks that must fail, and no others may.
     """
 
     fails: tuple[str, ...] = ()
