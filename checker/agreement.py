@@ -18,7 +18,7 @@ from checker.observations import (
     short,
 )
 from checker.results import CheckResult, Tally
-from checker.tables import describe_key, describe_value
+from checker.tables import describe_place, describe_value
 from network.trace import Event
 from validators.counts import BROKEN, REFUSED_FINAL
 from validators.execution.blocks import Header, header_digest
@@ -309,8 +309,9 @@ class WriteSets:
         if first.changes != block.changes:
             key = _first_differing(first.changes, block.changes)
             ours, theirs = _value_at(first.changes, key), _value_at(block.changes, key)
+            place = describe_place(key, first.changes.get(key), block.changes.get(key))
             self._tally.fail(
-                f"height {block.height}: {describe_key(key)} is {ours} on validator {first.node} and {theirs} on "
+                f"height {block.height}: {place}: {ours} on validator {first.node} and {theirs} on "
                 f"validator {block.node}",
                 height=block.height,
                 validator=block.node,
@@ -336,4 +337,4 @@ def _first_differing(first: Mapping[bytes, bytes | None], second: Mapping[bytes,
 
 
 def _value_at(changes: Mapping[bytes, bytes | None], key: bytes) -> str:
-    return describe_value(changes[key]) if key in changes else "not written"
+    return describe_value(changes[key], key) if key in changes else "not written"

@@ -14,7 +14,7 @@ from checker.cold_replay import ColdReplay
 from checker.observations import NO_DISK_FAULTS, DiskFaults, ReadBack, short
 from checker.proofs import prove_database
 from checker.results import CheckResult, Tally
-from checker.tables import describe_key, describe_value
+from checker.tables import describe_place, describe_value
 from validators.execution import Engine
 from validators.recovery import StateBase
 from validators.state import CorruptLog
@@ -137,9 +137,10 @@ class LiveValues:
             return
         for key in sorted(live.keys() | expected.keys()):
             if live.get(key) != expected.get(key):
+                ours, theirs = live.get(key), expected.get(key)
                 self._tally.fail(
-                    f"validator {readback.node}, height {readback.height}: {describe_key(key)} is "
-                    f"{describe_value(live.get(key))} in memory and {describe_value(expected.get(key))} in {source}",
+                    f"validator {readback.node}, height {readback.height}: {describe_place(key, ours, theirs)}: "
+                    f"{describe_value(ours, key)} in memory and {describe_value(theirs, key)} in {source}",
                     validator=readback.node,
                     height=readback.height,
                     key=key.hex(),

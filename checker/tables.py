@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from checker.oracle.fields import fields_of_key, first_other, name_values
+
 ACCOUNT: Final = 0x01
 STORAGE: Final = 0x03
 TIMER: Final = 0x05
@@ -85,14 +87,22 @@ def describe_key(key: bytes) -> str:
     return f"{name} {key[1:].hex()}"
 
 
-def describe_value(value: bytes | None) -> str:
-    """Return a value as its list of fields, bytes in hexadecimal; `absent` for None."""
+def describe_value(value: bytes | None, key: bytes = b"") -> str:
+    """Return a value as its list of fields, by name where its key is given; `absent` for None."""
     if value is None:
         return "absent"
     fields = read_fields(value)
     if fields is None:
         return f"undecodable {_shorten(value)}"
-    return "[" + " ".join(_shorten(field) if isinstance(field, bytes) else str(field) for field in fields) + "]"
+    shown = [_shorten(field) if isinstance(field, bytes) else str(field) for field in fields]
+    return name_values(fields_of_key(key), shown)
+
+
+def describe_place(key: bytes, one: bytes | None, other: bytes | None) -> str:
+    """Return table and identity of a state key, and the first field in which two values under it differ."""
+    records = [None if value is None else read_fields(value) for value in (one, other)]
+    index = first_other(fields_of_key(key), *records)
+    return describe_key(key) if index is None else f"{describe_key(key)}, {fields_of_key(key)[index]}"
 
 
 def read_fields(value: bytes) -> list[object] | None:

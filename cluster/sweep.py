@@ -44,6 +44,7 @@ TASKS_PER_JOB: Final = 2
 
 _BYTES_IN_HEXADECIMAL: Final = re.compile(r"\b[0-9a-f]{6,}\b(\.\.\.)?")
 _NUMBER: Final = re.compile(r"\d[\d,.]*")
+_SEVERAL: Final = re.compile(r"#(?:,? #)+")
 
 
 class Task(NamedTuple):
@@ -113,13 +114,14 @@ class Tally:
 def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) -> str:
     """Return what runs that went wrong in the same way have in common; nothing where nothing went wrong.
 
-    It is what the check that decides the verdict means, its name, and its line without numbers and without bytes: the
-    same mistake at another height, at another timer, has the same signature.
+    It is what the check that decides the verdict means, its name, and its line without values: the same mistake at
+    another height, at another timer, has the same signature. Names stay: of tables, events, fields and reasons.
     """
     decisive = deciding_check(checks, expected)
     if decisive is None:
         return ""
-    line = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive.summary.partition(" (and ")[0]))
+    masked = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive.summary.partition(" (and ")[0]))
+    line = _SEVERAL.sub("#", masked)
     return f"{verdict_of([decisive]).name}: {decisive.name}: {line}"
 
 

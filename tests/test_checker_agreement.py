@@ -135,7 +135,7 @@ class TestWriteSets:
         history = write_history()
         history.alter_applied(3, 2, changes={**history.blocks[2].changes, BURNED_KEY: pack(6)})
 
-        assert_only(history.judge(), "write-sets", "height 2", "burned is [5]", "[6] on validator 3")
+        assert_only(history.judge(), "write-sets", "height 2", "burned, total: [total=5]", "[total=6] on validator 3")
 
     def test_other_receipts_fail(self):
         """Receipts are compared to the byte."""

@@ -65,9 +65,8 @@ class TestReceipts:
 
         evidence = evidence_of(result)
         assert (evidence["what"], evidence["height"], evidence["timer"]) == ("receipts", HEIGHT, event[1].hex())
-        assert f"receipt {index}, TimerFired of timer {event[1].hex()}" in result.summary
-        assert f" {burned} 0]] by the oracle" in result.summary
-        assert f" {burned + 1} 0]] in the run" in result.summary
+        place = f"receipt {index}, TimerFired of timer {event[1].hex()}, burned"
+        assert f"{place} is {burned} by the oracle and {burned + 1} in the run" in result.summary
 
     def test_a_missing_receipt_is_absent(self, recorded):
         """The last one of the block was left out."""
@@ -105,9 +104,7 @@ class TestChanges:
 
         evidence = evidence_of(result)
         assert (evidence["what"], evidence["key"]) == ("changes", key.hex())
-        expected = (
-            f"account {key[1:21].hex()} is [{balance} {nonce}] by the oracle and [{balance + 1} {nonce}] in the run"
-        )
+        expected = f"account {key[1:21].hex()}, balance is {balance} by the oracle and {balance + 1} in the run"
         assert expected in result.summary
 
     def test_a_timer_that_was_not_written_is_named(self, recorded):
@@ -119,7 +116,7 @@ class TestChanges:
         result = judge_with(recorded, 1, changes=changes)
 
         assert evidence_of(result)["timer"] == timer_id
-        assert f"of timer {timer_id} is [" in result.summary
+        assert f"of timer {timer_id} is [timer_id={timer_id} actor=" in result.summary
         assert "not written in the run" in result.summary
 
     def test_a_key_that_no_rule_writes_is_named(self, recorded):

@@ -8,6 +8,7 @@ from checker.oracle.blocks import Result
 from checker.oracle.describe import (
     decode,
     narrow_down,
+    narrow_record,
     show,
     show_key,
     show_receipt,
@@ -40,7 +41,8 @@ def compare_receipts(result: Result, receipts: Sequence[bytes], tally: Tally) ->
             timer = timer_of_receipts(decoded)
             about = show_receipt(decoded[1] if one is None else decoded[0])
             place, values = narrow_down(decoded)
-            return Difference("receipts", line_of(f"receipt {index}, {about}{place}", timer, values), timer=timer)
+            found = f"receipt {index}, {_with_timer(about, timer)}{place}"
+            return Difference("receipts", line_of(found, values), timer=timer)
     return None
 
 
@@ -55,7 +57,9 @@ def compare_changes(result: Result, changes: Mapping[bytes, bytes | None], tally
         if not is_in_both or ours[key] != theirs[key]:
             decoded = _written(ours, key), _written(theirs, key)
             timer = timer_of_entry(key, decoded)
-            return Difference("changes", line_of(show_key(key), timer, decoded), key=key.hex(), timer=timer)
+            field, values = narrow_record(key, decoded)
+            place = f"{_with_timer(show_key(key), timer)}{field}"
+            return Difference("changes", line_of(place, values), key=key.hex(), timer=timer)
     return None
 
 
@@ -65,7 +69,7 @@ def compare_roots(result: Result, header: Header, tally: Tally) -> Difference | 
         tally.compared += 1
         pair = getattr(result, name), getattr(header, name)
         if pair[0] != pair[1]:
-            return Difference("roots", line_of(name, "", pair))
+            return Difference("roots", line_of(name, (show(pair[0]), show(pair[1]))))
     return None
 
 
@@ -76,7 +80,7 @@ def compare_counts(result: Result, counts: Mapping[str, int], tally: Tally) -> D
             tally.compared += 1
             pair = count, counts[name]
             if pair[0] != pair[1]:
-                return Difference("budgets", line_of(name, "", pair))
+                return Difference("budgets", line_of(name, (show(pair[0]), show(pair[1]))))
     return None
 
 
@@ -86,7 +90,10 @@ def _written(changes: Mapping[bytes, bytes | None], key: bytes) -> object:
     return decode(changes[key])
 
 
-def line_of(place: str, timer: str, values: tuple[object, object]) -> str:
+def _with_timer(place: str, timer: str) -> str:
+    return f"{place} of timer {timer}" if timer and timer not in place else place
+
+
+def line_of(place: str, values: tuple[str, str]) -> str:
     """Return where both sides differ, and both values."""
-    named = f" of timer {timer}" if timer and timer not in place else ""
-    return f"{place}{named} is {show(values[0])} by the oracle and {show(values[1])} in the run"
+    return f"{place} is {values[0]} by the oracle and {values[1]} in the run"

@@ -6,51 +6,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-TABLES = {
-    1: "account",
-    2: "actor",
-    3: "storage",
-    4: "long storage",
-    5: "timer",
-    6: "bucket",
-    7: "bucket entry",
-    8: "timer counts",
-    9: "fee market",
-    10: "burned",
-    11: "timer configuration",
-    12: "mailbox",
-    13: "message",
-    14: "lane configuration",
-    15: "lane market",
-    16: "fires",
-    17: "recent fires",
-    18: "epoch",
-    19: "overflow",
-    20: "GC cursor",
-}
-"""Name of each table by the first byte of its keys."""
-
-EVENTS = {
-    0: "TimerScheduled",
-    1: "TimerFired",
-    2: "TimerDeferred",
-    3: "TimerExpired",
-    4: "TimerCancelledInsufficientFunds",
-    5: "TimerCancelled",
-    6: "DeferredSummary",
-    7: "TimerExtended",
-    8: "TimerCancelledByGovernance",
-    9: "TimerConfigUpdated",
-    10: "TimerExtendedByGovernance",
-    11: "TimerPriorityClampedAtSchedule",
-    12: "GbaFailed",
-    13: "EpochPromoted",
-    14: "TimerCancelledForDelay",
-    32: "Emitted",
-    33: "MessageSent",
-    34: "MessageDelivered",
-}
-"""Name of each event by its tag."""
+from checker.oracle.fields import EVENTS, TABLES, TRANSACTION, fields_of_key, first_other, name_values
 
 _TIMER = 5
 _BUCKET_ENTRY = 7
@@ -85,7 +41,7 @@ def show(value: object) -> str:
 def show_key(key: bytes) -> str:
     """Return table and identity of a state key."""
     table = key[0] if key else -1
-    name = TABLES.get(table, "unknown table")
+    name = TABLES.get(table, ("unknown table", ()))[0]
     if table in (1, 2, 8, 17):
         return f"{name} {key[1:21].hex()}"
     if table == 3:
@@ -103,25 +59,70 @@ def show_receipt(receipt: object) -> str:
     """Return what a decoded receipt is about."""
     event = event_of(receipt)
     if event is not None:
-        return EVENTS.get(event[0], "unknown event")
+        return _name_of(event)
     is_receipt = isinstance(receipt, list) and len(receipt) > 1
     return f"transaction {show(receipt[1])}" if isinstance(receipt, list) and is_receipt else "no receipt"
 
 
-def narrow_down(receipts: tuple[object, object]) -> tuple[str, tuple[object, object]]:
-    """Return the place in two transactions' receipts where they part, and both values there; else the receipts."""
-    pair: tuple[object, object] = receipts
+def show_event(event: object) -> str:
+    """Return an event as its name and its fields; whatever is none as `show` does."""
+    if not _is_event(event):
+        return show(event)
+    return f"{_name_of(event)} {name_values(_fields_of(event), list(map(show, event[1:])))}"
+
+
+def show_record(key: bytes, record: object) -> str:
+    """Return the record under a state key as its fields by name; whatever is none as `show` does."""
+    return name_values(fields_of_key(key), list(map(show, record))) if isinstance(record, list) else show(record)
+
+
+def narrow_record(key: bytes, values: tuple[object, object]) -> tuple[str, tuple[str, str]]:
+    """Return the field in which two records under a state key part, and both values there; else the records."""
+    one, other = values
+    index = first_other(fields_of_key(key), one, other)
+    if index is None or not (isinstance(one, list) and isinstance(other, list)):
+        return "", (show_record(key, one), show_record(key, other))
+    return f", {fields_of_key(key)[index]}", (show(one[index]), show(other[index]))
+
+
+def narrow_down(receipts: tuple[object, object]) -> tuple[str, tuple[str, str]]:
+    """Return the place in two receipts where they part, and both values there; else the receipts."""
     one, other = receipts
+    if event_of(one) is not None or event_of(other) is not None:
+        return _narrow_event(event_of(one) or one, event_of(other) or other)
     if not (_is_of_transaction(one) and _is_of_transaction(other) and one[1] == other[1]):
-        return "", pair
-    names = ("status", "error", "cycles", "cells", "burned", "tip")
-    for index, name in enumerate(names, 2):
-        if one[index] != other[index]:
-            return f", {name}", (one[index], other[index])
+        return "", (show(one), show(other))
+    index = first_other(TRANSACTION[:-1], one[1:-1], other[1:-1])
+    if index is not None:
+        return f", {TRANSACTION[index]}", (show(one[index + 1]), show(other[index + 1]))
     for index, events in enumerate(zip_longest(one[-1], other[-1])):
         if events[0] != events[1]:
-            return f", event {index}", events
-    return "", pair
+            named = next(event for event in events if event is not None)
+            about = f", {_name_of(named)}" if _is_event(named) else ""
+            place, values = _narrow_event(*events)
+            return f", event {index}{about}{place}", values
+    return "", (show(one), show(other))
+
+
+def _narrow_event(one: object, other: object) -> tuple[str, tuple[str, str]]:
+    """Return the field in which two events of one kind part, and both values there; else the events."""
+    if _is_event(one) and _is_event(other) and one[0] == other[0]:
+        index = first_other(_fields_of(one), one[1:], other[1:])
+        if index is not None:
+            return f", {_fields_of(one)[index]}", (show(one[index + 1]), show(other[index + 1]))
+    return "", (show_event(one), show_event(other))
+
+
+def _is_event(event: object) -> TypeGuard[list[Any]]:
+    return isinstance(event, list) and bool(event) and isinstance(event[0], int)
+
+
+def _name_of(event: list[Any]) -> str:
+    return EVENTS.get(event[0], ("unknown event", ()))[0]
+
+
+def _fields_of(event: list[Any]) -> tuple[str, ...]:
+    return EVENTS.get(event[0], ("", ()))[1]
 
 
 def _is_of_transaction(receipt: object) -> TypeGuard[list[Any]]:
@@ -133,7 +134,7 @@ def event_of(receipt: object) -> list[Any] | None:
     if not isinstance(receipt, list) or len(receipt) != 2 or receipt[0] != 1:
         return None
     event = receipt[1]
-    return event if isinstance(event, list) and event and isinstance(event[0], int) else None
+    return event if _is_event(event) else None
 
 
 def timer_of_receipts(receipts: Sequence[object]) -> str:

@@ -1,0 +1,80 @@
+"""Names of the fields of receipts, events and state entries, so that a difference says which of them it is in."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from checker.oracle.lane_config import TIERS, LaneConfig
+from checker.oracle.records import TimerConfig
+
+EVENTS: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
+    0: ("TimerScheduled", ("timer_id", "actor", "due", "sequence", "fee_payer", "gas_limit", "expires_at")),
+    1: ("TimerFired", ("timer_id", "actor", "due", "ok", "used_cycles", "used_cells", "burned", "tip")),
+    2: ("TimerDeferred", ("timer_id", "reason")),
+    3: ("TimerExpired", ("timer_id", "expires_at", "current_height")),
+    4: ("TimerCancelledInsufficientFunds", ("timer_id", "fee_payer", "required", "available")),
+    5: ("TimerCancelled", ("timer_id", "actor")),
+    6: ("DeferredSummary", ("counts",)),
+    7: ("TimerExtended", ("timer_id", "expires_at")),
+    8: ("TimerCancelledByGovernance", ("timer_id", "was_live")),
+    9: ("TimerConfigUpdated", ("config",)),
+    10: ("TimerExtendedByGovernance", ("timer_id", "expires_at")),
+    11: ("TimerPriorityClampedAtSchedule", ("timer_id", "stated", "clamped")),
+    12: ("GbaFailed", ("timer_id", "reason", "count")),
+    13: ("EpochPromoted", ("epoch", "heights")),
+    14: ("TimerCancelledForDelay", ("timer_id", "fee_payer", "delays", "penalty")),
+    32: ("Emitted", ("actor", "topic", "data")),
+    33: ("MessageSent", ("sequence", "sender", "actor", "handler", "cycles")),
+    34: ("MessageDelivered", ("sequence", "actor", "ok", "used_cycles", "used_cells")),
+}
+"""Name and fields of each event by its tag, which stands before them."""
+
+TRANSACTION: Final = ("transaction", "status", "error", "cycles", "cells", "burned", "tip", "events")
+"""Fields of a transaction's receipt, after its tag."""
+
+TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
+    1: ("account", ("balance", "nonce")),
+    2: ("actor", ("program", "owner")),
+    3: ("storage", ("value",)),
+    4: ("long storage", ("actor", "key", "value")),
+    5: (
+        "timer",
+        (
+            *("timer_id", "actor", "due", "sequence", "payload", "handler", "fee_payer", "gas_limit"),
+            *("gas_limit_is_default", "expires_at", "quote"),
+        ),
+    ),
+    6: ("bucket", ("head", "tail", "count")),
+    7: ("bucket entry", ("timer_id",)),
+    8: ("timer counts", ("live", "scheduled")),
+    9: ("fee market", ("cycle_basefee", "cell_basefee")),
+    10: ("burned", ("total",)),
+    11: ("timer configuration", TimerConfig._fields),
+    12: ("mailbox", ("head", "tail")),
+    13: ("message", ("sender", "actor", "handler", "payload", "cycles", "origin")),
+    14: ("lane configuration", tuple(f"tier_{name}" if name in TIERS else name for name in LaneConfig._fields)),
+    15: ("lane market", ("basefee", "p50_tip", "used_cycles", "window_start", "activation_basefee", "burned")),
+    16: ("fires", ()),
+    17: ("recent fires", ("count",)),
+    18: ("epoch", ("heights",)),
+    19: ("overflow", ("heights", "root")),
+    20: ("GC cursor", ("due", "sequence")),
+}
+"""Name of each table and of its records' fields, by the first byte of its keys."""
+
+
+def fields_of_key(key: bytes) -> tuple[str, ...]:
+    """Return the names of the fields of the record under a state key; none where the table is unknown."""
+    return TABLES.get(key[0] if key else -1, ("", ()))[1]
+
+
+def name_values(names: Sequence[str], values: Sequence[str]) -> str:
+    """Return values with their names, as far as these go."""
+    shown = [f"{name}={value}" for name, value in zip(names, values, strict=False)]
+    return "[" + " ".join([*shown, *values[len(names) :]]) + "]"
+
+
+def first_other(names: Sequence[str], one: object, other: object) -> int | None:
+    """Return the index of the first named field in which two records differ, None where that cannot be said."""
+    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other) == len(names)):
+        return None
+    return next((index for index, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), None)
