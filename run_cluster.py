@@ -9,18 +9,27 @@ import sys
 SUPPORTED = ((3, 11), (3, 13))
 EXIT_ENVIRONMENT = 6
 
+
+def give_up(message: str) -> None:
+    """Say why nothing was begun, if there is anybody to hear it, and leave."""
+    if sys.stderr is not None:
+        sys.stderr.write(message)
+    sys.exit(EXIT_ENVIRONMENT)
+
+
 if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
-    sys.stderr.write(
+    give_up(
         "stampede needs Python 3.11, 3.12 or 3.13; this is %d.%d (%s)\n"  # noqa: UP031
         % (sys.version_info[0], sys.version_info[1], sys.executable)
     )
-    sys.exit(EXIT_ENVIRONMENT)
 
 try:
     from cluster.commands import main
+    from cluster.standard_streams import run_on_standard_streams
 except ModuleNotFoundError as missing:
-    sys.stderr.write(f"stampede: {missing.name} is not installed; 'make run' sets up everything in .venv\n")
-    sys.exit(EXIT_ENVIRONMENT)
+    give_up(f"stampede: {missing.name} is not installed; 'make run' sets up everything in .venv\n")
+except KeyboardInterrupt:
+    give_up("run_cluster.py: interrupted before anything was done\n")
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_on_standard_streams(main, sys.argv[1:]))

@@ -33,6 +33,10 @@ class DirectoryDisk:
         A link is refused: what it leads to is not this disk's, and repair would cut it.
         """
         self._path = path
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "is a link; a disk is a directory of its own", str(path))
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "is no directory; a disk is one", str(path))
         path.mkdir(exist_ok=True)
         self._files = {each.name: os.open(each, os.O_RDWR | os.O_NOFOLLOW) for each in sorted(path.iterdir())}
         for descriptor in self._files.values():

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from checker.fingerprint import Code
+from cluster.commands import main
 from cluster.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.directory import DirectoryDisk
 from cluster.judge import judge
@@ -211,6 +212,22 @@ class TestDirectory:
 
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "empty" / "stampede.json").exists()
+
+
+@pytest.mark.parametrize("name", ["validator-2", "watch-1", "watch-faults"])
+def test_a_directory_in_it_that_is_a_link_is_bad_input(tmp_path, capsys, name):
+    """The path and why; what it leads to is left alone."""
+    open_data_directory(tmp_path / "data", load_scenario("calm"), 0).close()
+    (tmp_path / "data" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "data" / name).symlink_to(tmp_path / "elsewhere")
+    before = sorted(path.name for path in (tmp_path / "elsewhere").iterdir())
+
+    code = main(["run", "calm", "--data-dir", str(tmp_path / "data"), "--runs", str(tmp_path / "runs")])
+
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1)
+    assert f"{tmp_path / 'data' / name}: is a link" in said[0]
+    assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == before
 
 
 def test_damage_in_the_midst_of_a_watch_is_refused(tmp_path):

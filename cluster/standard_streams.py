@@ -1,0 +1,76 @@
+"""Standard streams that cannot change what a command returns.
+
+A reader may leave before the end (`| head -3`), and a stream may be closed from the start (`>&-`). Python raises at
+some later write, rich answers a closed pipe with exit code 1, which means safety here, and a closed stream is None. So
+the three descriptors are made whole before anything else: what nobody reads is dropped, and the command goes on to its
+own exit code. Where standard output cannot take what is said, for want of room, that is the environment.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TextIO, final
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+EXIT_ENVIRONMENT: Final = 6
+
+_STDOUT: Final = 1
+_STDERR: Final = 2
+
+
+@final
+class _Writer(io.FileIO):
+    """The bytes of one standard stream; after the first failure all that is written is dropped."""
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._name = name
+        self._is_dropping = False
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """Write what the stream takes; raises OSError where that is worth an exit code of its own."""
+        try:
+            return memoryview(data).nbytes if self._is_dropping else super().write(data)
+        except OSError as error:
+            self._is_dropping = True
+            if isinstance(error, BrokenPipeError) or self.fileno() == _STDERR:
+                return memoryview(data).nbytes
+            error.filename = self._name
+            raise
+
+
+def run_on_standard_streams(main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
+    """Run a command line on streams that are open, and return its exit code."""
+    _open_closed_descriptors()
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - it stays open
+    sys.stdout = _text(_Writer(_STDOUT, "standard output"), sys.stdout)
+    sys.stderr = _text(_Writer(_STDERR, "standard error"), sys.stderr)
+    try:
+        code = main(arguments)
+    except SystemExit as leaving:
+        code = int(leaving.code or 0)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"run_cluster.py: {error.filename}: {error.strerror}\n")
+        return EXIT_ENVIRONMENT
+    return code
+
+
+def _open_closed_descriptors() -> None:
+    for descriptor in range(_STDERR + 1):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free number is this one; else the next file that is opened would be taken for the stream.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003 - as the standard library has it
+
+
+def _text(raw: _Writer, before: TextIO | None) -> TextIO:
+    is_lines = raw.fileno() == _STDERR or raw.isatty()
+    encoding = "utf-8" if before is None else before.encoding
+    errors = "backslashreplace" if before is None else before.errors
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=is_lines)
