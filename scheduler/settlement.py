@@ -75,13 +75,15 @@ def max_cost(timer: Timer, config: TimerConfig, basefees: Basefees, priority: in
 
 
 def destroy(
-    timer: Timer, *, now: int, required: int, tables: TimerTables, ledger: Ledger
+    timer: Timer, *, now: int, required: int, available: int, tables: TimerTables
 ) -> TimerExpired | TimerCancelledInsufficientFunds:
-    """Remove a dead timer without firing it and return the event that says why; `required` is its greatest cost."""
+    """Remove a dead timer without firing it and return the event that says why.
+
+    `required` is its greatest cost, `available` the balance by which it was judged.
+    """
     tables.remove(timer)
     if is_expired(timer, now):
         return TimerExpired(timer.timer_id, timer.expires_at, now)
-    available = ledger.balance(timer.fee_payer)
     # No price has a bound, a record's integers have one; and nobody can own as much as this.
     stated = min(required, MAX_U63)
     return TimerCancelledInsufficientFunds(timer.timer_id, timer.fee_payer, stated, available)

@@ -40,9 +40,9 @@ class Tally:
         """Whether the GC lane has budget left."""
         return self.removed < self.config.gc_budget
 
-    def destroy(self, timer: Timer, required: int) -> None:
-        """Remove a dead timer; `required` is the most that it would cost."""
-        event = destroy(timer, now=self.moment.now, required=required, tables=self.tables, ledger=self.ledger)
+    def destroy(self, timer: Timer, required: int, available: int) -> None:
+        """Remove a dead timer; `required` is the most that it would cost, `available` what was found too little."""
+        event = destroy(timer, now=self.moment.now, required=required, available=available, tables=self.tables)
         self.removed += 1
         if isinstance(event, TimerExpired):
             self.expired += 1

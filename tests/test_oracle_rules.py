@@ -49,7 +49,7 @@ def fire_before_cleaning_up(monkeypatch):
         attempted, unpaid = fifo._fire(counts, classes.candidates)
         dead = classes.dead[: config.gc_budget]
         for timer in dead:
-            counts.destroy(timer, max_cost(timer, config, basefees))
+            counts.destroy(timer, max_cost(timer, config, basefees), ledger.balance(timer.fee_payer))
         held = classes.candidates[attempted:]
         fifo._report(counts, held, classes.over_cap)
         waiting_live = len(held) + len(classes.over_cap)
@@ -84,9 +84,8 @@ def fire_in_the_block_that_made_it(monkeypatch):
 
 
 def call_the_expired_insolvent(monkeypatch):
-    def destroy(timer, *, now, required, tables, ledger):
+    def destroy(timer, *, now, required, available, tables):
         tables.remove(timer)
-        available = ledger.balance(timer.fee_payer)
         if available < required or not is_expired(timer, now):
             return TimerCancelledInsufficientFunds(timer.timer_id, timer.fee_payer, required, available)
         return TimerExpired(timer.timer_id, timer.expires_at, now)

@@ -1,10 +1,17 @@
 """Who is insolvent in the lane, at the very edge, and what is said of it."""
 
-from scheduler import PoolRules, TimerCancelledInsufficientFunds, TimerFired, WaitingPool
+from scheduler import (
+    LaneConfig,
+    PoolRules,
+    RunOutcome,
+    TimerCancelledInsufficientFunds,
+    TimerFired,
+    WaitingPool,
+)
 from scheduler.types import Quote, Timer
 from tests.lane_doubles import LaneBench, free
 
-PAYER = b"\x01" * 20
+PAYER, GIVER = b"\x01" * 20, b"\x02" * 20
 
 
 def offer(bench, gas_limit, *, tip=0, nonce=0):
@@ -45,3 +52,17 @@ def test_a_pool_taken_back_to_the_expiry_itself_holds_the_timer_as_live():
     pool.advance(10)
 
     assert (list(pool.expired), list(pool.payers)) == ([], [PAYER])
+
+
+def test_an_insolvency_states_the_balance_that_decided():
+    """Short at the start of the phase, given units before its turn: it does not fire, and the event says why."""
+    bench = LaneBench(free(), LaneConfig(classification="cursor", gc_scan_per_block=0), basefee=800)
+    bench.ledger.balances = {PAYER: 10, GIVER: 10**9}
+    bench.bid(GIVER, 1, fee=1_600, tip=9, gas_limit=1_000)
+    poor = offer(bench, 1_000)
+
+    def give(timer):
+        bench.ledger.credit(PAYER, 10**12)
+        return RunOutcome(True, 0, 0, ())
+
+    assert bench.run(1, give).events[-1] == TimerCancelledInsufficientFunds(poor, PAYER, 800_000, 10)

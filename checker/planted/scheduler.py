@@ -25,10 +25,10 @@ def _shift_expiry(slots: int) -> list[Swap]:
 
 def _funds_before_expiry() -> list[Swap]:
     def make(destroy: Any) -> Any:
-        def destroy_for_funds_first(timer: Any, *, required: int, ledger: Any, **rest: Any) -> Any:
-            if ledger.balance(timer.fee_payer) < required:
+        def destroy_for_funds_first(timer: Any, *, required: int, available: int, **rest: Any) -> Any:
+            if available < required:
                 timer = msgspec.structs.replace(timer, expires_at=rest["now"])
-            return destroy(timer, required=required, ledger=ledger, **rest)
+            return destroy(timer, required=required, available=available, **rest)
 
         return destroy_for_funds_first
 

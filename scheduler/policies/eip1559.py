@@ -320,7 +320,10 @@ class _Auction:
         return None
 
     def _destroy(self, timer: Timer) -> None:
-        self.tally.destroy(timer, self._required(timer, self._priority(timer)))
+        required, now = self._required(timer, self._priority(timer)), self.tally.ledger.balance(timer.fee_payer)
+        # What counted at the start may have been made up for since: the event states the figure that decided.
+        start = self.balances.get(timer.fee_payer, now)
+        self.tally.destroy(timer, required, start if start < required else now)
         self.removed_dead += timer.timer_id in self.dead
         self.gone.append(timer)
 

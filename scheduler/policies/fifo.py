@@ -45,7 +45,7 @@ class Fifo:
         classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)
         dead = classes.dead[: config.gc_budget]
         for timer in dead:
-            tally.destroy(timer, max_cost(timer, config, basefees))
+            tally.destroy(timer, max_cost(timer, config, basefees), ledger.balance(timer.fee_payer))
         attempted, unpaid = _fire(tally, classes.candidates)
         held = classes.candidates[attempted:]
         _report(tally, held, classes.over_cap)
@@ -66,10 +66,11 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
             break
         attempted += 1
         required = max_cost(timer, config, tally.basefees)
-        if tally.ledger.balance(timer.fee_payer) >= required:
+        available = tally.ledger.balance(timer.fee_payer)
+        if available >= required:
             tally.fire(timer, required)
         elif tally.can_remove:
-            tally.destroy(timer, required)
+            tally.destroy(timer, required, available)
         else:
             unpaid += 1
     return attempted, unpaid
