@@ -88,7 +88,7 @@ class StormAccounting:
         live = block.summary.waiting_live
         self._held += held > 0
         self._require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
-        lane = block.config.lane_timer_cycles
+        lane = block.lane_cycles_max
         if block.lane is not None:
             lane = min(lane, block.lane.max_cycles_per_fire_auction_phase)
         over_cap = sum(timer.gas_limit > lane for timer in unexpired)
@@ -97,7 +97,7 @@ class StormAccounting:
             self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
         is_reserved = block.lane is not None and block.lane.packing_account == "limit"
         if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused and not is_reserved:
-            room = block.config.lane_timer_cycles - add_up(block).lane_cycles
+            room = block.lane_cycles_max - add_up(block).lane_cycles
             # A default above the cap is read as the cap in the lane (K-5).
             limits = [timer.gas_limit if block.lane is None else min(timer.gas_limit, lane) for timer in unexpired]
             greatest = max((limit for limit in limits if limit <= lane), default=0)

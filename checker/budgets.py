@@ -39,7 +39,7 @@ class Budgets:
         """Judge one block."""
         spent = add_up(block)
         config, rules = block.config, self._rules
-        lane = 0 if config.execution_lane_paused else config.lane_timer_cycles
+        lane = 0 if config.execution_lane_paused else block.lane_cycles_max
         removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
         self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
         self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)

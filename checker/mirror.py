@@ -11,7 +11,7 @@ import msgspec
 
 from checker.observations import BlockSummary
 from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
-from scheduler import InvalidInput, LaneConfig, TimerConfig
+from scheduler import MAX_U63, InvalidInput, LaneConfig, TimerConfig
 from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
 
@@ -20,7 +20,8 @@ class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
     `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
-    `config` the timer configuration in it, and `lane` the lane's where the block is in one.
+    `config` the timer configuration in it, and `lane` the lane's where the block is in one. Where the policy
+    `has_lane_budget` not, fires may use as much as they like.
     """
 
     height: int
@@ -33,6 +34,12 @@ class SettledBlock(NamedTuple):
     config: TimerConfig
     summary: BlockSummary
     lane: LaneConfig | None = None
+    has_lane_budget: bool = True
+
+    @property
+    def lane_cycles_max(self) -> int:
+        """The cycles that fires may use in a block whose execution lane is not paused."""
+        return self.config.lane_timer_cycles if self.has_lane_budget else MAX_U63
 
 
 class BlockCheck(Protocol):

@@ -29,6 +29,7 @@ from checker.timers import TimerDelivery, TimerFigures
 from checker.votes import Certificates, NoDoubleVote
 from network.trace import Event
 from network.types import SUPERVISOR
+from scheduler import FifoFree
 from validators.execution.blocks import Header, decode_block
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
@@ -350,6 +351,7 @@ class Suite:
             config=self._mirror.config(),
             summary=block.summary,
             lane=self._mirror.lane_config() if self._rules.is_in_lane(block.height) else None,
+            has_lane_budget=self._rules.policy != FifoFree.name,
         )
         self._block_times.settle(header, block.digest)
         for check in self._block_checks:

@@ -72,8 +72,9 @@ class Desk:
     """Where calls about timers are handed in: the tables, the block's moment and configuration.
 
     `collected` is true while the timer phase runs: every timer due by then is on its list already. Where the policy
-    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is. In a lane
-    timers are quoted; without one, fees stated by a caller have no effect.
+    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is. Where it `has_budget` not,
+    no gas limit is too great for the lane. In a lane timers are quoted; without one, fees stated by a caller have no
+    effect.
     """
 
     tables: TimerTables
@@ -81,11 +82,14 @@ class Desk:
     config: TimerConfig
     collected: bool = False
     has_ttl: bool = True
+    has_budget: bool = True
     lane: Lane | None = None
 
     @property
     def gas_limit_ceiling(self) -> int:
         """The greatest gas limit admitted, which is also the default, in cycles."""
+        if not self.has_budget:
+            return self.config.max_cycles_per_fire
         return self.config.gas_limit_ceiling if self.lane is None else self.lane.gas_limit_ceiling(self.config)
 
 

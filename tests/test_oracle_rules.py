@@ -118,7 +118,7 @@ def tip_all_that_the_maximum_allows(monkeypatch):
 
 
 def report_deferrals_in_every_block(monkeypatch):
-    monkeypatch.setattr(fifo, "_newly_due", lambda counts, timers, reason: [(timer, reason) for timer in timers])
+    monkeypatch.setattr(fifo, "newly_due", lambda counts, timers, reason: [(timer, reason) for timer in timers])
 
 
 def let_basefees_creep(monkeypatch):

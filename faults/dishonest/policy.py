@@ -34,6 +34,7 @@ def _lying_policy(honest: type[Policy], twist: Twist) -> Callable[[], Policy]:
     class LyingPolicy:
         name: ClassVar[str] = honest.name
         has_ttl: ClassVar[bool] = honest.has_ttl
+        has_budget: ClassVar[bool] = honest.has_budget
         default_config: ClassVar[TimerConfig] = honest.default_config
 
         def phases(self) -> tuple[BlockPhase, ...]:

@@ -35,6 +35,7 @@ class Eip1559:
 
     name: ClassVar[str] = "eip1559"
     has_ttl: ClassVar[bool] = True
+    has_budget: ClassVar[bool] = True
     default_config: ClassVar[TimerConfig] = TimerConfig()
 
     def phases(self) -> tuple[BlockPhase, ...]:

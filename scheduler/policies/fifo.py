@@ -22,6 +22,7 @@ class Fifo:
 
     name: ClassVar[str] = "fifo"
     has_ttl: ClassVar[bool] = True
+    has_budget: ClassVar[bool] = True
     default_config: ClassVar[TimerConfig] = TimerConfig()
 
     def phases(self) -> tuple[BlockPhase, ...]:
@@ -77,14 +78,14 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
 
 
 def _report(tally: Tally, held: Sequence[Timer], over_cap: Sequence[Timer]) -> None:
-    first = _newly_due(tally, held, DeferralReason.LANE_FULL) + _newly_due(tally, over_cap, DeferralReason.OVER_CAP)
+    first = newly_due(tally, held, DeferralReason.LANE_FULL) + newly_due(tally, over_cap, DeferralReason.OVER_CAP)
     first.sort(key=_place)
     counts = ((DeferralReason.LANE_FULL, len(held)), (DeferralReason.OVER_CAP, len(over_cap)))
     tally.report_deferred(first, counts)
 
 
-def _newly_due(tally: Tally, timers: Sequence[Timer], reason: DeferralReason) -> list[tuple[Timer, DeferralReason]]:
-    """Return the timers that no earlier block attempted: a suffix, because the order is by due height."""
+def newly_due(tally: Tally, timers: Sequence[Timer], reason: DeferralReason) -> list[tuple[Timer, DeferralReason]]:
+    """Return the timers that no earlier block attempted, latest first: a suffix, because the order is by due height."""
     found: list[tuple[Timer, DeferralReason]] = []
     for timer in reversed(timers):
         if timer.due <= tally.moment.parent_now:

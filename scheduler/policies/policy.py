@@ -13,6 +13,8 @@ class Policy(Protocol):
     name: ClassVar[str]
     has_ttl: ClassVar[bool]
     """Whether a timer can expire."""
+    has_budget: ClassVar[bool]
+    """Whether the fires of a block share a budget of cycles."""
     default_config: ClassVar[TimerConfig]
     """The configuration of a chain that states none."""
 
