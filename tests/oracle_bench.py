@@ -47,7 +47,7 @@ WORKER = {"handle_timer": work, "get_gas_bid": bid}
 class Bench:
     """A chain whose actors do nothing but work: names and what they have. `lane` None is a chain without one."""
 
-    def __init__(self, balances, *, timers=None, lane=None, activation=1, program="worker", **genesis):
+    def __init__(self, balances, *, timers=None, lane=None, activation=1, program="worker", policy="", **genesis):
         programs.PROGRAMS.setdefault("worker", WORKER)
         fields = {"min_basefee": 800, "cycle_basefee": 800, "cell_basefee": 800} | genesis
         self.chain = OracleChain(
@@ -61,7 +61,7 @@ class Bench:
                 block_cells=10_000_000,
                 mailbox_cycles=1_000_000,
                 timer_config=TIMERS._replace(**(timers or {})),
-                policy="fifo" if lane is None else "eip1559",
+                policy=policy or ("fifo" if lane is None else "eip1559"),
                 accounts=[],
                 actors=[[address(name), program, OWNER, units, []] for name, units in balances.items()],
                 system_deployers=[],

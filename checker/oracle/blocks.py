@@ -165,7 +165,7 @@ class _Block:
             now=_present(chain.genesis, header),
             config=chain.contents.config.rows[None],
             is_collected=False,
-            never_expires=chain.genesis.policy == FREE_POLICY,
+            is_free=chain.genesis.policy == FREE_POLICY,
             mailbox_cycles=chain.genesis.mailbox_cycles,
             lane=self.lane,
         )

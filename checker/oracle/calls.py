@@ -65,28 +65,30 @@ class Gas:
 class Present(NamedTuple):
     """What a call knows of its block: the present, the configuration, whether the due timers are collected.
 
-    With `never_expires` the policy knows no expiry. A message may use at most `mailbox_cycles`. A block in
-    the timer lane has a `lane`.
+    Where fires are free, `is_free`, the policy knows neither an expiry nor a budget of the lane. A message may use at
+    most `mailbox_cycles`. A block in the timer lane has a `lane`.
     """
 
     height: int
     now: int
     config: TimerConfig
     is_collected: bool
-    never_expires: bool
+    is_free: bool
     mailbox_cycles: int
     lane: Lane | None = None
 
     @property
     def gas_limit_ceiling(self) -> int:
         """The greatest gas limit that a timer can be given now, and the default."""
+        if self.is_free:
+            return self.config.max_cycles_per_fire
         ceiling = min(self.config.max_cycles_per_fire, self.config.lane_timer_cycles)
         return ceiling if self.lane is None else min(ceiling, self.lane.config.max_cycles_per_fire_auction_phase)
 
     @property
     def latest_expiry(self) -> int:
         """The latest expiry that a timer can be given now."""
-        return MAX_INTEGER if self.never_expires else self.now + self.config.max_ttl_blocks
+        return MAX_INTEGER if self.is_free else self.now + self.config.max_ttl_blocks
 
 
 @dataclass
@@ -204,7 +206,7 @@ class Call:
             fee_payer=self.actor if fee_payer is None else fee_payer,
             gas_limit=ceiling if gas_limit is None else gas_limit,
             gas_limit_is_default=gas_limit is None,
-            expires_at=latest if expires_at is None or self.present.never_expires else expires_at,
+            expires_at=latest if expires_at is None or self.present.is_free else expires_at,
         )
         error = self._refusal(asked, ceiling, latest)
         quoted = Quoted(None) if lane is None or error else quote_of(fees, lane)
@@ -306,7 +308,7 @@ def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
     if expires_at <= present.now or present.now > timer.expires_at:
         raise RevertedError("InvalidInput")
     # Where nothing expires it does not matter what was asked for.
-    return present.latest_expiry if present.never_expires else min(expires_at, present.latest_expiry)
+    return present.latest_expiry if present.is_free else min(expires_at, present.latest_expiry)
 
 
 def remove_timer(contents: Contents, timer: Timer) -> None:

@@ -80,10 +80,15 @@ class TimerPhase:
 
     def _reason_to_hold(self, timer: Timer) -> str:
         """Why a live timer may not compete, or nothing."""
-        return "over_cap" if timer.gas_limit > self.present.config.lane_timer_cycles else ""
+        is_over = timer.gas_limit > self.present.config.lane_timer_cycles
+        return "over_cap" if is_over and not self.present.is_free else ""
 
     def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
         """Let candidates fire as they stand until one does not fit; return that one and all after it."""
+        if self.present.is_free and not self.present.config.execution_lane_paused:
+            for timer in candidates:
+                self._attempt(timer)
+            return []
         return fill(candidates, self._lane_cycles, self._attempt, misfit="stop")
 
     @property
