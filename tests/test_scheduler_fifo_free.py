@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.scenario import load_scenario
-from scheduler import MAX_U63, Fifo, FifoFree, TimerConfig, TimerFired
+from scheduler import MAX_U63, DeferredSummary, Fifo, FifoFree, TimerConfig, TimerDeferred, TimerFired
 from tests.chain_harness import BOB, POOR, PUPPET, advance, do, make_engine, make_genesis
 from validators.actors import Status
 from validators.execution import InvalidGenesisError, decode_receipt
@@ -53,15 +53,33 @@ class TestFree:
 
         assert decode_receipt(executed.receipts[0]).status == Status.OK
 
-    def test_order_lane_and_gas_limit_are_those_of_fifo(self):
-        """The head blocks the lane; a fire within its own limits ends out of gas beyond them."""
-        engine = free(lane_timer_cycles=100_000)
-        advance(engine, [do(0, 0, ["timer", 1, [["compute", 90_000]], 80_000], ["timer", 1, [], 60_000])])
-        first = advance(engine)
-        assert (first.summary.fired, first.summary.reverted, first.summary.waiting_live) == (1, 1, 1)
-        assert first.summary.lane_cycles == 80_000
+    def test_everything_due_fires_in_its_block_however_much_it_is(self):
+        """No budget and no test for room, in the order of fifo; a fire ends out of gas at its own limit (K-33)."""
+        engine = free(lane_timer_cycles=1_000)
+        advance(engine, [do(0, 0, ["timer", 1, [["compute", 90_000]], 80_000], ["timer", 1, [], 550_000])])
+        executed = advance(engine)
 
-        assert advance(engine).summary.fired == 1
+        assert [event.ok for event in executed.events if isinstance(event, TimerFired)] == [False, True]
+        assert (executed.summary.lane_cycles, executed.summary.waiting_live) == (80_200, 0)
+
+    def test_the_ceiling_of_a_gas_limit_is_that_of_a_fire(self):
+        """The lane's length has no part in it, neither for what is stated nor for the default."""
+        engine = free(lane_timer_cycles=1_000, max_cycles_per_fire=70_000)
+        executed = advance(engine, [do(0, 0, ["timer", 1, []]), do(0, 1, ["timer", 1, [], 70_001])])
+
+        assert executed.events[0].gas_limit == 70_000
+        assert decode_receipt(executed.receipts[1]).error == "GasLimitTooHigh"
+
+    def test_a_paused_lane_fires_nothing_and_tells_of_it_once(self):
+        """In the order in which they wait, as held by the lane."""
+        engine = free(execution_lane_paused=True)
+        made = advance(engine, [do(0, 0, ["timer", 1, [], 50_000], ["timer", 1, [], 60_000])])
+        first, again = advance(engine), advance(engine)
+        timers = [event.timer_id for event in made.events]
+
+        assert first.events[:-1] == tuple(TimerDeferred(timer, "lane_full") for timer in timers)
+        assert first.events[-1:] == again.events == (DeferredSummary((("lane_full", 2),)),)
+        assert again.summary.waiting_live == 2
 
     def test_what_fires_use_moves_the_basefee(self):
         """Free of charge is not free of work."""

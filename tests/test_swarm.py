@@ -40,6 +40,18 @@ def test_no_drawn_scenario_is_a_false_alarm(tmp_path):
     assert tally.verdicts == {"passed": len(CLEAN_SEEDS)}
 
 
+def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
+    """All of a storm may be due in one block after an outage; where nothing bounds it, it must still be in time."""
+    free = [scenario for scenario in DRAWN if scenario.chain.policy == "fifo-free"]
+    storms = [(scenario, scenario.workload["storm"]) for scenario in free if "storm" in scenario.workload]
+
+    assert storms
+    for scenario, storm in storms:
+        cycles = storm.actors * storm.timers_per_actor * storm.gas_limit
+        takes_ms = scenario.costs.execute_us * cycles // 1_000_000
+        assert takes_ms < scenario.consensus.certification_timeout_ms // 4
+
+
 def test_some_seeds_leave_just_a_quorum_and_finality_must_go_on_without_the_others():
     judged = [scenario for scenario in DRAWN if still_max_us(scenario) is not None]
 
