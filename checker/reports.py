@@ -1,4 +1,4 @@
-"""What honest validators reported besides votes and certificates: why they left views, and evidence.
+"""What honest validators reported besides votes and certificates: why they left views, evidence, dropped requests.
 
 Evidence is two signed votes of one signer that exclude each other. It punishes nobody here; it is kept in the verdict.
 """
@@ -9,12 +9,16 @@ from typing import Final, final
 from checker.observations import Report, read_event
 from network.trace import Event
 from validators.consensus.timeouts import TimeoutReason
+from validators.serving import TOO_MANY, UNDER_WAY
 
 EVIDENCE: Final = ("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize")
 """What two votes that exclude each other are called."""
 
-REPORTS: Final = (*(reason.value for reason in TimeoutReason), *EVIDENCE)
-"""Everything that is counted and can be promised: reasons to leave a view, and kinds of evidence."""
+UNANSWERED: Final = (UNDER_WAY, TOO_MANY)
+"""Why requests of peers are not answered."""
+
+REPORTS: Final = (*(reason.value for reason in TimeoutReason), *EVIDENCE, *UNANSWERED)
+"""Everything that is counted and can be promised: reasons to leave a view, kinds of evidence, requests not answered."""
 
 
 @final
@@ -26,10 +30,13 @@ class Reports:
 
     def observe(self, event: Event) -> None:
         """See an event of an honest validator."""
-        if event.kind != "report":
-            return
-        report = read_event(event, Report)
-        name = report.activity if report.activity in EVIDENCE else report.detail
+        if event.kind == "refused" and event.values[1] in UNANSWERED:
+            self._count(str(event.values[1]))
+        elif event.kind == "report":
+            report = read_event(event, Report)
+            self._count(report.activity if report.activity in EVIDENCE else report.detail)
+
+    def _count(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
 
     @property

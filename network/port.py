@@ -29,6 +29,9 @@ TimerKey: TypeAlias = str | tuple[str | int | bytes, ...]
 DISK_LANE: Final = "disk"
 """The lane on which syncs wait for one another."""
 
+_NOTHING: Final = object()
+"""The token of work that nothing follows from."""
+
 _INCARNATION_SHIFT: Final = 40
 """An incarnation's ordinals start above all those of the one before it, so that keys in the queue stay unique."""
 
@@ -282,6 +285,11 @@ class Port:
             if len(queue) == 1:
                 self._start_work(lane, queue[0])
 
+    def spend(self, cost_us: Micros) -> None:
+        """Occupy the processor with what nothing follows from; no event tells when it is done."""
+        if cost_us:
+            self.work(cost_us, _NOTHING)
+
     def submit(self, payload: bytes) -> bool:
         """Hand in a client's payload, from an event of the kernel; returns False when nobody is home."""
         if self._is_live:
@@ -348,4 +356,5 @@ class Port:
         self._chain.add(self._kernel.now_us, "work", lane, work.ordinal)
         if queue:
             self._start_work(lane, queue[0])
-        self._mailbox.put(WorkDone(work.token))
+        if work.token is not _NOTHING:
+            self._mailbox.put(WorkDone(work.token))

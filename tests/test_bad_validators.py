@@ -13,7 +13,8 @@ from validators.execution.blocks import Block, Header, decode_block, encode_bloc
 from validators.gossip import Gossip
 from validators.mempool import Pooled
 from validators.messages import BlockRequest, BlockResponse, TransactionGossip, message_codec
-from validators.settings import ValidatorFactory, make_engine
+from validators.serving import Serving
+from validators.settings import Costs, ValidatorFactory, make_engine
 
 MEBIBYTE = 1024 * 1024
 
@@ -121,6 +122,7 @@ class Wire:
 
     def __init__(self):
         self.sent = []
+        self.works = []
 
     def send(self, destination, payload, label):
         self.sent.append((destination, payload))
@@ -132,7 +134,7 @@ class Wire:
         pass
 
     def work(self, cost_us, token):
-        pass
+        self.works.append(token)
 
 
 def chain_of(*sizes):
@@ -151,10 +153,12 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
     by_digest = {(1).to_bytes(32, "big"): blocks[0], (2).to_bytes(32, "big"): blocks[1]}
     wire, codec = Wire(), message_codec()
     follower = SimpleNamespace(block=by_digest.get)
-    settings = SimpleNamespace(node=0, validators=2)
-    exchange = BlockExchange(wire, codec, follower, None, settings, refuse=None, repaired=None)
+    settings = SimpleNamespace(node=0, validators=2, costs=Costs())
+    serving = Serving(wire, codec, answers_per_second=1, refuse=None)
+    exchange = BlockExchange(wire, codec, follower, None, settings, serving=serving, refuse=None, repaired=None)
 
     exchange.serve(1, BlockRequest((2).to_bytes(32, "big"), 0))
+    serving.send(wire.works.pop())
 
     ((peer, payload),) = wire.sent
     answer = codec.decode(payload)

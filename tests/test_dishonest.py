@@ -156,3 +156,13 @@ def test_lies_are_deterministic():
     log = repeat_in_fresh_process(encode_scenario(scenario), 3, hash_seed=77, shuffle=5)
 
     assert log == bytes(Cluster(scenario, 3).run().trace.log)
+
+
+def test_a_flood_of_forged_certificates_slows_finality_and_stops_nothing():
+    """Refusing them was free once, and then no flood could hurt."""
+    flooded = judged("flooded-validators")
+    spared = judged("flooded-validators", "faults.certificates.enabled=false", 'requires=["requests"]')
+
+    assert flooded.verdict == spared.verdict == "passed"
+    assert flooded.figures["virtual_us"] < 1.2 * spared.figures["virtual_us"]
+    assert 3 * flooded.figures["blocks"] < 2 * spared.figures["blocks"]

@@ -77,6 +77,16 @@ class TestPort:
 
         assert self.run_with_port(script) == [(10, WorkDone("first")), (15, WorkDone("sync")), (20, WorkDone("second"))]
 
+    def test_what_is_spent_delays_work_and_is_told_to_nobody(self):
+        """Spending nothing is nothing."""
+
+        def script(port):
+            port.spend(0)
+            port.spend(7)
+            port.work(10, "work")
+
+        assert self.run_with_port(script) == [(17, WorkDone("work"))]
+
     def test_a_lane_that_was_idle_starts_at_once(self):
         """Idle time is not saved up."""
         rig = build_rig()

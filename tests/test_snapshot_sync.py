@@ -21,8 +21,9 @@ from validators.messages import (
     SnapshotRequest,
     message_codec,
 )
+from validators.serving import UNDER_WAY, Answer, Serving
 from validators.settings import Costs, ValidatorSettings
-from validators.snapshot_sync import ATTEMPTS, Checked, Serve, SnapshotJoin, SnapshotSource, cut_operations
+from validators.snapshot_sync import ATTEMPTS, Checked, SnapshotJoin, SnapshotSource, cut_operations
 
 SETTINGS = SimpleNamespace(
     node=0,
@@ -41,6 +42,7 @@ class Wire:
         self.sent = []
         self.works = []
         self.timers = {}
+        self.spent_us = 0
 
     def send(self, destination, payload, label):
         self.sent.append((destination, message_codec().decode(payload)))
@@ -48,6 +50,9 @@ class Wire:
     def work(self, cost_us, token):
         assert cost_us > 0
         self.works.append(token)
+
+    def spend(self, cost_us):
+        self.spent_us += cost_us
 
     def set_timer(self, key, after_us):
         self.timers[key] = after_us
@@ -70,11 +75,14 @@ def certify(engine):
 class Source:
     """An honest server of one engine's state."""
 
-    def __init__(self, engine, certificate=None):
+    def __init__(self, engine, certificate=None, *, is_sure=True):
         self.wire = Wire()
-        self.source = SnapshotSource(
-            self.wire, message_codec(), engine, SETTINGS, finality=lambda: certificate or certify(engine)
+        self.refused = []
+        self.serving = Serving(
+            self.wire, message_codec(), answers_per_second=8, refuse=lambda _, reason: self.refused.append(reason)
         )
+        finality = (lambda: certificate or certify(engine)) if is_sure else lambda: None
+        self.source = SnapshotSource(engine, SETTINGS, self.serving, finality=finality)
 
     def answer(self, request):
         """Return what the server says to validator 0, or None."""
@@ -83,7 +91,7 @@ class Source:
         else:
             self.source.serve(0, request)
         while self.wire.works:
-            self.source.send(self.wire.works.pop(0))
+            self.serving.send(self.wire.works.pop(0))
         return self.wire.sent.pop(0)[1] if self.wire.sent else None
 
 
@@ -329,10 +337,7 @@ class TestSource:
 
     def test_nothing_is_offered_without_a_certificate(self, chain):
         """The joiner could not believe it."""
-        wire = Wire()
-        source = SnapshotSource(wire, message_codec(), chain.engines[0], SETTINGS, finality=lambda: None)
-        source.offer(1, SnapshotRequest(0))
-        assert wire.works == []
+        assert Source(chain.engines[0], is_sure=False).answer(SnapshotRequest(0)) is None
 
     def test_one_answer_at_a_time_is_prepared_for_a_peer(self, chain):
         """A peer that asks without waiting costs no more than one that waits; another peer is not held up."""
@@ -340,7 +345,8 @@ class TestSource:
         for peer in (1, 1, 1, 2):
             source.source.offer(peer, SnapshotRequest(0))
         assert [token.peer for token in source.wire.works] == [1, 2]
-        assert all(isinstance(token, Serve) for token in source.wire.works)
+        assert all(isinstance(token, Answer) for token in source.wire.works)
+        assert source.refused == [UNDER_WAY, UNDER_WAY]
 
     def test_a_piece_that_does_not_exist_is_not_answered(self, chain):
         """Of this snapshot or of another."""

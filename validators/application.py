@@ -22,6 +22,7 @@ from validators.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.gossip import Gossip
 from validators.identity import TransactionVerifier
 from validators.messages import BlockRelay, Message, block_label
+from validators.serving import Serving
 from validators.settings import Proposer, ValidatorSettings
 from validators.snapshot_sync import SnapshotJoin, SnapshotSource
 from validators.state import Snapshot
@@ -64,6 +65,7 @@ class Surroundings:
     log: FinalizedLog
     barrier: Barrier
     scheme: Scheme
+    serving: Serving
     repaired: Callable[[str, int, str], None]
     leader: Callable[[int], int]
     propose: Proposer
@@ -106,10 +108,11 @@ class Application:
             self._follower,
             self._block_file,
             self._settings,
+            serving=surroundings.serving,
             refuse=answers.refuse,
             repaired=surroundings.repaired,
         )
-        self.source = SnapshotSource(self._port, self._codec, engine, self._settings, finality=self._finality)
+        self.source = SnapshotSource(engine, self._settings, surroundings.serving, finality=self._finality)
         self.join = SnapshotJoin(
             self._port,
             self._codec,

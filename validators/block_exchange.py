@@ -15,6 +15,7 @@ from validators.execution import InvalidEncodingError
 from validators.execution.blocks import block_digest, decode_block, encode_block
 from validators.follower import Follower, Gift
 from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message, block_label
+from validators.serving import Answer, Serving
 from validators.settings import ValidatorSettings
 from validators.state import mmr_root
 from validators.storage import BlockFile
@@ -36,9 +37,11 @@ class BlockExchange:
         block_file: BlockFile,
         settings: ValidatorSettings,
         *,
+        serving: Serving,
         refuse: Callable[[str, str], None],
         repaired: Callable[[str, int, str], None],
     ) -> None:
+        self._serving = serving
         self._port = port
         self._refuse = refuse
         self._repaired = repaired
@@ -99,11 +102,12 @@ class BlockExchange:
                 self._repaired("blocks", block.header.height, "from a peer")
 
     def serve(self, peer: int, request: BlockRequest) -> None:
-        """Answer with what is here of the chain below the digest; silence when it is not here."""
-        blocks = tuple(self._chain_below(request))
+        """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
+        blocks = tuple(self._chain_below(request)) if self._serving.may_answer(peer, BlockRequest.__name__) else ()
         if blocks:
             response = BlockResponse(blocks)
-            self._port.send(peer, self._codec.encode(response), block_label(response, decode_block(blocks[0]).header))
+            answer = Answer(peer, response, block_label(response, decode_block(blocks[0]).header))
+            self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
 
     def _chain_below(self, request: BlockRequest) -> Iterator[bytes]:
         digest, room_bytes = request.digest, RESPONSE_BYTES_MAX

@@ -101,11 +101,13 @@ class Gossip:
         if digest in self._mempool:
             return
         before = self._verifier.verified
-        if not self._verifier(transaction):
-            self._refuse("transaction", "signature")
-            return
+        is_valid = self._verifier(transaction)
         cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
-        self._port.work(cost_us, Verified(Pooled(transaction, payload, digest, giver)))
+        if is_valid:
+            self._port.work(cost_us, Verified(Pooled(transaction, payload, digest, giver)))
+        else:
+            self._port.spend(cost_us)
+            self._refuse("transaction", "signature")
 
 
 def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:

@@ -25,7 +25,6 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from network.codec import Refused
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus import (
@@ -51,22 +50,15 @@ from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
 from validators.gossip import Gossip, Verified
 from validators.identity import TransactionVerifier, journal_head
+from validators.intake import Intake, Sound
 from validators.messages import (
-    BlockRelay,
-    BlockRequest,
-    BlockResponse,
-    ConsensusMessage,
-    SnapshotChunk,
-    SnapshotChunkRequest,
-    SnapshotOffer,
-    SnapshotRequest,
-    TransactionGossip,
     message_codec,
 )
 from validators.outbox import Outbox, trace_certificate
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
+from validators.serving import Answer
 from validators.settings import ValidatorFactory, ValidatorSettings
-from validators.snapshot_sync import Checked, Serve
+from validators.snapshot_sync import Checked
 from validators.state import Snapshot
 from validators.storage import (
     BlockFile,
@@ -76,13 +68,6 @@ from validators.storage import (
     Journal,
     SyncPoint,
 )
-
-
-class _Checked(NamedTuple):
-    """A consensus message whose signatures have been verified."""
-
-    sender: int
-    message: ConsensusMessage
 
 
 class _Recovered(NamedTuple):
@@ -134,7 +119,8 @@ class Validator:
         self._is_started = False
         self._steps: deque[list[Effect]] = deque()
         self._outbox = Outbox(port, self._codec, height_of=self._height_of, tells=settings.is_validator)
-        self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._refuse)
+        self._intake = Intake(port, self._codec, settings.costs, counts)
+        self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._intake.refuse)
 
     @property
     def application(self) -> Application:
@@ -218,6 +204,7 @@ class Validator:
             log=self._log,
             barrier=self._barrier,
             scheme=self._scheme,
+            serving=self._intake.serving,
             repaired=self._repairs.repaired,
             leader=lambda view: self._simplex.leader(view),  # noqa: PLW0108 - consensus is made after the application
             propose=self._factory.propose,
@@ -227,7 +214,7 @@ class Validator:
             verified=lambda proposal, ok: self._perform(self._simplex.verified(proposal, ok)),
             certified=lambda proposal, ok: self._perform(self._simplex.certified(proposal, ok)),
             halt=self._halt,
-            refuse=self._refuse,
+            refuse=self._intake.refuse,
             applied=self._on_applied,
             joined=self._adopt,
         )
@@ -295,7 +282,7 @@ class Validator:
         elif not self._is_started:
             self._port.trace("refused", type(event).__name__, "recovering")
         elif isinstance(event, Delivery):
-            self._handle_delivery(event, application)
+            self._intake.take(event, application, self._gossip, self._simplex)
         elif isinstance(event, TimerFired):
             self._handle_timer(event.key, application)
         else:
@@ -304,60 +291,20 @@ class Validator:
     def _handle_work(self, token: object, application: Application) -> None:
         if isinstance(token, SyncPoint):
             self._barrier.finish(token)
-        elif isinstance(token, _Checked):
+        elif isinstance(token, Sound):
             self._perform(self._simplex.receive(token.sender, token.message))
         elif isinstance(token, ExecutionOver):
             application.end_execution(token)
         elif isinstance(token, Verified):
             self._gossip.pool(token)
-        elif isinstance(token, Serve):
-            application.source.send(token)
+        elif isinstance(token, Answer):
+            self._intake.serving.send(token)
         elif isinstance(token, Checked):
             application.join.check(token)
         elif isinstance(token, _Adopted):
             self._go_on_from_snapshot(token, application)
         else:
             self._start(application)
-
-    def _handle_delivery(self, delivery: Delivery, application: Application) -> None:
-        try:
-            message = self._codec.decode(delivery.payload)
-        except Refused as error:
-            self._refuse("message", error.reason.name)
-            return
-        peer = delivery.source
-        match message:
-            case BlockRelay(block):
-                application.take_blocks(peer, (block,))
-            case BlockResponse(blocks):
-                application.take_blocks(peer, blocks)
-            case BlockRequest():
-                application.exchange.serve(peer, message)
-            case TransactionGossip(transactions):
-                self._gossip.take(peer, transactions)
-            case SnapshotRequest():
-                application.source.offer(peer, message)
-            case SnapshotOffer():
-                application.join.take_offer(peer, message)
-            case SnapshotChunkRequest():
-                application.source.serve(peer, message)
-            case SnapshotChunk():
-                application.join.take_chunk(peer, message)
-            case _:
-                self._check_consensus(peer, message)
-
-    def _check_consensus(self, sender: int, message: ConsensusMessage) -> None:
-        verdict = self._simplex.check(sender, message)
-        if not verdict.ok:
-            if verdict.reason != "stale":
-                self._refuse(type(message).__name__, verdict.reason)
-            return
-        cost_us = verdict.signatures_verified * self._settings.costs.verify_signature_us
-        self._port.work(cost_us, _Checked(sender, message))
-
-    def _refuse(self, what: str, reason: str) -> None:
-        self._counts.refused += 1
-        self._port.trace("refused", what, reason)
 
     def _handle_timer(self, key: object, application: Application) -> None:
         match key:
@@ -367,6 +314,8 @@ class Validator:
                 application.pace(view)
             case ("snapshot",):
                 application.join.retry()
+            case ("answers",):
+                self._intake.serving.begin_second()
             case ("fetch", bytes(digest)):
                 application.exchange.retry(digest)
             case _:

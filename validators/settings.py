@@ -24,13 +24,19 @@ CYCLES_PER_COST: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Virtual time that work takes, in whole microseconds (DESIGN section 3, rule 7)."""
+    """Virtual time that work takes, in whole microseconds (DESIGN section 3, rule 7), and what a peer gets of it."""
 
     verify_signature_us: int = 60
     execute_us: int = 20
     block_us: int = 500
     hash_write_us: int = 5
     sync_us: int = 2_000
+    decode_kib_us: int = 2
+    """For each whole KiB of a message that arrives, whatever is in it."""
+    serve_block_us: int = 50
+    """For each block that a peer has asked for."""
+    answers_per_second: int = 8
+    """So many requests of one kind of each peer are answered."""
 
     def of_execution(self, cycles: int, writes: int, signatures: int) -> int:
         """Return the virtual microseconds that executing a block takes."""

@@ -28,6 +28,7 @@ from validators.messages import (
     SnapshotRequest,
     block_label,
 )
+from validators.serving import Answer, Serving
 from validators.settings import ValidatorSettings
 from validators.state import Database, ForgedSnapshot, Snapshot, verify_root
 
@@ -42,14 +43,6 @@ OPERATIONS_BYTES_MAX: Final = 1 << 30
 
 TIMER: Final = ("snapshot",)
 """The joiner's timer: the peer that was asked has had its time."""
-
-
-class Serve(NamedTuple):
-    """A message to a peer whose preparation has taken its virtual time."""
-
-    peer: int
-    message: SnapshotOffer | SnapshotChunk
-    label: Label
 
 
 class Checked(NamedTuple):
@@ -78,46 +71,40 @@ class SnapshotSource:
 
     def __init__(
         self,
-        port: Port,
-        codec: Codec[Message],
         engine: Engine,
         settings: ValidatorSettings,
+        serving: Serving,
         *,
         finality: Callable[[], Finalization | None],
     ) -> None:
-        self._port = port
-        self._codec = codec
         self._engine = engine
         self._settings = settings
+        self._serving = serving
         self._finality = finality
         self._cut: _Cut | None = None
-        self._preparing: dict[int, None] = {}
 
     def offer(self, peer: int, request: SnapshotRequest) -> None:
-        """Prepare the outline of a snapshot above the peer's height; silence where there is none, or one under way."""
-        if peer in self._preparing:
+        """Prepare the outline of a snapshot above the peer's height; silence where there is none, or no answer due."""
+        is_here = request.above_height < self._engine.finalized.height
+        if not is_here or not self._serving.may_answer(peer, SnapshotRequest.__name__):
             return
         cost_us = self._refresh(request.above_height)
         cut = self._cut
-        if cut is None or cut.header.height <= request.above_height:
-            return
-        self._preparing[peer] = None
-        self._port.work(cost_us, Serve(peer, cut.offer, block_label(cut.offer, cut.header)))
+        if cut is not None and cut.header.height > request.above_height:
+            self._serving.prepare(Answer(peer, cut.offer, block_label(cut.offer, cut.header)), cost_us)
 
     def serve(self, peer: int, request: SnapshotChunkRequest) -> None:
-        """Answer with one piece; silence when the snapshot has been replaced meanwhile."""
-        cut = self._cut
-        if peer in self._preparing or cut is None or cut.digest != request.digest:
-            return
-        if 0 <= request.index < len(cut.chunks):
-            self._preparing[peer] = None
-            chunk = SnapshotChunk(cut.digest, request.index, cut.chunks[request.index])
-            self._port.work(self._settings.costs.block_us, Serve(peer, chunk, block_label(chunk, cut.header)))
+        """Answer with one piece; silence when the snapshot has been replaced meanwhile.
 
-    def send(self, ready: Serve) -> None:
-        """Send what has been prepared."""
-        self._preparing.pop(ready.peer, None)
-        self._port.send(ready.peer, self._codec.encode(ready.message), ready.label)
+        Pieces are not limited by the second: a joiner asks for the next one when it has the one before.
+        """
+        cut = self._cut
+        if cut is None or cut.digest != request.digest or not 0 <= request.index < len(cut.chunks):
+            return
+        if self._serving.is_free(peer, SnapshotChunkRequest.__name__):
+            chunk = SnapshotChunk(cut.digest, request.index, cut.chunks[request.index])
+            answer = Answer(peer, chunk, block_label(chunk, cut.header))
+            self._serving.prepare(answer, self._settings.costs.block_us)
 
     def _refresh(self, above_height: int) -> int:
         """Take a new snapshot unless the last one is young enough, and above the height that is asked for.
@@ -222,7 +209,9 @@ class SnapshotJoin:
         except InvalidEncodingError as error:
             self._go_on(f"header: {error}")
             return
+        before = self._scheme.verified
         reason = self._find_fault(header, offer)
+        self._port.spend((self._scheme.verified - before) * self._settings.costs.verify_signature_us)
         if reason:
             self._go_on(reason)
             return
@@ -309,8 +298,7 @@ class SnapshotJoin:
 
     def _check_cost_us(self, download: _Download) -> int:
         costs = self._settings.costs
-        signatures = len(download.offer.certificate.signatures)
-        return costs.block_us + costs.verify_signature_us * signatures + costs.hash_write_us * len(download.operations)
+        return costs.block_us + costs.hash_write_us * len(download.operations)
 
     def _ask(self) -> None:
         download = self._download

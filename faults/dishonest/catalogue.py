@@ -34,7 +34,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-block": ForgeBlock.CLAIMS,
     "drag-time": ("earliest", "latest", "absurd"),
     "forge-answers": ("blocks", "snapshots"),
-    "flood": ("requests", "blocks"),
+    "flood": ("requests", "blocks", "certificates"),
 }
 """What `what` may say, by behaviour; left out, chance chooses for each lie, `drag-time` means `latest`, others all."""
 
@@ -52,7 +52,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "forge-answers": "answers peers that catch up with forged blocks and snapshots",
     "thin-certificates": "sends certificates with too few signers, or with signers who never signed",
     "garbage": "sends bytes that are no message and messages that make no sense",
-    "flood": "sends far more requests and blocks than anybody needs",
+    "flood": "sends far more requests and blocks than anybody needs, and certificates that nobody signed",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -16,7 +16,9 @@ from validators.consensus import (
     Nullification,
     Nullify,
     Proposal,
+    quorum_of,
 )
+from validators.consensus.certificates import encode_signers
 from validators.consensus.messages import VIEW_LIMIT
 from validators.execution import Block
 from validators.execution.blocks import VERSION, Header, encode_block
@@ -37,6 +39,10 @@ REQUESTS_AT_ONCE: Final = 12
 """A flood is so many rounds of each kind of request at each occasion."""
 
 BLOCKS_AT_ONCE: Final = 40
+CERTIFICATES_AT_ONCE: Final = 100
+VIEWS_AHEAD: Final = 1_000
+"""The forged certificates of a flood are of so many views."""
+
 BLOCK_BYTES: Final = 4_096
 
 _HEIGHT_FAR: Final = 1 << 62
@@ -124,7 +130,7 @@ class Garbage(_Noise):
 
 @final
 class Flood(_Noise):
-    """Sends many requests, or many blocks that nobody has asked for; `what` says which, by default both."""
+    """Sends many requests, unasked blocks, or certificates that nobody signed; `what` says which, by default all."""
 
     def make(self) -> Iterator[Message | bytes]:
         """Return all of a flood's part."""
@@ -134,6 +140,17 @@ class Flood(_Noise):
         if self.fault.what in {"", "blocks"}:
             for _ in range(BLOCKS_AT_ONCE):
                 yield BlockRelay(encode_block(self.junk_block()))
+        if self.fault.what in {"", "certificates"}:
+            yield from self._certificates()
+
+    def _certificates(self) -> Iterator[Message]:
+        """Yield certificates of the right form, each of another block of a view to come: only their signatures tell."""
+        engine, quorum = self.liar.engine, quorum_of(self.liar.validators)
+        assert engine is not None, "who votes has an engine"
+        signers, signatures = encode_signers(range(quorum), self.liar.validators), (self.junk(64),) * quorum
+        for _ in range(CERTIFICATES_AT_ONCE):
+            view = engine.finalized.view + 1 + self.draw(VIEWS_AHEAD)
+            yield Finalization(Proposal(view, view - 1, self.junk(32)), signers, signatures)
 
     def _requests(self) -> Iterator[Message]:
         engine = self.liar.engine

@@ -14,6 +14,7 @@ from validators.consensus.artifacts import (
 from validators.consensus.certificates import certificate_signers, faults_of, quorum_of, verify_certificate
 from validators.consensus.config import ConfigError, SimplexConfig
 from validators.consensus.effects import (
+    STALE,
     Append,
     Broadcast,
     CancelTimer,
@@ -50,6 +51,7 @@ from validators.consensus.simplex import Simplex
 from validators.consensus.statistics import SimplexStatistics
 
 __all__ = [
+    "STALE",
     "Append",
     "Artifact",
     "Broadcast",

@@ -1,0 +1,95 @@
+"""What arrives from peers: read, charged for, and given to the part that it is for, or refused with a reason.
+
+Nothing that a peer sends is free. Reading costs its length, whatever is in it; a refusal costs the signatures that
+were verified before it; and answers are limited (``validators.serving``). So a flood takes time from its victim, as it
+would from a real one.
+"""
+
+from typing import Final, NamedTuple, final
+
+from network.codec import Codec, Refused
+from network.port import Delivery, Port
+from validators.application import Application
+from validators.consensus import STALE, CertificateRequest, Simplex
+from validators.counts import ValidatorCounts
+from validators.gossip import Gossip
+from validators.messages import (
+    BlockRelay,
+    BlockRequest,
+    BlockResponse,
+    ConsensusMessage,
+    Message,
+    SnapshotChunk,
+    SnapshotChunkRequest,
+    SnapshotOffer,
+    SnapshotRequest,
+    TransactionGossip,
+)
+from validators.serving import Serving
+from validators.settings import Costs
+
+KIB: Final = 1_024
+
+
+class Sound(NamedTuple):
+    """A consensus message that was found to be in order, when finding that out has taken its time."""
+
+    sender: int
+    message: ConsensusMessage
+
+
+@final
+class Intake:
+    """One validator's way in for messages; ``serving`` has its limits on answers."""
+
+    def __init__(self, port: Port, codec: Codec[Message], costs: Costs, counts: ValidatorCounts) -> None:
+        self._port = port
+        self._codec = codec
+        self._costs = costs
+        self._counts = counts
+        self.serving: Final = Serving(port, codec, answers_per_second=costs.answers_per_second, refuse=self.refuse)
+
+    def refuse(self, what: str, reason: str) -> None:
+        """Count and trace what is not taken."""
+        self._counts.refused += 1
+        self._port.trace("refused", what, reason)
+
+    def take(self, delivery: Delivery, application: Application, gossip: Gossip, simplex: Simplex) -> None:
+        """Read a message and give it to its part."""
+        self._port.spend(len(delivery.payload) // KIB * self._costs.decode_kib_us)
+        try:
+            message = self._codec.decode(delivery.payload)
+        except Refused as error:
+            self.refuse("message", error.reason.name)
+            return
+        peer = delivery.source
+        match message:
+            case BlockRelay(block):
+                application.take_blocks(peer, (block,))
+            case BlockResponse(blocks):
+                application.take_blocks(peer, blocks)
+            case BlockRequest():
+                application.exchange.serve(peer, message)
+            case TransactionGossip(transactions):
+                gossip.take(peer, transactions)
+            case SnapshotRequest():
+                application.source.offer(peer, message)
+            case SnapshotOffer():
+                application.join.take_offer(peer, message)
+            case SnapshotChunkRequest():
+                application.source.serve(peer, message)
+            case SnapshotChunk():
+                application.join.take_chunk(peer, message)
+            case _:
+                self._check(peer, message, simplex)
+
+    def _check(self, sender: int, message: ConsensusMessage, simplex: Simplex) -> None:
+        verdict = simplex.check(sender, message)
+        cost_us = verdict.signatures_verified * self._costs.verify_signature_us
+        kind = type(message).__name__
+        if not verdict.ok:
+            self._port.spend(cost_us)
+            if verdict.reason != STALE:
+                self.refuse(kind, verdict.reason)
+        elif not isinstance(message, CertificateRequest) or self.serving.may_answer(sender, kind):
+            self._port.work(cost_us, Sound(sender, message))
