@@ -13,7 +13,7 @@ from checker.oracle.lane_config import LaneConfig, lane_config_of
 from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root
-from tests.oracle_bench import OWNER, RICH, Bench, address, told
+from tests.oracle_bench import OWNER, PROPOSER, RICH, Bench, address, told
 
 PLENTY = Quote(10**6, 5, None)
 SMALL = {"gas_limit": 1_000}
@@ -324,6 +324,16 @@ class TestCursor:
 
         assert [event[0] for event in bench.run_block()] == [2, 6]
         assert bench.result.counts["waiting_dead"] == 0
+
+    def test_an_insolvency_states_the_balance_by_which_it_was_found(self):
+        """The proposer, who pays for one, has nothing when the phase begins; at its turn it has the tip of another."""
+        bench = Bench({"a": RICH}, lane={"classification": "cursor", "gc_scan_per_block": 0})
+        bench.add("1", "a", 1, quote=Quote(10**9, 10**8, None), **SMALL)
+        bench.add("2", "a", 1, quote=PLENTY, fee_payer=PROPOSER, gas_limit=250)
+        events = {event[0]: event for event in bench.run_block()}
+
+        assert events[1][8] > events[4][3]
+        assert events[4][4] == 0
 
     def test_an_insolvent_timer_that_does_not_fit_is_not_looked_at(self):
         """It counts as held."""

@@ -42,10 +42,13 @@ class TimerPhase:
     lane_burned: int = 0
     waiting_live: int = 0
     waiting_dead: int = 0
+    funds: dict[bytes, int] = field(default_factory=dict)
+    """What each payer of a waiting timer had when the phase began."""
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
         waiting = self._waiting()
+        self.funds = {timer.fee_payer: self.contents.balance(timer.fee_payer) for timer in waiting}
         self._prepare(waiting)
         self._report(*self._clean_up_and_fire(waiting))
 
@@ -136,8 +139,10 @@ class TimerPhase:
             self.events.append([EXPIRED, timer.timer_id, timer.expires_at, self.present.now])
         else:
             self.insolvent += 1
-            available = self.contents.balance(timer.fee_payer)
             required = min(self._max_cost(timer), MAX_INTEGER)
+            # The balance by which it was judged: that of the start, unless it was enough then.
+            at_start = self.funds[timer.fee_payer]
+            available = at_start if at_start < required else self.contents.balance(timer.fee_payer)
             self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
 
     def _attempt(self, timer: Timer) -> int | None:
