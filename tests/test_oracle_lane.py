@@ -433,6 +433,18 @@ class TestTiers:
         assert bench.contents.overflow.rows[None][0] == 1
 
 
+def test_a_bid_is_refused_from_the_activation_on():
+    """The release that still takes it is the time before; a configuration may add blocks of grace."""
+    for grace, expected in ((0, "TimerArgDeprecated"), (5, list)):
+        bench = Bench({"a": RICH}, lane={"bid_deprecation_blocks": grace} if grace else {}, activation=3)
+        before = bench.schedule("a", 9, bid=7)
+        bench.jump(3)
+        after = bench.schedule("a", 9, bid=7)
+
+        assert isinstance(before, list)
+        assert after == expected if isinstance(expected, str) else isinstance(after, expected)
+
+
 class TestConfiguration:
     def change(self, changes, lane=True):
         bench = Bench({"a": RICH}, lane={} if lane else None)

@@ -30,7 +30,7 @@ class LaneConfig(NamedTuple):
     gba_call_cycles: int = 10_000
     max_gba_calls_per_block: int = 1_000
     gc_scan_per_block: int = 25_000
-    bid_deprecation_blocks: int = 604_800
+    bid_deprecation_blocks: int = 0
     ring_size: int = 4_096
     epoch_length: int = 3_600
     epoch_horizon: int = 24
