@@ -19,6 +19,7 @@ KIND: Final = "stampede-run"
 """Marks a directory as one of ours."""
 
 MANIFEST: Final = "manifest.json"
+SCENARIO: Final = "scenario.json"
 
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 """The longest manifest."""

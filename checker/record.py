@@ -9,10 +9,8 @@ events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. 
 runs code, one JSON file because it has to fit in memory.
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self, TypeVar, final
@@ -21,8 +19,9 @@ import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
 from checker.fingerprint import this_code
-from checker.manifest import FORMAT, KIND, MANIFEST, FileEntry, Manifest, describe_file, read_manifest
+from checker.manifest import FORMAT, KIND, MANIFEST, SCENARIO, FileEntry, Manifest, describe_file, read_manifest
 from checker.observations import NATIVE_TYPES
+from checker.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
 from checker.results import CheckResult
 from checker.streams import (
     BLOCK_RECORD_BYTES_MAX,
@@ -55,14 +54,12 @@ __all__ = [
     "describe_event",
     "first_difference",
     "iterate_events",
-    "keep_run",
     "read_blocks",
     "read_branches",
     "read_genesis",
     "read_manifest",
 ]
 
-SCENARIO: Final = "scenario.json"
 GENESIS: Final = "genesis.msgpack"
 BLOCKS: Final = "blocks.msgpack"
 EVENTS: Final = "events.msgpack"
@@ -77,18 +74,13 @@ _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
 @final
-class RecordExistsError(DamagedRecordError):
-    """The place of a run directory is taken by something that is not a run directory."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "run directory", "exists and is none of ours; give another path or remove it")
-
-
-@final
 class RecordWriter:
-    """Writes one run directory beside its final place, and moves it there at `finish`.
+    """Writes one run directory beside its final place, and moves it there at `finish`; see checker.places.
 
     Leaving a `with` block without `finish` removes what was written.
+
+    Args:
+        path: The place that it gets, unless another run is there.
 
     Raises:
         RecordExistsError: The final place is taken by something else than a run directory.
@@ -97,9 +89,9 @@ class RecordWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
-        _refuse_foreign(self.path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.directory = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", suffix=".partial", dir=self.path.parent))
+        refuse_foreign(self.path)
+        self._stay = ExitStack()
+        self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
         self._open_files: dict[str, IO[bytes]] = {}
         self._packer = msgpack.Packer()
         for name in (BLOCKS, EVENTS, ROOTS, BRANCHES):
@@ -157,7 +149,9 @@ class RecordWriter:
             opened.flush()
 
     def finish(self, *, scenario: str, seed: int, digest: bytes, verdict: str) -> Path:
-        """Write the manifest, move the directory to its place, and return that; an older run there is replaced.
+        """Write the manifest, move the directory to its place, and return that.
+
+        A run of the same plan, seed and code there is replaced; beside any other the name gets a few digits more.
 
         Raises:
             RecordExistsError: Something else than a run directory has come to stand there.
@@ -177,14 +171,13 @@ class RecordWriter:
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
         (self.directory / MANIFEST).write_bytes(content)
         self.directory.chmod(0o755)  # mkdtemp lets only the owner in; a run directory is like any other
-        _refuse_foreign(self.path)
-        _move_into_place(self.directory, self.path)
+        self.path = put_in_place(self.directory, self.path)
         return self.path
 
     def abandon(self) -> None:
         """Remove what was written; nothing happens after `finish`."""
         self._close()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._stay.close()
 
     def _add(self, name: str, record: tuple[int | bytes, ...]) -> None:
         self._open_files[name].write(self._packer.pack(record))
@@ -305,38 +298,6 @@ def _convert(path: Path, name: str, offset: int, record: object, kind: type[_Rec
         return msgspec.convert(record, kind, builtin_types=NATIVE_TYPES)
     except msgspec.ValidationError as error:
         raise DamagedRecordError(path, f"{name} at byte {offset}", str(error)) from None
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Raise RecordExistsError where the path is taken by anything but a directory with a manifest of ours."""
-    if not os.path.lexists(path):
-        return
-    try:
-        read_manifest(path)
-    except DamagedRecordError:
-        raise RecordExistsError(path) from None
-
-
-def keep_run(source: Path, target: Path) -> Path:
-    """Move a complete run directory to another place on the same file system, replacing an older run there.
-
-    Raises:
-        RecordExistsError: Something else than a run directory stands there.
-    """
-    _refuse_foreign(target)
-    _move_into_place(source, target)
-    return target
-
-
-def _move_into_place(source: Path, target: Path) -> None:
-    """Rename a directory onto its place; the older run there is gone only after the new one has arrived."""
-    if not target.exists():
-        source.rename(target)
-        return
-    retired = source.with_suffix(".retired")
-    target.rename(retired)
-    source.rename(target)
-    shutil.rmtree(retired)
 
 
 def _describe_or_refuse(directory: Path, name: str) -> FileEntry:

@@ -6,7 +6,6 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 
 import argparse
 import errno
-import hashlib
 import signal
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ import msgspec
 
 from checker.explain.words import on_one_line
 from checker.fingerprint import this_code
+from checker.locks import InUseError
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.command_lines import RUNS, command_line, run_command
 from cluster.cost import cost_warnings, estimate_cost, refuse_impossible
@@ -33,7 +33,7 @@ from cluster.proofs import ProofError
 from cluster.repeat import compare_with_repeat
 from cluster.replay import replay_record
 from cluster.results import DamagedResultsError
-from cluster.scenario import Scenario, ScenarioError, encode_scenario, load_scenario, scenario_paths
+from cluster.scenario import Scenario, ScenarioError, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser
 from cluster.state_keys import KEY_FORMS
 from cluster.swarm import banner, draw_scenario
@@ -111,6 +111,7 @@ def main(arguments: Sequence[str]) -> int:
         RecordExistsError,
         ProofError,
         DataDirectoryError,
+        InUseError,
     ) as error:
         return _complain(str(error), EXIT_USAGE)
     except DaskError as error:
@@ -264,7 +265,6 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             extra=extra,
             command=_repeat_command(options),
             data=data,
-            variant=hashlib.sha256(encode_scenario(scenario)).hexdigest()[:6] if options.settings else "",
         )
     _print_judged(judged, _repeat_command(options), progress, as_json=options.json)
     return judged.exit_code

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, final
 
 from checker.fingerprint import this_code
-from checker.record import keep_run
+from checker.places import put_in_place, work_directory
 from cluster.results import SeedResult
 from cluster.sweep import TASKS_PER_JOB, Task, broken_result, judge_task
 
@@ -149,12 +149,11 @@ class DaskWorkers:
 
 
 def _unpack(packed: bytes, runs: Path) -> str:
-    runs.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".sweep-", dir=runs) as scratch:
+    with work_directory(runs, "parcel") as scratch:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(scratch, filter="data")
-        (source,) = Path(scratch).iterdir()
-        return str(keep_run(source, runs / source.name))
+        (source,) = scratch.iterdir()
+        return str(put_in_place(source, runs / source.name))
 
 
 def _first_line(error: BaseException) -> str:

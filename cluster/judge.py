@@ -129,15 +129,15 @@ def judge(
     factories: Mapping[int, ValidatorFactory] | None = None,
     extra: Callable[["Judged"], CheckResult] | None = None,
     command: str = "",
-    variant: str = "",
+    keeps: "Callable[[Judged], bool]" = lambda _: True,
     replay: ColdReplayer | None = None,
     data: DataDirectory | None = None,
 ) -> Judged:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
-    ``variant`` goes into the directory's name, so that a changed scenario does not take the place of the unchanged one.
-    ``data`` gives the validators real disks. ``extra`` adds a check of its own before the record is written;
-    ``command`` is what repeats the run; ``replay`` makes the cold replay, in a fresh process unless it is given.
+    ``keeps`` says whether a run is worth its directory. ``data`` gives the validators real disks. ``extra`` adds a
+    check of its own before the record is written; ``command`` is what repeats the run; ``replay`` makes the cold
+    replay, in a fresh process unless it is given.
 
     Raises:
         network.kernel.RunFailedError: The test bed itself broke.
@@ -153,40 +153,43 @@ def judge(
         on_progress=progress.show,
         on_reorg=jury.reorganized if scenario.run.audit_reorgs else None,
     )
-    name = "-".join([scenario.name, str(seed), *([variant] if variant else [])])
+    name = f"{scenario.name}-{seed}"
     if runs is None:
-        with TemporaryDirectory(prefix="stampede-") as scratch:
-            return replace(_judge_into(Path(scratch) / name, cluster, jury, progress, extra, command), directory=None)
-    return _judge_into(runs / name, cluster, jury, progress, extra, command)
+        with TemporaryDirectory(prefix="stampede-") as scratch, RecordWriter(Path(scratch) / name) as writer:
+            return _judge_into(writer, cluster, jury, progress, extra)
+    with RecordWriter(runs / name) as writer:
+        judged = _judge_into(writer, cluster, jury, progress, extra)
+        if not keeps(judged):
+            return judged
+        progress.note("writing the run directory")
+        writer.write_verdict(judged.as_json(command))
+        writer.write_file("picture.svg", picture_of(scenario, seed, jury).encode())
+        directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
+    return replace(judged, directory=directory)
 
 
-def _judge_into(  # noqa: PLR0917 - the two halves of judge
-    path: Path,
+def _judge_into(
+    writer: RecordWriter,
     cluster: Cluster,
     jury: Jury,
     progress: LiveProgress,
     extra: Callable[["Judged"], CheckResult] | None,
-    command: str,
 ) -> Judged:
-    """Run, judge, and leave the run directory at ``path``."""
+    """Run, write what the run was, and judge it."""
     scenario, seed = cluster.scenario, cluster.seed
-    with RecordWriter(path) as writer:
-        jury.keep = writer.add_branch
-        with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
-            run = cluster.run()
-        checks = _finish(run, jury, writer, progress)
-        judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
-        if scenario.expect.fails:
-            judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
-        if cluster.data is not None and cluster.data.start_us:
-            judged = replace(judged, reopened=_describe_reopening(cluster.data, run.effects))
-        if extra is not None:
-            progress.note("repeating the run in another process")
-            judged = judged.with_check(extra(judged))
-        writer.write_verdict(judged.as_json(command))
-        writer.write_file("picture.svg", picture_of(run, jury).encode())
-        directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
-    return replace(judged, directory=directory)
+    jury.keep = writer.add_branch
+    with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
+        run = cluster.run()
+    checks = _finish(run, jury, writer, progress)
+    judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
+    if scenario.expect.fails:
+        judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
+    if cluster.data is not None and cluster.data.start_us:
+        judged = replace(judged, reopened=_describe_reopening(cluster.data, run.effects))
+    if extra is not None:
+        progress.note("repeating the run in another process")
+        judged = judged.with_check(extra(judged))
+    return judged
 
 
 def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> str:
@@ -215,7 +218,7 @@ def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | N
     return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)
 
 
-def picture_of(run: ClusterRun, jury: Jury) -> str:
+def picture_of(scenario: Scenario, seed: int, jury: Jury) -> str:
     """Return the run's picture as SVG."""
     points = [
         BlockPoint(
@@ -226,8 +229,8 @@ def picture_of(run: ClusterRun, jury: Jury) -> str:
         )
         for executed in jury.chain
     ]
-    bands = [FaultBand(name, *span_ms(fault)) for name, fault in run.scenario.faults.items() if fault.enabled]
-    return draw_run(f"{run.scenario.name}, seed {run.seed}: {run.scenario.title}", points, bands)
+    bands = [FaultBand(name, *span_ms(fault)) for name, fault in scenario.faults.items() if fault.enabled]
+    return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
 
 
 def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:

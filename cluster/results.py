@@ -9,11 +9,13 @@ and no schema but the three tables is accepted).
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self, final
 
 from checker.fingerprint import UNKNOWN, is_fingerprint
+from checker.locks import held
 from checker.results import EXIT_CODES
 from faults import Cell
 
@@ -84,13 +86,21 @@ class ResultsFile:
 
     Raises:
         DamagedResultsError: The file is not one of this subject.
+        InUseError: Another sweep writes it.
     """
 
     def __init__(self, path: Path, subject: str) -> None:
         self.path: Final = path
-        is_new = not _is_there(path)
-        if is_new:
+        if not _is_there(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(held(path.with_name(f".{path.name}.lock"), path))
+            self._open(path, subject)
+            self._hold = stack.pop_all()
+
+    def _open(self, path: Path, subject: str) -> None:
+        # Asked again under the lock: another sweep may have begun it meanwhile.
+        is_new = not _is_there(path)
         try:
             self._connection = sqlite3.connect(path, isolation_level=None)
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SUBJECT_CHARACTERS_MAX * 4)
@@ -108,6 +118,7 @@ class ResultsFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        self._hold.close()
 
     def add(self, result: SeedResult) -> None:
         """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""

@@ -20,13 +20,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_sentinels
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self, final
 
 from checker.cold_replay import ColdReplayWorker
 from checker.fingerprint import this_code
-from checker.record import keep_run
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE, CheckResult, deciding_check, verdict_of
 from cluster.coverage import CoverageTable, Place
 from cluster.judge import COLD_HASH_SEED, Judged, judge
@@ -258,7 +256,7 @@ def judge_task(task: Task) -> SeedResult:
     """Judge one seed and keep its run directory if it did not pass; runs in a worker process."""
     started = time.perf_counter()
     try:
-        judged, kept = _judge_into(task)
+        judged = _judge(task)
     except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
         name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
         return broken_result(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
@@ -270,34 +268,27 @@ def judge_task(task: Task) -> SeedResult:
         headline=judged.headline,
         digest=judged.digest.hex(),
         milliseconds=_milliseconds_since(started),
-        directory=kept,
+        directory=str(judged.directory or ""),
         failed=" ".join(check.name for check in judged.checks if check.status == "failed"),
         fingerprint=this_code().fingerprint,
         cells=judged.cells,
     )
 
 
-def _judge_into(task: Task) -> tuple[Judged, str]:
+def _judge(task: Task) -> Judged:
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
     if not _replayer:
         _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
-    runs = Path(task.runs) if task.runs else None
-    if runs is not None:
-        runs.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".sweep-", dir=runs) as scratch, LiveProgress(title="", is_quiet=True) as progress:
-        judged = judge(
+    with LiveProgress(title="", is_quiet=True) as progress:
+        return judge(
             scenario,
             task.seed,
-            runs=Path(scratch),
+            runs=Path(task.runs) if task.runs else None,
             progress=progress,
             extra=compare_with_repeat if task.is_thorough else None,
             replay=None if task.is_thorough else _replayer[0].run,
+            keeps=lambda judged: judged.exit_code != 0,
         )
-        assert judged.directory is not None, "the run was written"
-        kept = ""
-        if runs is not None and judged.exit_code:
-            kept = str(keep_run(judged.directory, runs / judged.directory.name))
-    return judged, kept
 
 
 def broken_result(seed: int, headline: str, milliseconds: int = 0) -> SeedResult:

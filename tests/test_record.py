@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.fingerprint import Code, this_code
-from checker.manifest import MANIFEST
+from checker.manifest import MANIFEST, SCENARIO
 from checker.record import (
     BLOCKS,
     EVENTS,
     GENESIS,
     REQUIRED_FILES,
     ROOTS,
-    SCENARIO,
     DamagedRecordError,
     RecordExistsError,
     RecordReader,
@@ -38,16 +37,20 @@ def encode(events):
     return b"".join(msgspec.msgpack.encode(event) for event in events)
 
 
-def fill(writer, log=None):
+def finished(writer, plan=b"{}\n", verdict="passed", log=None):
     log = encode(LOG) if log is None else log
-    writer.write_scenario(b"{}\n")
+    writer.write_scenario(plan)
     writer.write_genesis(b"genesis")
     writer.add_block(height=1, digest=DIGEST, root=ROOT, block=b"one")
     writer.add_block(height=2, digest=DIGEST, root=ROOT, block=b"two")
     writer.add_root(node=3, height=1, digest=DIGEST, root=ROOT)
     writer.add_events(log)
-    writer.write_verdict({"verdict": "passed", "checks": []})
-    return writer.finish(scenario="calm", seed=7, digest=hashlib.sha256(log).digest(), verdict="passed")
+    writer.write_verdict({"verdict": verdict, "checks": []})
+    return writer.finish(scenario="calm", seed=7, digest=hashlib.sha256(log).digest(), verdict=verdict)
+
+
+def fill(writer, log=None):
+    return finished(writer, log=log)
 
 
 @pytest.fixture
