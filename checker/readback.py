@@ -99,6 +99,8 @@ class LiveValues:
             self._tally.fail(
                 f"validator {readback.node}: its operation log cannot be read back: {readback.error}",
                 validator=readback.node,
+                found=f"{len(readback.live):,} values in memory",
+                expected=f"cannot be read back: {readback.error}",
             )
             return
         try:
@@ -106,7 +108,10 @@ class LiveValues:
         except CorruptLog as error:
             self._tally.compared += 1
             self._tally.fail(
-                f"validator {readback.node}: its operation log cannot be decoded: {error}", validator=readback.node
+                f"validator {readback.node}: its operation log cannot be decoded: {error}",
+                validator=readback.node,
+                found=f"{len(readback.live):,} values in memory",
+                expected=f"cannot be decoded: {error}",
             )
             return
         self._compare(readback, logged, "its operation log")
@@ -114,7 +119,12 @@ class LiveValues:
     def refuse(self, node: int, reason: str) -> None:
         """Note a validator whose memory is such that it cannot even be read."""
         self._tally.compared += 1
-        self._tally.fail(f"validator {node}: what it holds cannot be read: {reason}", validator=node)
+        self._tally.fail(
+            f"validator {node}: what it holds cannot be read: {reason}",
+            validator=node,
+            found=f"cannot be read: {reason}",
+            expected="was not compared",
+        )
 
     def result(self) -> CheckResult:
         """Return what came of it."""
@@ -138,12 +148,15 @@ class LiveValues:
         for key in sorted(live.keys() | expected.keys()):
             if live.get(key) != expected.get(key):
                 ours, theirs = live.get(key), expected.get(key)
+                found, wanted = describe_value(ours, key), describe_value(theirs, key)
                 self._tally.fail(
                     f"validator {readback.node}, height {readback.height}: {describe_place(key, ours, theirs)}: "
-                    f"{describe_value(ours, key)} in memory and {describe_value(theirs, key)} in {source}",
+                    f"{found} in memory and {wanted} in {source}",
                     validator=readback.node,
                     height=readback.height,
                     key=key.hex(),
+                    found=found,
+                    expected=wanted,
                     source=source,
                 )
 

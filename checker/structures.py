@@ -61,29 +61,49 @@ class Structures:
             self._tallies[structure].compared += compared
         for structure, place, kept, expected, key in audit.deviations:
             subject = f"{place}, {describe_key(key)}," if key else place
-            self._fail(structure, where, place, f"{subject} is {kept} and not {expected}")
+            self._fail(structure, where, place, f"{subject} is {kept} and not {expected}", (kept, expected))
         if audit.canonical_root and audit.canonical_root != root:
             found = f"it leads to the root {audit.canonical_root.hex()} and not to {root.hex()}"
-            self._fail("operation-log", where, "root", found)
+            roots = audit.canonical_root.hex(), root.hex()
+            self._fail("operation-log", where, "root", found, roots, "its final header")
 
     def _compare_disk(self, where: _Where, readback: ReadBack) -> None:
         """Compare the operations in memory with those on the disk, which end at the same height."""
         kept, stored = readback.audit.operations, readback.operations
         if readback.height and not stored:
-            self._fail("operation-log", where, "disk", "its disk holds no operation")
+            held = f"{len(kept):,} operations", "no operation"
+            self._fail("operation-log", where, "disk", "its disk holds no operation", held, "its disk")
         count = min(len(kept), len(stored))
         if kept[len(kept) - count :] == tuple(stored[len(stored) - count :]):
             return
         end = readback.audit.start + len(kept)
         for back in range(count, 0, -1):
             if kept[-back] != stored[-back]:
-                place = f"operation {end - back}"
-                found = f"{place} is {show(kept[-back])} in memory and {show(stored[-back])} on its disk"
-                self._fail("operation-log", where, place, found)
+                place, held = f"operation {end - back}", (show(kept[-back]), show(stored[-back]))
+                found = f"{place} is {held[0]} in memory and {held[1]} on its disk"
+                self._fail("operation-log", where, place, found, held, "its disk")
 
-    def _fail(self, structure: Structure, where: _Where, place: str, text: str) -> None:
+    def _fail(  # noqa: PLR0917 - where, what, and both values
+        self,
+        structure: Structure,
+        where: _Where,
+        place: str,
+        text: str,
+        values: tuple[str, str],
+        source: str = "its operation log",
+    ) -> None:
+        """Note a failure; `values` are what is found in memory, and what is expected there by `source`."""
         summary = f"validator {where.node}, height {where.height}{where.moment}: {text}"
-        self._tallies[structure].fail(summary, validator=where.node, height=where.height, place=place)
+        found, expected = values
+        self._tallies[structure].fail(
+            summary,
+            validator=where.node,
+            height=where.height,
+            place=place,
+            found=found,
+            expected=expected,
+            source=source,
+        )
 
 
 def show(operation: bytes) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -80,7 +80,7 @@ def run_explain(options: argparse.Namespace) -> int:
             f"{on_one_line(manifest.verdict)}: {explanation.check}: {explanation.summary}",
             f"seed {manifest.seed}, repeat with: {repeat}",
             *(_unrepeated(reader, difference) if difference is not None else ()),
-            *_lines_of(explanation),
+            *lines_of(explanation),
         ]
         sys.stdout.write("\n".join(lines) + "\n")
     if difference is None:
@@ -116,8 +116,10 @@ def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:
     ]
 
 
-def _lines_of(explanation: Explanation) -> Iterator[str]:
-    """Yield the report in the order of the design, section 7."""
+def lines_of(explanation: Explanation) -> Iterator[str]:
+    """Yield the report in the order of docs/explain.md."""
+    yield from (f"also: {line}" for line in explanation.also)
+    yield from _lines_under(f"what {explanation.check} saw:", explanation.seen)
     yield from _lines_of_place(explanation)
     yield from _lines_of_keys(explanation)
     if explanation.write:
@@ -128,9 +130,13 @@ def _lines_of(explanation: Explanation) -> Iterator[str]:
         yield f"{_INDENT}transaction {explanation.transaction}"
     yield f"cause: {explanation.cause or 'states do not differ'}"
     yield from (f"note: {note}" for note in explanation.notes)
-    yield from ["how it came to that:"] * bool(explanation.chain)
-    yield from (f"{_INDENT}{line}" for line in explanation.chain)
-    yield from (f"also: {line}" for line in explanation.also)
+    yield from _lines_under("the last views:", explanation.views)
+    yield from _lines_under("how it came to that:", explanation.chain)
+
+
+def _lines_under(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from [title] * bool(lines)
+    yield from (f"{_INDENT}{line}" for line in lines)
 
 
 def _lines_of_place(explanation: Explanation) -> Iterator[str]:
@@ -140,7 +146,7 @@ def _lines_of_place(explanation: Explanation) -> Iterator[str]:
         yield f"first difference: height {explanation.height}{leader}{block}"
     for side in explanation.sides:
         block = f"block {side.block} " if side.block else ""
-        yield f"{_INDENT}{side.who}: {block}{f'root {side.root}' if side.root else 'does not say the same'}"
+        yield f"{_INDENT}{side.who}: {block}{f'root {side.root}' if side.root else side.says}"
     if explanation.timer:
         yield f"timer {explanation.timer}"
         yield f"{_INDENT}{explanation.timer_record or 'neither in the state before the block nor written by it'}"

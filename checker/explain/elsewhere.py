@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from checker.explain.explanation import Explanation, Findings, SideReport
+from checker.explain.seen import seen_by
 from checker.explain.sides import RefusedLog
 from checker.explain.story import TAKEN_BACK, surroundings
 from checker.explain.words import on_one_line
@@ -34,7 +35,13 @@ _SAME: Final = "all executions of each block came to the same, and to what the o
 def explain_elsewhere(explanation: Explanation, findings: Findings) -> Explanation:
     """Add to what the checks say whatever can be said without a block whose executions differ."""
     chain = surroundings(findings.events(), explanation.evidence)
-    explanation = msgspec.structs.replace(explanation, chain=chain, notes=[*explanation.notes, _SAME])
+    decisive = findings.decisive
+    explanation = msgspec.structs.replace(
+        explanation,
+        chain=chain,
+        seen=[] if decisive is None else seen_by(decisive, findings),
+        notes=[*explanation.notes, _SAME],
+    )
     failed = [check for check in findings.checks if check.status == "failed"]
     for refused in findings.executions.refused_logs if failed else ():
         height = findings.executions.sound_height_of(refused.operations)
@@ -74,10 +81,13 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
     taken_back = [event for event in findings.events() if event.kind in TAKEN_BACK and event.node == node]
     sides = []
     if isinstance(node, int):
-        who = name_validators([node])
+        who, source = name_validators([node]), str(evidence.get("source", "its operation log"))
+        other = source if source.startswith("the ") else f"the {source.removeprefix('its ')} of {who}"
+        # Without values a check could not compare them: its line says why.
+        said = [on_one_line(str(evidence.get(name, check.summary))) for name in ("expected", "found")]
         sides = [
-            SideReport(who=f"the operation log of {who}", validators=[], has_oracle=False, root=""),
-            SideReport(who=who, validators=[node], has_oracle=False, root=""),
+            SideReport(who=other, validators=[], has_oracle=False, root="", says=said[0]),
+            SideReport(who=who, validators=[node], has_oracle=False, root="", says=said[1]),
         ]
     block, write = "", on_one_line(f"{check.name}: {check.summary}")
     if taken_back:

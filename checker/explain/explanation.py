@@ -7,20 +7,24 @@ import msgspec
 
 from checker.explain.sides import Executions, Outcome, Parting
 from checker.planted.variant import Cause
-from checker.results import CheckResult, Evidence
+from checker.results import CheckResult, Evidence, deciding_check
 from network.trace import Event
 from scheduler import Timebase
 
 
 @final
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Those that came to one outcome; `block` is set where sides finalized different blocks."""
+    """Those that came to one outcome; `block` is set where sides finalized different blocks.
+
+    `says` is what the side holds where that is no state and has no root.
+    """
 
     who: str
     validators: list[int]
     has_oracle: bool
     root: str
     block: str = ""
+    says: str = ""
 
 
 @final
@@ -40,7 +44,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     `check` and `summary` are those of the failure that decides the verdict, `evidence` its values, `also` the
     lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
-    do not. `chain` is the chain of events in lines.
+    do not, and `seen` says what the check saw instead. `views` are the last views of a run that did not get further.
+    `chain` is the chain of events in lines.
     """
 
     check: str
@@ -62,6 +67,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     timer_record: str = ""
     actor: str = ""
     handler: str = ""
+    seen: list[str] = []
+    views: list[str] = []
     chain: list[str] = []
     notes: list[str] = []
 
@@ -87,3 +94,8 @@ class Findings(NamedTuple):
     events: Callable[[], Iterable[Event]]
     replay: Callable[[int, Parting], Outcome | None]
     expected: Sequence[str] = ()
+
+    @property
+    def decisive(self) -> CheckResult | None:
+        """The failure that decides the verdict; where all failures were expected, the worst of them."""
+        return deciding_check(self.checks, self.expected) or deciding_check(self.checks)

@@ -10,6 +10,7 @@ from checker.explain.cause import Circumstances, cause_of
 from checker.explain.elsewhere import explain_elsewhere
 from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
 from checker.explain.origins import Origin
+from checker.explain.seen import last_views
 from checker.explain.sides import Outcome, Parting, Side, find_parting, wrong_validators
 from checker.explain.story import TAKEN_BACK, Mention, follow, mentions_of, surroundings, tell
 from checker.explain.words import (
@@ -24,7 +25,7 @@ from checker.explain.words import (
 )
 from checker.explain.writes import find_timer, origin_of
 from checker.observations import short
-from checker.results import Evidence, deciding_check
+from checker.results import Evidence
 from scheduler import Timer
 from validators.execution.schema import KEY_BYTES
 
@@ -56,8 +57,7 @@ def _blocks_of(findings: Findings) -> list[bytes]:
 
 
 def _of_checks(findings: Findings) -> Explanation:
-    checks = findings.checks
-    first = deciding_check(checks, findings.expected) or deciding_check(checks)
+    checks, first = findings.checks, findings.decisive
     if first is None:
         return Explanation(check="", summary="every check passed", evidence={}, also=[])
     others = [check for check in checks if check.status == first.status and check is not first]
@@ -66,7 +66,12 @@ def _of_checks(findings: Findings) -> Explanation:
     notes = [f"{key} is {name_key(bytes.fromhex(key))}"] if isinstance(key, str) and _is_digest(key) else []
     also = [on_one_line(f"{check.name}: {check.summary}") for check in others]
     return Explanation(
-        check=on_one_line(first.name), summary=on_one_line(first.summary), evidence=evidence, also=also, notes=notes
+        check=on_one_line(first.name),
+        summary=on_one_line(first.summary),
+        evidence=evidence,
+        also=also,
+        notes=notes,
+        views=last_views(findings.events()) if first.exit_class == "liveness" else [],
     )
 
 

@@ -1,0 +1,117 @@
+"""What a failed check saw where states do not differ: its values, the timer that it names, the last views.
+
+A timer's identifier says nothing by itself. Its record and every event that tells of it do, and so does the account
+that pays for it, before the block and after.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from string import hexdigits
+from typing import Final, final
+
+from checker.explain.explanation import Findings
+from checker.explain.sides import Executions, take_changes
+from checker.explain.words import events_of, name_key, on_one_line, show, show_entry, timer_of, timers_in
+from checker.observations import Certificate, Entered, FinalizedBlock, Report, name_validators, read_event
+from checker.results import CheckResult
+from network.trace import Event
+from scheduler import Timer
+from validators.execution.schema import account_key
+
+_EVENTS_MAX: Final = 12
+"""Events of a timer shown, half of them the first and half the last."""
+
+_VIEWS_MAX: Final = 8
+"""Views shown of those that came last."""
+
+_TIMER_DIGITS: Final = 64
+
+
+def seen_by(check: CheckResult, findings: Findings) -> list[str]:
+    """Return in lines what a check gives as evidence, with the timer in it decoded."""
+    evidence = dict(check.evidence)
+    lines = [f"{name.replace('_', ' ')}: {on_one_line(str(value))}" for name, value in evidence.items()]
+    timer, height = evidence.get("timer"), evidence.get("height")
+    if isinstance(timer, str) and len(timer) == _TIMER_DIGITS and set(timer) <= set(hexdigits):
+        lines += _story_of(bytes.fromhex(timer), height, findings.executions)
+    return lines
+
+
+def _story_of(timer_id: bytes, height: object, executions: Executions) -> list[str]:
+    """Return a timer's record, its payer's account around the block that a check names, and each event about it."""
+    timer: Timer | None = None
+    events: list[str] = []
+    paid: list[str] = []
+    values: dict[bytes, bytes] = {}
+    last = executions.final[max(executions.final)] if executions.final else ()
+    for digest in executions.path_to(next(iter(last), b"")):
+        block = executions.blocks[digest]
+        outcome, at = block.sides[0].outcome, block.block.header.height
+        timer = timer_of(outcome.changes, timer_id) or timer
+        for index, receipt in enumerate(outcome.receipts):
+            about = [event for event in events_of(receipt) if timer_id in timers_in([event])]
+            events += [f"height {at}, receipt {index}: {show(event)}" for event in about]
+        if at == height and timer is not None:
+            paid = _describe_payer(timer, values, {**values, **outcome.changes})
+        take_changes(values, outcome.changes)
+    return [*([f"its record: {show(timer)}"] if timer is not None else []), *paid, *_ends(events)]
+
+
+def _describe_payer(
+    timer: Timer, before: Mapping[bytes, bytes | None], after: Mapping[bytes, bytes | None]
+) -> list[str]:
+    key = account_key(timer.fee_payer)
+    had, has = (show_entry(key, values.get(key)) for values in (before, after))
+    return [f"its payer's {name_key(key)}: {had} before the block, {has} after it"]
+
+
+def _ends(lines: Sequence[str]) -> list[str]:
+    """Return the first and the last lines, and between them how many there are more."""
+    if len(lines) <= _EVENTS_MAX:
+        return list(lines)
+    half = _EVENTS_MAX // 2
+    return [*lines[:half], f"... {len(lines) - 2 * half} more", *lines[-half:]]
+
+
+@final
+@dataclass(slots=True)
+class _View:
+    """What became of one view: its leader, who entered it and left it for which reason, who got a certificate."""
+
+    leader: int
+    entered: list[int] = field(default_factory=list)
+    left: dict[str, list[int]] = field(default_factory=dict)
+    certified: dict[str, list[int]] = field(default_factory=dict)
+    finalized: dict[int, None] = field(default_factory=dict)
+
+
+def last_views(events: Iterable[Event]) -> list[str]:
+    """Return the last views of a run in lines: who led and entered each, why they were left, what came of them."""
+    views: dict[int, _View] = {}
+    for event in events:
+        if event.kind == "enter":
+            entered = read_event(event, Entered)
+            views.setdefault(entered.view, _View(entered.leader)).entered.append(event.node)
+        elif event.kind == "report":
+            report = read_event(event, Report)
+            if report.view in views and report.detail:
+                views[report.view].left.setdefault(report.detail, []).append(event.node)
+        elif event.kind == "certificate":
+            certificate = read_event(event, Certificate)
+            if certificate.view in views:
+                views[certificate.view].certified.setdefault(certificate.kind, []).append(event.node)
+        elif event.kind == "finalized":
+            block = read_event(event, FinalizedBlock)
+            if block.view in views:
+                views[block.view].finalized[block.height] = None
+    return [_describe_view(number, views[number]) for number in sorted(views)[-_VIEWS_MAX:]]
+
+
+def _describe_view(number: int, view: _View) -> str:
+    parts = [f"entered by {name_validators(sorted(dict.fromkeys(view.entered)))}"]
+    for reason, nodes in view.left.items():
+        parts.append(f"left over {reason} by {name_validators(sorted(dict.fromkeys(nodes)))}")
+    for kind, nodes in view.certified.items():
+        parts.append(f"{kind} at {name_validators(sorted(dict.fromkeys(nodes)))}")
+    parts += [f"height {height} final" for height in view.finalized]
+    return f"view {number}, led by validator {view.leader}: {'; '.join(parts)}"
