@@ -90,6 +90,8 @@ class RecordWriter:
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         refuse_foreign(self.path)
+        # Now, not at the end: files may change while a run goes on, and it is not of those.
+        self._code = this_code()
         self._stay = ExitStack()
         self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
         self._open_files: dict[str, IO[bytes]] = {}
@@ -165,7 +167,7 @@ class RecordWriter:
             seed=seed,
             digest=digest.hex(),
             verdict=verdict,
-            **this_code()._asdict(),
+            **self._code._asdict(),
             files=files,
         )
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"

@@ -153,7 +153,9 @@ def judge(
         on_progress=progress.show,
         on_reorg=jury.reorganized if scenario.run.audit_reorgs else None,
     )
-    name = f"{scenario.name}-{seed}"
+    # A reopened run is no repetition of the one that it goes on with, which keeps its place.
+    reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
+    name = f"{scenario.name}-{seed}{reopened}"
     if runs is None:
         with TemporaryDirectory(prefix="stampede-") as scratch, RecordWriter(Path(scratch) / name) as writer:
             return _judge_into(writer, cluster, jury, progress, extra)

@@ -87,6 +87,18 @@ def test_another_run_by_other_code_says_that_the_code_changed_since(strange, tmp
     assert run(capsys, "replay --json", strange)[0] == 5
 
 
+def test_a_run_that_went_on_with_a_data_directory_has_its_own_place_and_is_not_replayed(tmp_path, capsys):
+    """The first one is like any other run; of the second, what was on the disks is not in the record."""
+    arguments = f"run calm --json --set run.until_height=2 --data-dir {tmp_path / 'data'} --runs {tmp_path / 'runs'}"
+    first, second = (json.loads(run(capsys, arguments)[1])["directory"] for _ in range(2))
+    code, out, _ = run(capsys, "replay --json", second)
+
+    assert second.startswith(f"{first}-at-")
+    assert run(capsys, "replay", first)[0] == 0
+    assert code == 3
+    assert json.loads(out)["checks"][-1]["summary"].startswith("the run went on with a data directory")
+
+
 def test_a_record_of_the_format_before_is_of_unknown_code(strange, tmp_path, capsys):
     copy = copied(strange, tmp_path, format=1)
     told = json.loads((copy / "manifest.json").read_bytes())
