@@ -4,7 +4,7 @@ Every block-wise check sees a height once, as a SettledBlock, before the mirror 
 the other validators applied the same is the write-sets check's question.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, final
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from checker.observations import BlockSummary
 from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
 from scheduler import MAX_U63, InvalidInput, LaneConfig, TimerConfig
+from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
 
@@ -35,6 +36,7 @@ class SettledBlock(NamedTuple):
     summary: BlockSummary
     lane: LaneConfig | None = None
     has_lane_budget: bool = True
+    phases: Sequence[PhaseEntry] = ()
 
     @property
     def lane_cycles_max(self) -> int:

@@ -12,6 +12,7 @@ import msgspec
 from network.trace import Event
 from scheduler import Timebase
 from validators.execution.genesis import Genesis
+from validators.execution.phases import PhaseEntry
 from validators.state import StateAudit
 
 NATIVE_TYPES: Final = (bytes,)
@@ -245,7 +246,7 @@ class AppliedBlock(NamedTuple):
     """A block that one validator finalized and applied.
 
     `block` is encoded; `changes` maps a state key to its encoded value, None for a deleted one; `receipts` are encoded
-    records in the order of the block.
+    records in the order of the block, `phases` the ledger of the block's phases.
     """
 
     node: int
@@ -257,6 +258,7 @@ class AppliedBlock(NamedTuple):
     changes: Mapping[bytes, bytes | None]
     receipts: tuple[bytes, ...]
     summary: BlockSummary
+    phases: Sequence[PhaseEntry] = ()
 
 
 @final

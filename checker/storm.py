@@ -118,7 +118,7 @@ class StormWatch:
                 return tally.inconclusive(f"the promised storm did not come: {count:,} {what}, at least {at_least:,}")
         if not figures.is_drained:
             return tally.inconclusive(f"{self._waiting_dead[-1]:,} dead timers were left when the run ended")
-        tally.compared = figures.blocks_to_fire
+        tally.compared = len(promised) + figures.blocks_to_fire
         if figures.blocks_without_fire:
             tally.fail(f"no live timer fired in {figures.blocks_without_fire} of {figures.drain_blocks} drain blocks")
         return tally.result(

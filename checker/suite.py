@@ -20,6 +20,7 @@ from checker.liveness import FinalityRegained, judge_faults
 from checker.messages import MessageDelivery
 from checker.mirror import BlockCheck, Mirror, SettledBlock
 from checker.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, FaultOutcome, ReadBack
+from checker.phases import PhaseLedger
 from checker.proofs import Proofs
 from checker.readback import LiveValues, judge_cold_replay
 from checker.results import CheckResult, ExitClass
@@ -70,6 +71,11 @@ CATALOGUE: Final = (
     CatalogueEntry("budgets", "safety", "No block spends more than its limits and the budgets of the two timer lanes."),
     CatalogueEntry(
         "timer-delivery", "safety", "Each timer is scheduled once, never fires early, and leaves by exactly one exit."
+    ),
+    CatalogueEntry(
+        "phases",
+        "safety",
+        "Each phase of a block accounts for all that it found: done, or left with a reason.",
     ),
     CatalogueEntry(
         "storm-accounting",
@@ -189,6 +195,7 @@ class Suite:
         self._block_times = BlockTimes(rules, max_skew_ms=max_skew_ms, retold_height=retold_height)
         self._budgets = Budgets(rules)
         self._timers = TimerDelivery(rules, genesis_values)
+        self._phases = PhaseLedger(self._timers)
         self._accounting = StormAccounting(self._timers)
         self._lane_books = LaneBooks(rules)
         self._messages = MessageDelivery(rules, genesis_values)
@@ -203,11 +210,12 @@ class Suite:
             disk_faults=disk_faults,
             still_max_us=still_max_us,
         )
-        # The accounting reads from the timers' check what it made of the same block.
+        # The ledger and the accounting read from the timers' check what it made of the same block.
         self._block_checks: tuple[BlockCheck, ...] = (
             self._certificates,
             self._budgets,
             self._timers,
+            self._phases,
             self._accounting,
             self._lane_books,
             self._messages,
@@ -293,6 +301,7 @@ class Suite:
             self._block_times.result(),
             self._budgets.result(),
             self._timers.result(),
+            self._phases.result(),
             self._accounting.result(),
             self._lane_books.result(),
             self._messages.result(),
@@ -352,6 +361,7 @@ class Suite:
             summary=block.summary,
             lane=self._mirror.lane_config() if self._rules.is_in_lane(block.height) else None,
             has_lane_budget=self._rules.policy != FifoFree.name,
+            phases=block.phases,
         )
         self._block_times.settle(header, block.digest)
         for check in self._block_checks:

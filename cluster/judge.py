@@ -213,6 +213,7 @@ def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | N
             receipts=executed.receipts,
             changes=executed.changes,
             counts=msgspec.structs.asdict(executed.summary),
+            phases=[(entry.phase, entry.counts) for entry in executed.phases],
         )
         for executed in chain
     )

@@ -89,6 +89,7 @@ class Jury:
             changes=executed.changes,
             receipts=executed.receipts,
             summary=summary,
+            phases=executed.phases,
         )
         self.suite.applied(block)
         if self.storm is not None:

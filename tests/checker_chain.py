@@ -162,5 +162,6 @@ def _finalize(chain, node, proposed):
             changes=executed.changes,
             receipts=executed.receipts,
             summary=executed.summary,
+            phases=executed.phases,
         )
     )

@@ -28,8 +28,10 @@ from scheduler.events import (
     TimerFired,
     TimerScheduled,
 )
+from validators.actors import MessageSent
 from validators.execution.blocks import Block, Header, encode_block, header_digest
-from validators.execution.receipts import TimerReceipt, TransactionReceipt, encode_receipt
+from validators.execution.phases import PhaseEntry
+from validators.execution.receipts import MessageDelivered, TimerReceipt, TransactionReceipt, encode_receipt
 from validators.execution.run import BlockSummary
 from validators.state import Database, StateAudit, mmr_root
 from validators.state.operations import choose_codec
@@ -125,6 +127,7 @@ class Plan:
     parent: bytes | None = None
     root: bytes | None = None
     receipts_root: bytes | None = None
+    phases: dict[str, dict[str, int]] | None = None
 
 
 def default_plans() -> dict[int, Plan]:
@@ -269,7 +272,7 @@ def write_history(change: Callable[[dict[int, Plan]], Any] = lambda plans: None)
 def make_blocks(plans: Mapping[int, Plan]) -> dict[int, AppliedBlock]:
     """Return the blocks of validator 0."""
     blocks: dict[int, AppliedBlock] = {}
-    parent = RULES.genesis_digest
+    parent, messages = RULES.genesis_digest, 0
     for height, plan in plans.items():
         receipts = tuple(encode_receipt(receipt) for receipt in plan.receipts)
         header = Header(
@@ -296,8 +299,40 @@ def make_blocks(plans: Mapping[int, Plan]) -> dict[int, AppliedBlock]:
             changes=plan.changes,
             receipts=receipts,
             summary=make_summary(plan.summary),
+            phases=[PhaseEntry(*entry) for entry in (plan.phases or ledger_of(plan, messages)).items()],
         )
+        messages += sum(isinstance(event, MessageSent) for event in events_of(plan))
+        messages -= sum(isinstance(event, MessageDelivered) for event in events_of(plan))
     return blocks
+
+
+def events_of(plan: Plan) -> list[object]:
+    """Return all events of a block, in their order."""
+    parts = [it.events if isinstance(it, TransactionReceipt) else (it.event,) for it in plan.receipts]
+    return [event for part in parts for event in part]
+
+
+def ledger_of(plan: Plan, messages: int = 0) -> dict[str, dict[str, int]]:
+    """Return the ledger of a block that did what its receipts say; so many messages waited before it."""
+    calls = [receipt for receipt in plan.receipts if isinstance(receipt, TransactionReceipt)]
+    events = [receipt.event for receipt in plan.receipts if isinstance(receipt, TimerReceipt)]
+    fires = [event for event in events if isinstance(event, TimerFired)]
+    removed = sum(isinstance(event, TimerExpired | TimerCancelledInsufficientFunds) for event in events)
+    left = plan.summary.get("waiting_live", 0) + plan.summary.get("waiting_dead", 0)
+    delivered = [index for index, event in enumerate(events) if isinstance(event, MessageDelivered)]
+    meanwhile = sum(isinstance(event, MessageSent) for event in (events[delivered[0] :] if delivered else ()))
+    found = messages + sum(isinstance(event, MessageSent) for event in events_of(plan)) - meanwhile
+    mailbox = {"found": found, "delivered": len(delivered), "left": found - len(delivered)}
+    cycles = sum(call.cycles for call in calls) + sum(fire.used_cycles for fire in fires)
+    return {
+        "promotion": {"promoted": 0, "left_overflow": 0},
+        "transactions": {"included": len(calls), "reverted": sum(call.status != 0 for call in calls)},
+        "timers": {"due": len(fires) + removed + left, "fired": len(fires), "removed": removed, "left": left},
+        "mailbox": {**mailbox, "sent_meanwhile": meanwhile},
+        "prices": {"cycles": cycles, "cells": 0},
+        "burns": {"burned": 0},
+        "tiers": {},
+    }
 
 
 def make_summary(counts: Mapping[str, int]) -> BlockSummary:

@@ -12,6 +12,7 @@ from checker.oracle.lane import CursorPhase, LanePhase
 from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.market import Lane
 from checker.oracle.merkle import list_root
+from checker.oracle.phases import Ledger, phases_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending, run_call
 from checker.oracle.records import (
     Genesis,
@@ -49,7 +50,10 @@ class InvalidBlockError(Exception):
 
 
 class Result(NamedTuple):
-    """What a block comes to. `counts` are its budgets: what was used of each, and how many timers wait."""
+    """What a block comes to. `counts` are its budgets: what was used of each, and how many timers wait.
+
+    `phases` is the ledger that going through them leaves.
+    """
 
     receipts: list[list[object]]
     changes: dict[bytes, bytes | None]
@@ -57,6 +61,7 @@ class Result(NamedTuple):
     receipts_root: bytes
     state_root: bytes
     counts: dict[str, int]
+    phases: Ledger
 
 
 class OracleChain:
@@ -130,6 +135,7 @@ class OracleChain:
                 "lane_burned": phase.lane_burned,
                 "lane_price": phase.price,
             },
+            phases=block.ledger(len(transactions), phase, mailbox),
         )
 
     def audit(self) -> str:
@@ -240,6 +246,19 @@ class _Block:
         mailbox = MailboxPhase(self.contents, self.present._replace(is_collected=True))
         mailbox.run()
         return mailbox
+
+    def ledger(self, included: int, timers: TimerPhase, mailbox: MailboxPhase) -> Ledger:
+        """Return every phase that a block of this policy has, with what the oracle knows of it."""
+        waiting = timers.waiting_live + timers.waiting_dead
+        counts = {
+            "transactions": {"included": included},
+            "timers": {"due": timers.due, "fired": timers.fired, "removed": timers.removed, "left": waiting},
+            "mailbox": {"found": mailbox.found, "delivered": mailbox.delivered},
+            "prices": {"cycles": self.cycles + timers.lane_cycles, "cells": self.cells + timers.lane_cells},
+            "burns": {"burned": self.burned + timers.burned},
+        }
+        names = phases_of(self.genesis.policy, is_in_lane=self.lane is not None)
+        return [(name, counts.get(name, {})) for name in names]
 
     def end(self, phase: TimerPhase) -> None:
         """Set the basefees of the next block, and add what was burned to the total."""

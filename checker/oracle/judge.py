@@ -9,9 +9,10 @@ more, so nothing is compared beyond the first.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from checker.oracle.blocks import InvalidBlockError, OracleChain
+from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
 from checker.oracle.branches import Branches, ExecutedOn, no_branches
-from checker.oracle.compare import Difference, compare_changes, compare_counts, compare_receipts, compare_roots
+from checker.oracle.compare import Difference, compare_changes, compare_counts, compare_receipts, compare_roots, line_of
+from checker.oracle.phases import Ledger, compare_phases
 from checker.oracle.programs import PROGRAMS
 from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write
 from checker.results import CheckResult, Tally
@@ -38,12 +39,14 @@ class OracleBlock(NamedTuple):
         receipts: The encoded receipts, in order.
         changes: State key to encoded value, None for a deleted one.
         counts: What was used of the block's budgets, by name; names that the oracle does not know are left out.
+        phases: The ledger of its phases, by name in their order; None where nobody kept one.
     """
 
     block: bytes
     receipts: Sequence[bytes]
     changes: Mapping[bytes, bytes | None]
     counts: Mapping[str, int] = {}
+    phases: Ledger | None = None
 
 
 def judge_oracle(
@@ -154,4 +157,14 @@ def _judge_block(chain: OracleChain, block: OracleBlock, tally: Tally) -> Differ
         or compare_changes(result, block.changes, tally)
         or compare_roots(result, header, tally)
         or compare_counts(result, block.counts, tally)
+        or _compare_ledger(result, block.phases, tally)
     )
+
+
+def _compare_ledger(result: Result, phases: Ledger | None, tally: Tally) -> Difference | None:
+    """Compare the phases that the block went through with those that it has to go through."""
+    if phases is None:
+        return None
+    tally.compared += len(result.phases)
+    differing = compare_phases(result.phases, phases)
+    return None if differing is None else Difference("phases", line_of("the ledger of phases", "", differing))

@@ -20,9 +20,11 @@ class MailboxPhase:
     delivered: int = 0
     reverted: int = 0
     cycles: int = 0
+    found: int = 0
 
     def run(self) -> None:
         """Deliver messages until one does not fit; those that are sent meanwhile wait."""
+        self.found = len(self.contents.messages.rows)
         for sequence in sorted(self.contents.messages.rows):
             message = self.contents.messages.rows[sequence]
             if self.cycles + message.cycles > self.present.mailbox_cycles:

@@ -42,6 +42,7 @@ class TimerPhase:
     lane_burned: int = 0
     waiting_live: int = 0
     waiting_dead: int = 0
+    due: int = 0
     funds: dict[bytes, int] = field(default_factory=dict)
     """What each payer of a waiting timer had when the phase began."""
 
@@ -49,6 +50,7 @@ class TimerPhase:
         """Collect, classify, remove the dead, fire, report."""
         waiting = self._waiting()
         self.funds = {timer.fee_payer: self.contents.balance(timer.fee_payer) for timer in waiting}
+        self.due = len(waiting)
         self._prepare(waiting)
         self._report(*self._clean_up_and_fire(waiting))
 

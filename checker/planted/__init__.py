@@ -9,6 +9,7 @@ from checker.planted.edges import EDGES
 from checker.planted.execution import EXECUTION
 from checker.planted.lane import LANE
 from checker.planted.network import NETWORK
+from checker.planted.phases import PHASES
 from checker.planted.scheduler import SCHEDULER
 from checker.planted.state import STATE
 from checker.planted.storage import STORAGE
@@ -21,6 +22,7 @@ VARIANTS: Final = (
     *LANE,
     *EDGES,
     *EXECUTION,
+    *PHASES,
     *STATE,
     *CONSENSUS,
     *CLOCKS,

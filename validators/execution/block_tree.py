@@ -22,6 +22,7 @@ import msgspec
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
+from validators.execution.phases import PhaseEntry
 from validators.execution.run import BlockSummary
 from validators.execution.schema import BUCKETS
 from validators.execution.timers import NOTHING_READ, Waiting
@@ -60,7 +61,8 @@ class Executed:
     """A block with all that executing it gave.
 
     `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
-    value, None where it was deleted. `batch` is the one it was executed in, which may be dead.
+    value, None where it was deleted. `batch` is the one it was executed in, which may be dead. `phases` is the
+    ledger of the block's phases.
     """
 
     block: Block
@@ -72,6 +74,7 @@ class Executed:
     batch: Batch
     operations: tuple[bytes, ...]
     changes: dict[bytes, bytes | None]
+    phases: tuple[PhaseEntry, ...] = ()
 
 
 @final

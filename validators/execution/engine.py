@@ -327,6 +327,7 @@ class Engine:
                 batch=batch,
                 operations=tuple(batch.operations),
                 changes=dict(batch.changes),
+                phases=tuple(run.phases),
             )
             self.on_executed(executed)
             if block is not None:

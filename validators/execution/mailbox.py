@@ -58,6 +58,11 @@ class StateMailbox:
         queue = self._queue()
         return queue.tail - queue.head
 
+    @property
+    def sent(self) -> int:
+        """How many messages were ever sent."""
+        return self._queue().tail
+
     def check(self, request: SendRequest) -> None:
         """Check a message before it is paid for.
 

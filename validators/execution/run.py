@@ -29,12 +29,14 @@ from scheduler import (
     read_market,
 )
 from validators.actors import MessageSent, Programs
+from validators.execution import phases
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
 from validators.execution.genesis import Genesis
 from validators.execution.lane import StateLane
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
+from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_chain_events, encode_receipt
 from validators.execution.schema import BURNED, FEE_MARKET, LANE_CONFIG, TIMER_CONFIG, Burned, FeeMarket
 from validators.execution.tiers import Tiers
@@ -143,19 +145,33 @@ class BlockRun:
         self.transactions: list[bytes] = []
         self.receipts: list[bytes] = []
         self.events: list[msgspec.Struct] = []
+        self.phases: list[PhaseEntry] = []
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
-        promoted = None if self._lane is None else self._tiers.promote()
-        self._record_events(() if promoted is None else (promoted,))
+        if self._lane is not None:
+            self._promote()
         for phase in self._policy.phases():
             if phase is BlockPhase.TRANSACTIONS:
-                take_transactions(self)
+                self._take_transactions(take_transactions)
             elif phase is BlockPhase.TIMERS:
                 self._run_timers()
             else:
                 self._end_block()
         return self._summarize()
+
+    def _note(self, phase: str, **counts: int) -> None:
+        self.phases.append(PhaseEntry(phase, counts))
+
+    def _take_transactions(self, take: Callable[["BlockRun"], None]) -> None:
+        take(self)
+        self._note(phases.TRANSACTIONS, included=len(self.transactions), reverted=self._reverted)
+
+    def _promote(self) -> None:
+        """Begin an epoch, if one begins, and say how many heights have left the overflow tree for this block."""
+        promoted = self._tiers.promote()
+        self._record_events(() if promoted is None else (promoted,))
+        self._note(phases.PROMOTION, promoted=self._tiers.promoted, left_overflow=self._tiers.count_left_overflow())
 
     def take_valid(self, candidates: Iterable[Transaction]) -> None:
         """Include each candidate that may stand here and skip the others: the leader's way."""
@@ -211,11 +227,33 @@ class BlockRun:
         assert result.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._timer_result = result
         self._record_events(result.events)
+        self._note(
+            phases.TIMERS,
+            due=self._timers.due,
+            fired=result.fired,
+            removed=result.gc_cycles // self._config.gc_cost_per_timer,
+            left=self._timers.count_waiting(),
+        )
 
     def _end_block(self) -> None:
         """Serve the mailbox, move the basefees, add up what was burned, and write everything into the batch."""
+        self._serve_mailbox()
+        self._move_prices()
+        self._book_burns()
+        self._close_tiers()
+        self._view.flush()
+
+    def _serve_mailbox(self) -> None:
+        found, sent = self._mailbox.waiting, self._mailbox.sent
         self._mailbox_result = self._mailbox.serve(self._world.deliver)
         self._record_events(self._mailbox_result.events)
+        sent_meanwhile = self._mailbox.sent - sent
+        left = self._mailbox.waiting - sent_meanwhile
+        delivered = self._mailbox_result.delivered
+        self._note(phases.MAILBOX, found=found, delivered=delivered, left=left, sent_meanwhile=sent_meanwhile)
+
+    def _move_prices(self) -> None:
+        """Set the basefees of the next block."""
         cycles, cells = self._used()
         lane_cycles, lane_cells = self._lane_used()
         genesis, minimum = self._rules.genesis, self._rules.genesis.min_basefee
@@ -226,11 +264,19 @@ class BlockRun:
         self._view.set(FEE_MARKET.key(), market)
         if self._lane is not None:
             note_used_cycles(self._lane.tables, cycles + lane_cycles)
+        self._note(phases.PRICES, cycles=cycles + lane_cycles, cells=cells + lane_cells)
+
+    def _book_burns(self) -> None:
+        """Add what was burned in this block to the total."""
         burned = self._view.get(BURNED, BURNED.key())
         assert burned is not None, "genesis writes the burned total"
         self._view.set(BURNED.key(), Burned(burned.total + self._ledger.burned))
+        self._note(phases.BURNS, burned=self._ledger.burned)
+
+    def _close_tiers(self) -> None:
+        """Take over where the block's changes put the heights with timers, and write the tables of the tiers."""
         self._tiers.close()
-        self._view.flush()
+        self._note(phases.TIERS)
 
     def _open_lane(self) -> Lane:
         """Have the block in the lane, as its parent left it."""

@@ -37,6 +37,15 @@ class Tiers:
         self._moment = moment
         self.heights, self._left_overflow = parent.next_block(moment.now)
 
+    @property
+    def promoted(self) -> int:
+        """How many heights the queue says to have let out of the overflow tree for this block."""
+        return self._left_overflow
+
+    def count_left_overflow(self) -> int:
+        """Count by how many heights the overflow tree is smaller than the parent's."""
+        return len(self._parent.overflow) - len(self.heights.overflow)
+
     def promote(self) -> EpochPromoted | None:
         """Return what epoch maintenance did, if an epoch has begun with this block (A-1)."""
         length = self._parent.profile.epoch_length

@@ -109,6 +109,7 @@ class StateTimers:
             "_reach",
             "_touched",
             "_view",
+            "due",
         ),
     )
 
@@ -123,6 +124,7 @@ class StateTimers:
         self._pool: WaitingPool | None = None
         self._fire_sums: dict[int, int] | None = None
         self._reach = carried.through
+        self.due = 0
         self._collected: Sequence[Timer] = carried.timers
         # What this block did to timers of the carried list, so that the list need not be searched for each.
         self._touched: dict[bytes, Timer | None] = {}
@@ -193,6 +195,7 @@ class StateTimers:
         carried = self._current()
         fresh = list(self._read_due(upto))
         self._collected = [*carried, *fresh] if fresh else carried
+        self.due = len(self._collected)
         self._reach = max(upto, self._reach)
         self._touched = {}
         return self._collected
@@ -229,6 +232,10 @@ class StateTimers:
         if self._pool is not None:
             self._pools.give_back(waiting, self._pool)
         return waiting
+
+    def count_waiting(self) -> int:
+        """Count the timers that were collected and wait on."""
+        return len(self._current())
 
     def _current(self) -> Sequence[Timer]:
         """Return the list as it is after what this block did to its timers."""

@@ -1,0 +1,37 @@
+"""The phases of a block by policy, in their order, and what each has to have found and done (docs/chain.md).
+
+The list is the oracle's own: a phase that a validator leaves out in some block, for want of a budget or by a slip, is
+missing in its ledger whatever the state says.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+PHASES: Final = ("transactions", "timers", "mailbox", "prices", "burns", "tiers")
+"""Of every policy; no budget excuses a block from any of them."""
+
+PHASES_IN_LANE: Final = ("promotion", *PHASES)
+"""In the timer lane epochs are kept before anything else."""
+
+Ledger = Sequence[tuple[str, Mapping[str, int]]]
+
+
+def phases_of(policy: str, *, is_in_lane: bool) -> tuple[str, ...]:
+    """Return the phases that a block has to go through; raises KeyError for a policy that is not known."""
+    by_policy = {"fifo": PHASES, "fifo-free": PHASES, "eip1559": PHASES_IN_LANE if is_in_lane else PHASES}
+    return by_policy[policy]
+
+
+def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[object, object] | None:
+    """Return what both sides say where a block's ledger differs first, None where it does not.
+
+    Counts that the oracle does not keep are left out.
+    """
+    names = [name for name, _ in expected], [name for name, _ in ledger]
+    if names[0] != names[1]:
+        return names
+    for (name, ours), (_, theirs) in zip(expected, ledger, strict=True):
+        stated = {key: theirs.get(key) for key in ours}
+        if stated != dict(ours):
+            return [name, dict(ours)], [name, stated]
+    return None
