@@ -167,4 +167,4 @@ def _compare_ledger(result: Result, phases: Ledger | None, tally: Tally) -> Diff
         return None
     tally.compared += len(result.phases)
     differing = compare_phases(result.phases, phases)
-    return None if differing is None else Difference("phases", line_of("the ledger of phases", "", differing))
+    return None if differing is None else Difference("phases", line_of("the ledger of phases", differing))

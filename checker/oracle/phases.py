@@ -22,16 +22,16 @@ def phases_of(policy: str, *, is_in_lane: bool) -> tuple[str, ...]:
     return by_policy[policy]
 
 
-def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[object, object] | None:
+def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[str, str] | None:
     """Return what both sides say where a block's ledger differs first, None where it does not.
 
     Counts that the oracle does not keep are left out.
     """
-    names = [name for name, _ in expected], [name for name, _ in ledger]
-    if names[0] != names[1]:
-        return names
-    for (name, ours), (_, theirs) in zip(expected, ledger, strict=True):
-        stated = {key: theirs.get(key) for key in ours}
-        if stated != dict(ours):
-            return [name, dict(ours)], [name, stated]
+    ours, theirs = (", ".join(name for name, _ in each) for each in (expected, ledger))
+    if ours != theirs:
+        return ours, theirs
+    for (name, counts), (_, told) in zip(expected, ledger, strict=True):
+        stated = {key: told.get(key) for key in counts}
+        if stated != dict(counts):
+            return f"{name} {dict(counts)}", f"{name} {stated}"
     return None
