@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from checker.host import naming
+
 HOLDER_BYTES_MAX: Final = 400
 """What a lock file says is read so far, and not written longer."""
 
@@ -41,7 +43,8 @@ def held(lock: Path, subject: Path, *, waits: bool = False) -> Iterator[None]:
     """
     descriptor = _take(lock, subject, waits=waits)
     try:
-        os.pwrite(descriptor, _this_process(), 0)
+        with naming(lock):
+            os.pwrite(descriptor, _this_process(), 0)
         yield
     finally:
         lock.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ runs code, one JSON file because it has to fit in memory.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self, TypeVar, final
@@ -106,6 +106,9 @@ class RecordWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.abandon()
+        if isinstance(error, OSError) and error.filename is None:
+            # A file that is written to does not name itself.
+            error.filename = str(self.path)
 
     def write_scenario(self, encoded: bytes) -> None:
         """Write the resolved scenario."""
@@ -178,7 +181,10 @@ class RecordWriter:
 
     def abandon(self) -> None:
         """Remove what was written; nothing happens after `finish`."""
-        self._close()
+        for opened in self._open_files.values():
+            # Where there is no room for the rest, that is why it is abandoned.
+            with suppress(OSError):
+                opened.close()
         self._stay.close()
 
     def _add(self, name: str, record: tuple[int | bytes, ...]) -> None:

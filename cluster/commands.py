@@ -17,6 +17,7 @@ import msgspec
 
 from checker.explain.words import on_one_line
 from checker.fingerprint import this_code
+from checker.host import refusal_behind
 from checker.locks import InUseError
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.command_lines import RUNS, command_line, run_command
@@ -116,14 +117,20 @@ def main(arguments: Sequence[str]) -> int:
         return _complain(str(error), EXIT_USAGE)
     except DaskError as error:
         return _complain(str(error), EXIT_ENVIRONMENT)
-    except OSError as error:
-        code = EXIT_USAGE if error.errno in _BAD_PATHS else EXIT_ENVIRONMENT
-        return _complain(f"{error.filename or 'input/output'}: {error.strerror}", code)
     except KeyboardInterrupt:
         return _complain("interrupted; the run directory was not written", EXIT_ENVIRONMENT)
     except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
-        name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
-        return _complain(f"the test bed broke: {name}{error}; repeat with: {command_line(typed)}", EXIT_ENVIRONMENT)
+        return _complain_of(error, typed)
+
+
+def _complain_of(error: Exception, typed: Sequence[str]) -> int:
+    """Say that the file system refused something, or that nobody foresaw this."""
+    refusal = error if isinstance(error, OSError) else refusal_behind(error)
+    if refusal is not None:
+        code = EXIT_USAGE if refusal.errno in _BAD_PATHS else EXIT_ENVIRONMENT
+        return _complain(f"{refusal.filename or 'input/output'}: {refusal.strerror}", code)
+    name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
+    return _complain(f"the test bed broke: {name}{error}; repeat with: {command_line(typed)}", EXIT_ENVIRONMENT)
 
 
 def _complain(message: str, code: int) -> int:

@@ -21,6 +21,7 @@ from typing import Any, Final, final
 import msgspec
 
 from checker.fingerprint import this_code
+from checker.host import naming
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
 from cluster.scenario import Scenario, encode_scenario
@@ -116,9 +117,11 @@ class DataDirectory:
         return sorted(events, key=lambda event: (event.at_us, event.node))
 
     def observe(self, event: Event) -> None:
-        """Watch one event of the run."""
+        """Watch one event of the run; raises DiskError."""
         if event.kind in WATCHED:
             self.watches[event.node].add(event)
+        elif event.kind == "halted":
+            self.raise_refusal()
 
     def record_faults(self, at_us: int, found: Iterable[tuple[str, Touched]], *, only_new: bool = False) -> None:
         """Record what faults have come to, where it has changed; ``only_new``: only what never took effect before."""
@@ -127,6 +130,12 @@ class DataDirectory:
             if touched != before and any(touched) and not (only_new and before is not None):
                 self.faults.add(Event(at_us, SUPERVISOR, "fault", (name, *touched)))
                 self.touched[name] = touched
+
+    def raise_refusal(self) -> None:
+        """Raise what the file system has refused a validator: it is not the validator that is wrong."""
+        for disk in self.disks:
+            if disk.refusal is not None:
+                raise disk.refusal
 
     def close(self) -> None:
         """Close all files and let the directory go."""
@@ -151,6 +160,11 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
     path = path.resolve()
+    with naming(path):
+        return _open(path, scenario, manifest)
+
+
+def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         if path.exists() and path.samefile(Path.cwd()):
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
+from checker.host import NO_ROOM, naming
 from validators.storage import DiskError, DiskFullError, DiskReadError, DiskSyncError, DiskWriteError, SyncPoint
 
 
@@ -38,10 +39,13 @@ class DirectoryDisk:
         if path.exists() and not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "is no directory; a disk is one", str(path))
         path.mkdir(exist_ok=True)
+        self.refusal: DiskError | None = None
+        """The first thing that the file system refused: the machine's fault, whatever a validator makes of it."""
         self._files = {each.name: os.open(each, os.O_RDWR | os.O_NOFOLLOW) for each in sorted(path.iterdir())}
-        for descriptor in self._files.values():
-            os.fsync(descriptor)
-        sync_directory(path)
+        with naming(path):
+            for descriptor in self._files.values():
+                os.fsync(descriptor)
+            sync_directory(path)
         self._sizes = {name: os.fstat(descriptor).st_size for name, descriptor in self._files.items()}
         self._synced = dict(self._sizes)
         self._appended_bytes = 0
@@ -60,7 +64,7 @@ class DirectoryDisk:
     def append(self, name: str, data: bytes) -> int:
         """See ``Disk.append``."""
         offset = self.size(name)
-        with _named_errors(name, "append", DiskWriteError):
+        with self._named_errors(name, "append", DiskWriteError):
             self._write(name, offset, data)
         self._appended_bytes += len(data)
         return offset
@@ -70,12 +74,12 @@ class DirectoryDisk:
         if name not in self._files:
             return b""
         wanted = self._sizes[name] - offset if length is None else length
-        with _named_errors(name, "read", DiskReadError):
+        with self._named_errors(name, "read", DiskReadError):
             return os.pread(self._files[name], max(wanted, 0), offset)
 
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
         """See ``Disk.overwrite``."""
-        with _named_errors(name, "overwrite", DiskWriteError):
+        with self._named_errors(name, "overwrite", DiskWriteError):
             self._write(name, offset, data)
             self._sync(name)
 
@@ -83,7 +87,7 @@ class DirectoryDisk:
         """See ``Disk.truncate``."""
         if self.size(name) <= length:
             return
-        with _named_errors(name, "truncate", DiskWriteError):
+        with self._named_errors(name, "truncate", DiskWriteError):
             os.ftruncate(self._files[name], length)
             self._sizes[name] = length
             self._sync(name)
@@ -102,7 +106,7 @@ class DirectoryDisk:
 
     def finish_sync(self, point: SyncPoint) -> None:
         """See ``Disk.finish_sync``; it covers what was appended meanwhile as well."""
-        with _named_errors("", "sync", DiskSyncError):
+        with self._named_errors("", "sync", DiskSyncError):
             for name, _ in point.lengths:
                 if self._synced.get(name) != self._sizes[name]:
                     self._sync(name)
@@ -153,12 +157,13 @@ class DirectoryDisk:
             self._has_new_names = False
         self._synced[name] = self._sizes[name]
 
-
-@contextmanager
-def _named_errors(name: str, operation: str, kind: type[DiskError]) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-        raised = DiskFullError if is_full else kind
-        raise raised(name, operation, error.strerror or "input/output error") from error
+    @contextmanager
+    def _named_errors(self, name: str, operation: str, kind: type[DiskError]) -> Iterator[None]:
+        try:
+            with naming(self._path / name):
+                yield
+        except OSError as error:
+            raised = DiskFullError if error.errno in NO_ROOM else kind
+            refusal = raised(name, operation, error.strerror or "input/output error")
+            self.refusal = self.refusal or refusal
+            raise refusal from error

@@ -183,6 +183,8 @@ def _judge_into(
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         run = cluster.run()
     checks = _finish(run, jury, writer, progress)
+    if cluster.data is not None:
+        cluster.data.raise_refusal()
     judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
     if scenario.expect.fails:
         judged = judged.with_check(judge_expected(checks, scenario.expect.fails))

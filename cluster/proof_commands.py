@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from checker.host import naming
 from cluster.proofs import (
     Proof,
     ProofError,
@@ -35,7 +36,8 @@ def run_prove(options: argparse.Namespace) -> int:
     proof = prove(options.directory, options.height, key)
     path: Path = options.out or Path(f"proof-{proof.height}-{key.hex()[:16]}.json")
     _refuse_foreign(path)
-    path.write_bytes(encode_proof(proof))
+    with naming(path):
+        path.write_bytes(encode_proof(proof))
     if options.json:
         _print_json({"file": str(path), **_describe(proof)})
         return 0

@@ -7,6 +7,7 @@ in bounded length: reading a hostile file runs no code, because nothing in it is
 and no schema but the three tables is accepted).
 """
 
+import errno
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -47,6 +48,10 @@ _SCHEMA_BEFORE: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE)
 
 _MAGIC: Final = b"SQLite format 3\x00"
 """How every file of SQLite begins."""
+
+
+_REFUSALS: Final = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}
+_PRIMARY_CODE: Final = 0xFF
 
 
 class DamagedResultsError(Exception):
@@ -109,6 +114,7 @@ class ResultsFile:
             else:
                 self._check(subject)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            _raise_refusal(path, error)
             raise DamagedResultsError(path, f"is no results file of a sweep: {error}") from None
 
     def __enter__(self) -> Self:
@@ -125,17 +131,19 @@ class ResultsFile:
         *row, cells = result
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
         # One transaction: a seed is there with all its cells, or is judged again.
-        self._connection.execute("BEGIN IMMEDIATE")
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM cells WHERE seed = ?", (result.seed,))
             self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
             self._connection.executemany(
                 "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
             )
-        except sqlite3.Error:
-            self._connection.execute("ROLLBACK")
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            _raise_refusal(self.path, error)
             raise
-        self._connection.execute("COMMIT")
 
     def results(self) -> Iterator[SeedResult]:
         """Yield what is in the file, by seed."""
@@ -145,6 +153,7 @@ class ResultsFile:
                 result = self._check_row(row)
                 yield result._replace(cells=tuple(cells.get(result.seed, ())))
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            _raise_refusal(self.path, error)
             raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
 
     def _cells(self) -> dict[int, list[Cell]]:
@@ -206,6 +215,13 @@ class ResultsFile:
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
                 raise DamagedResultsError(self.path, f"seed {seed!r}: {value!r:.60} is none of what a sweep writes")
+
+
+def _raise_refusal(path: Path, error: Exception) -> None:
+    """Raise an OSError where SQLite was refused by the file system: the file is as good as it was."""
+    number = _REFUSALS.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE)
+    if number is not None:
+        raise OSError(number, str(error), str(path)) from error
 
 
 def _is_there(path: Path) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 import tomli_w
 
+from checker.host import write_whole
 from checker.record import RecordReader
 from cluster.command_lines import run_command
 from cluster.defaults import without_defaults
@@ -143,9 +144,7 @@ def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: st
         "",
     ]
     plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
-    beside = path.with_name(f".{path.name}.partial")
-    beside.write_text("\n".join(comment) + "\n" + tomli_w.dumps(plain), encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, ("\n".join(comment) + "\n" + tomli_w.dumps(plain)).encode())
 
 
 def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from typing import Final, NamedTuple, Protocol, Self, final
 
 from checker.cold_replay import ColdReplayWorker
 from checker.fingerprint import this_code
+from checker.host import refusal_behind
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE, CheckResult, deciding_check, verdict_of
 from cluster.coverage import CoverageTable, Place
 from cluster.judge import COLD_HASH_SEED, Judged, judge
@@ -258,6 +259,9 @@ def judge_task(task: Task) -> SeedResult:
     try:
         judged = _judge(task)
     except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
+        if (refusal := refusal_behind(error)) is not None:
+            # Not this seed's result: every other one would meet the same, and this one is judged when there is room.
+            raise refusal from None
         name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
         return broken_result(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
     return SeedResult(

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from checker.fingerprint import this_code
+from checker.host import naming
 from checker.planted import CATALOGUE
 from cluster.results import SeedResult
 from cluster.scenario import load_scenario
@@ -87,7 +88,8 @@ def run_teeth(options: argparse.Namespace) -> int:
             _explain(caught, options.jobs, progress)
     rows = [_row(hunt) for hunt in campaign.hunts.values()]
     if options.out:
-        options.out.write_text(teeth_page(rows, len(options.seeds)), encoding="utf-8")
+        with naming(options.out):
+            options.out.write_text(teeth_page(rows, len(options.seeds)), encoding="utf-8")
     if options.json:
         sys.stdout.write(msgspec.json.encode(_as_json(campaign.hunts, directory)).decode() + "\n")
     else:
