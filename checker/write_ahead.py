@@ -36,7 +36,8 @@ from validators.consensus import (
     decode_artifact,
 )
 from validators.consensus.recovery import artifact_view
-from validators.storage import JOURNAL_FILES, Disk, RecordFile
+from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
+from validators.storage.records import HEAD_BYTES
 
 _LOGS: Final = ("operations-a", "operations-b")
 _SYNCED_BYTES: Final = 8
@@ -68,6 +69,7 @@ class _Durable:
         self._disk = disk
         self._file = RecordFile(disk, name)
         self._end = 0
+        self._start = b""
 
     def news(self) -> Iterator[tuple[int, bytes]]:
         """Yield offset and payload of each record that has become durable since the last call."""
@@ -77,12 +79,32 @@ class _Durable:
             end = synced_bytes + 1 if payload is None else offset + len(self._file.frame(offset, payload))
             if payload is None or end > synced_bytes:
                 return
+            if not offset:
+                self._start = self._read_start()
             self._end = end
             yield offset, payload
 
     def begin_anew(self) -> None:
         """Yield everything again: the file may have been cut, or be another one."""
         self._end = 0
+
+    def is_rewritten(self) -> bool:
+        """Whether the file begins with another record than the one that was yielded first."""
+        return bool(self._end) and self._read_start() != self._start
+
+    def read_head(self) -> JournalHead | None:
+        """Return the durable head of a copy of the journal that holds all that its last pruning carried over."""
+        reader = _Durable(self._disk, self._file.name)
+        payloads = [payload for _, payload in reader.news()]
+        try:
+            head = msgspec.msgpack.decode(payloads[0], type=JournalHead) if payloads else None
+        except msgspec.MsgspecError:
+            return None
+        return head if head is not None and len(payloads) > head.carried else None
+
+    def _read_start(self) -> bytes:
+        """Return the frame before the first record's body, with its checksums."""
+        return self._disk.read(self._file.name, 0, HEAD_BYTES)
 
 
 @final
@@ -94,6 +116,8 @@ class _Books:
         self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
         self._logs = [_Durable(disk, name) for name in _LOGS]
         self._block_file = _Durable(disk, "blocks")
+        self._teller = self._copies[0]
+        self._observes: str | None = None
         self._said: list[dict[_Said, None]] = [{} for _ in self._copies]
         self._final: dict[bytes, None] = {}
         self._blocks: dict[bytes, None] = {}
@@ -117,15 +141,11 @@ class _Books:
 
     def reopen(self) -> int:
         """The validator starts from this disk: read all of it anew and return the view in which it has to go on."""
-        self._story.begin_anew()
-        for held in self._said:
-            held.clear()
         self._final.clear()
         self._blocks.clear()
-        for file in (*self._copies, self._block_file):
-            file.begin_anew()
+        self._block_file.begin_anew()
         self.cut_logs()
-        self.next_view = _next_view(self._read_journal())
+        self.next_view = _next_view(self._reread_journal())
         return self.next_view
 
     def cut_logs(self) -> None:
@@ -133,13 +153,40 @@ class _Books:
         for log in self._logs:
             log.begin_anew()
 
-    def _read_journal(self) -> list[Artifact]:
+    def _reread_journal(self) -> list[Artifact]:
+        """Read the journal from its head, and return what it says: it was pruned, repaired, or a start reads it."""
+        for copy, held in zip(self._copies, self._said, strict=True):
+            copy.begin_anew()
+            held.clear()
+        heads = [copy.read_head() for copy in self._copies]
+        # A crash in the midst of a pruning leaves one copy whole; the newer one counts.
+        newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
+        head = heads[newest]
+        self._teller = self._copies[newest]
+        if head is None or self._observes not in {None, head.observes}:
+            # Lost: the validator began a journal that says why it must not sign.
+            self._story.forget()
+        self._observes = None if head is None else head.observes
+        floor = None if head is None else _floor_of(head)
+        self._story.begin_anew(floor, carried=0 if head is None else head.carried)
+        found = self._read_news()
+        self._story.end_retelling()
+        return found if floor is None else [floor, *found]
+
+    def _read_journal(self) -> None:
+        """Read on, or anew where a pruning has begun the journal again."""
+        if any(copy.is_rewritten() for copy in self._copies):
+            self._reread_journal()
+        else:
+            self._read_news()
+
+    def _read_news(self) -> list[Artifact]:
         found: list[Artifact] = []
         for copy, held in zip(self._copies, self._said, strict=True):
             # The record at the start of the file is its head.
             artifacts = list(self._decode(payload for offset, payload in copy.news() if offset))
             held.update((_as_event(artifact), None) for artifact in artifacts)
-            if copy is self._copies[0]:
+            if copy is self._teller:
                 self._story.tell(artifacts)
             found += artifacts
         return found
@@ -160,6 +207,7 @@ class WriteAhead:
         disks: The validators' disks, by number.
         honest: Those that are judged.
         public_keys: Of each validator, by number: signatures in the journals are held against them.
+        view_retention: Entries of so many views below its floor a journal has to keep.
         disk_faults: Validators whose disks the plan's faults touch.
     """
 
@@ -169,11 +217,12 @@ class WriteAhead:
         *,
         honest: Collection[int],
         public_keys: Sequence[bytes] = (),
+        view_retention: int,
         disk_faults: DiskFaults = NO_DISK_FAULTS,
     ) -> None:
         self._tally = Tally("write-ahead", "safety")
         self._destroyed = disk_faults.destroyed
-        self._rules = VoteRules(public_keys)
+        self._rules = VoteRules(public_keys, view_retention=view_retention)
         self._books = [_Books(disk.written(), self._rules.story(node)) for node, disk in enumerate(disks)]
         self._is_starting = dict.fromkeys(range(len(disks)), True)
         self._honest = dict.fromkeys(sorted(honest))
@@ -257,6 +306,19 @@ class WriteAhead:
 def _as_event(artifact: Artifact) -> _Said:
     payload = artifact.proposal.payload if hasattr(artifact, "proposal") else b""
     return type(artifact).__name__.lower(), artifact_view(artifact), payload
+
+
+def _generation_of(head: JournalHead | None) -> int:
+    return -1 if head is None else head.generation
+
+
+def _floor_of(head: JournalHead) -> Finalization | None:
+    """Return the finality in a head; None before the first pruning, and where there is something else."""
+    try:
+        floor = decode_artifact(head.floor) if head.floor else None
+    except CorruptArtifactError:
+        return None
+    return floor if isinstance(floor, Finalization) else None
 
 
 def _digest_of(payload: bytes) -> bytes:

@@ -168,7 +168,13 @@ def make_jury(cluster: Cluster) -> Jury:
     reorg = ReorgWatch(promised, cluster.genesis.activation_height) if any(promised) else None
     counted = promised_counts(scenario)
     promises = Promises(counted, config, cluster.genesis.timebase) if counted else None
-    write_ahead = WriteAhead(cluster.disks, honest=honest, public_keys=cluster.validator_keys, disk_faults=disk_faults)
+    write_ahead = WriteAhead(
+        cluster.disks,
+        honest=honest,
+        public_keys=cluster.validator_keys,
+        view_retention=scenario.consensus.view_retention,
+        disk_faults=disk_faults,
+    )
     jury = Jury(suite, write_ahead, watch, promises, reorg, dishonest)
     jury.is_reopened = cluster.data is not None and cluster.data.start_us > 0
     for event in () if cluster.data is None else cluster.data.history():

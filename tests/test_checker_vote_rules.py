@@ -89,7 +89,7 @@ FAULTS = {
 
 
 def judge(journal):
-    rules = VoteRules(())
+    rules = VoteRules((), view_retention=2)
     rules.story(0).tell(journal)
     return rules.result()
 
@@ -109,7 +109,7 @@ def test_a_failure_names_validator_view_and_reason():
 
 
 def test_a_journal_told_again_at_a_start_counts_once():
-    rules = VoteRules(())
+    rules = VoteRules((), view_retention=2)
     for _ in range(2):
         rules.story(0).begin_anew()
         rules.story(0).tell(FAULTS["a second nullify"])
@@ -122,7 +122,7 @@ def test_a_journal_told_again_at_a_start_counts_once():
 
 
 def test_a_start_does_not_make_an_earlier_vote_forgotten():
-    rules = VoteRules(())
+    rules = VoteRules((), view_retention=2)
     story = rules.story(0)
     story.tell([nullify(1)])
     story.begin_anew()
@@ -133,7 +133,7 @@ def test_a_start_does_not_make_an_earlier_vote_forgotten():
 
 
 def test_validators_are_judged_apart():
-    rules = VoteRules(())
+    rules = VoteRules((), view_retention=2)
     rules.story(0).tell([nullify(1)])
     rules.story(1).tell([Nullify(1, 1, SIGNATURE)])
 
@@ -149,7 +149,7 @@ def signed(signer, vote):
 
 
 def judge_signed(entry):
-    rules = VoteRules([bytes(key.verify_key) for key in KEYS])
+    rules = VoteRules([bytes(key.verify_key) for key in KEYS], view_retention=2)
     rules.story(0).tell([entry])
     return rules.result()
 
@@ -170,8 +170,81 @@ def test_a_vote_whose_signature_is_another_validators_fails(forger, status):
 
 
 def test_an_entry_that_is_none_fails():
-    rules = VoteRules(())
+    rules = VoteRules((), view_retention=2)
     rules.story(0).tell([nullify(1)])
     rules.story(0).refuse("tag 9")
 
     assert rules.result().summary == "validator 0 wrote what is neither vote nor certificate: tag 9"
+
+
+FINALS = [entry for view in range(1, 7) for entry in (notarized(view, view - 1), finalized(view, view - 1))]
+"""Six views, each finalized before it is certified; a journal with the floor 6 keeps views 4, 5 and 6."""
+
+
+class TestPruning:
+    """A journal that was pruned is told again from its floor; the check remembers what went."""
+
+    def judge(self, before, floor, after):
+        rules = VoteRules((), view_retention=2)
+        story = rules.story(0)
+        story.tell(before)
+        story.begin_anew(floor, carried=len(after))
+        story.tell(after)
+        story.end_retelling()
+        return rules.result()
+
+    def test_what_lies_below_the_retention_may_go(self):
+        result = self.judge(FINALS, finalized(6, 5), [*FINALS[6:], notarize(7, 6)])
+
+        assert (result.status, result.compared) == ("passed", 13)
+
+    def test_a_floor_one_too_high_is_seen(self):
+        result = self.judge(FINALS, finalized(6, 5), FINALS[8:])
+
+        assert result.summary == (
+            "validator 0 lost the notarization of view 4 from its journal, whose floor is view 6 (and 1 more)"
+        )
+
+    def test_an_entry_above_the_floor_that_went_is_seen(self):
+        before = [*FINALS, notarize(7, 6)]
+
+        result = self.judge(before, finalized(6, 5), FINALS[6:])
+        assert "lost the notarize of view 7" in result.summary
+
+    def test_a_vote_against_one_that_was_pruned_is_seen(self):
+        before = [notarize(1, 0), *FINALS]
+
+        result = self.judge(before, finalized(6, 5), [*FINALS[6:], nullify(1), notarize(1, 0)])
+        assert result.status == "failed"
+        assert "wrote a nullify of view 1: it was in view 7" in result.summary
+
+    def test_a_second_vote_of_a_pruned_view_counts_as_one_in_a_journal_that_was_lost_too(self):
+        rules = VoteRules((), view_retention=2)
+        rules.story(0).tell([notarize(1, 0)])
+        rules.story(0).forget()
+        rules.story(0).tell([notarize(1, 0)])
+
+        assert rules.result().summary == "validator 0 wrote a notarize of view 1: it had voted in that view"
+
+    def test_a_floor_that_was_no_finality_is_seen(self):
+        result = self.judge(FINALS[:8], finalized(6, 5), FINALS[6:8])
+
+        assert "has the floor view 6, a finality that it had not" in result.summary
+
+    def test_a_floor_that_moves_back_is_seen(self):
+        rules = VoteRules((), view_retention=2)
+        story = rules.story(0)
+        story.tell(FINALS)
+        story.begin_anew(finalized(6, 5))
+        story.begin_anew(finalized(5, 4))
+
+        assert "has the floor view 5, below the one before, view 6" in rules.result().summary
+
+    def test_a_journal_that_another_process_pruned_is_judged_above_its_floor(self):
+        """What led to the entries at and below the floor is gone; those above follow from it and from each other."""
+        above = [notarize(7, 6), notarized(7, 6), Certification(7, ok=True)]
+
+        sound = self.judge([], finalized(6, 5), [*FINALS[6:], *above])
+        assert (sound.status, sound.compared) == ("passed", 9)
+        wrong = self.judge([], finalized(6, 5), [*FINALS[6:], *above, nullify(7)])
+        assert "wrote a nullify of view 7: it was in view 8" in wrong.summary

@@ -14,6 +14,7 @@ from validators.consensus import (
     Nullification,
     Nullify,
     Proposal,
+    decode_artifact,
     encode_artifact,
 )
 from validators.storage import BlockFile, FinalizedEntry, FinalizedLog, Journal, JournalHead, SimulatedDisk, provision
@@ -42,7 +43,7 @@ class Bench:
         self.disk = SimulatedDisk()
         provision(self.disk, HEAD)
         self.journal = Journal(self.disk)
-        self.check = WriteAhead([self.disk], honest=[0], disk_faults=DiskFaults(**faults))
+        self.check = WriteAhead([self.disk], honest=[0], view_retention=2, disk_faults=DiskFaults(**faults))
 
     def write(self, *artifacts):
         for artifact in artifacts:
@@ -110,7 +111,7 @@ def test_a_vote_that_a_crash_took_from_the_disk_is_not_there_any_more():
 
 def test_a_validator_that_is_not_honest_is_not_judged():
     bench = Bench()
-    bench.check = WriteAhead([bench.disk], honest=[])
+    bench.check = WriteAhead([bench.disk], honest=[], view_retention=2)
     bench.tell(*SAID["notarize"][1])
 
     assert bench.status() == "inconclusive"
@@ -191,3 +192,55 @@ def test_a_start_is_not_asked_for_its_view_where_a_fault_destroyed_votes():
     bench = Bench(destroyed=(0,))
 
     assert bench.start_in(9) == "inconclusive"
+
+
+class TestPruning:
+    """The journal is read anew where a pruning has begun it again."""
+
+    def pruned(self, *, keep_from):
+        """Return a bench whose journal had finalizations of views 1 to 5, pruned below `keep_from`."""
+        bench = Bench()
+        bench.journal.recover(HEAD)
+        for view in range(1, VIEW + 1):
+            bench.write(Finalization(Proposal(view, view - 1, PAYLOAD), *QUORUM))
+        bench.sync()
+        bench.tell(*SAID["finalization"][1])
+        floor = encode_artifact(SAID["finalization"][0])
+        bench.journal.prune(floor, keep=lambda entry: decode_artifact(entry).proposal.view >= keep_from)
+        return bench
+
+    def test_what_is_appended_after_a_pruning_is_found(self):
+        bench = self.pruned(keep_from=3)
+        bench.write(Nullify(0, VIEW + 1, SIGNATURE))
+        bench.tell("vote", "nullify", VIEW + 1, b"")
+        assert bench.status() == "failed"
+
+        bench = self.pruned(keep_from=3)
+        bench.write(Nullify(0, VIEW + 1, SIGNATURE))
+        bench.sync()
+        bench.tell("vote", "nullify", VIEW + 1, b"")
+        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+
+    def test_a_start_from_a_pruned_journal_is_held_against_its_floor(self):
+        assert self.pruned(keep_from=9).start_in(VIEW + 1) == "passed"
+        assert self.pruned(keep_from=9).start_in(1) == "failed"
+
+    def test_an_entry_that_went_too_early_fails(self):
+        bench = self.pruned(keep_from=4)
+        bench.tell(*SAID["finalization"][1])
+
+        summary = bench.check.results()[1].summary
+        assert summary == "validator 0 lost the finalization of view 3 from its journal, whose floor is view 5"
+
+    def test_a_copy_that_a_crash_left_unpruned_is_no_fault(self):
+        """The newer copy is what counts, before the start repairs the other and afterwards."""
+        bench = self.pruned(keep_from=3)
+        before = bench.disk.read("journal-b")
+        bench.journal.prune(encode_artifact(SAID["finalization"][0]), keep=lambda entry: entry != b"")
+        bench.disk.truncate("journal-b", 0)
+        bench.disk.overwrite("journal-b", 0, before)
+        assert bench.start_in(VIEW + 1) == "passed"
+
+        Journal(bench.disk).recover(HEAD)
+        bench.tell(*SAID["finalization"][1])
+        assert [result.status for result in bench.check.results()] == ["passed", "passed"]

@@ -229,7 +229,7 @@ def test_a_wiped_disk_is_empty_and_sound():
     assert disk.read("blocks") == b"c" * 600
 
 
-STEPS = st.lists(st.sampled_from(["vote", "vote", "vote", "sync", "crash"]), max_size=40)
+STEPS = st.lists(st.sampled_from(["vote", "vote", "vote", "sync", "crash", "prune"]), max_size=40)
 FAULTS = {
     "rot": BitRot(300_000),
     "stale": StaleRead(300_000),
@@ -245,14 +245,19 @@ def test_no_fault_of_the_medium_loses_a_synced_vote(steps, seed, sizes):
     provision(disk, HEAD)
     for name, condition in FAULTS.items():
         disk.medium.impose(name, condition)
-    journal, votes, synced = Journal(disk), [], 0
+    journal, votes, synced, made = Journal(disk), [], 0, 0
     journal.recover(HEAD)
     for step in [*steps, "crash"]:
         if step == "vote":
-            votes.append(len(votes).to_bytes(2, "big") * sizes[len(votes) % len(sizes)])
+            made += 1
+            votes.append(made.to_bytes(2, "big") * sizes[made % len(sizes)])
             journal.append(votes[-1])
         elif step == "sync":
             sync(disk)
+            synced = len(votes)
+        elif step == "prune":
+            votes = votes[len(votes) // 2 :]
+            journal.prune(b"floor", keep=votes.__contains__)
             synced = len(votes)
         else:
             disk.lose_unsynced()

@@ -55,6 +55,7 @@ from validators.messages import (
     message_codec,
 )
 from validators.outbox import Outbox, trace_certificate
+from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
 from validators.serving import Answer
 from validators.settings import ValidatorFactory, ValidatorSettings
@@ -112,6 +113,13 @@ class Validator:
         self._block_file = BlockFile(disk, self._repairs.found)
         self._log = FinalizedLog(disk)
         self._barrier = factory.barrier(disk, self._start_sync)
+        self._pruner = JournalPruner(
+            port,
+            self._barrier,
+            self._journal,
+            view_retention=settings.consensus.view_retention,
+            sync_us=settings.costs.sync_us,
+        )
         self._verifier = TransactionVerifier()
         self._scheme = factory.scheme(seed, public_keys)
         self._simplex: Simplex
@@ -301,6 +309,8 @@ class Validator:
             self._intake.serving.send(token)
         elif isinstance(token, Checked):
             application.join.check(token)
+        elif isinstance(token, PruneDue):
+            self._pruner.prune(token)
         elif isinstance(token, _Adopted):
             self._go_on_from_snapshot(token, application)
         else:
@@ -363,6 +373,7 @@ class Validator:
                 application.certify(proposal)
             case Finalized(_, certificate):
                 application.finalize(certificate)
+                self._pruner.finalized(certificate)
             case Entered(view, leader):
                 self._port.trace("enter", view, leader)
                 application.enter(view)

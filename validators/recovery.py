@@ -12,7 +12,13 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from network.port import Port
-from validators.consensus import Artifact, CorruptArtifactError, Simplex, decode_artifact
+from validators.consensus import (
+    Artifact,
+    CorruptArtifactError,
+    Finalization,
+    Simplex,
+    decode_artifact,
+)
 from validators.consensus.recovery import artifact_view
 from validators.counts import ValidatorCounts
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
@@ -111,12 +117,21 @@ def _replay(
     repairs.found_and_repaired(damages, "from the other copy")
     simplex = make(bool(head.observes))
     replayed = [decode_artifact(encoded) for encoded in artifacts]
-    simplex.replay(replayed)
+    simplex.replay(replayed, _read_floor(head))
     for artifact in replayed:
         # The finalized view too: its finalization is served from now on and may hold a vote that was never sent.
         if artifact_view(artifact) >= simplex.finalized_view:
             repairs.kept(artifact)
     return simplex, head.observes
+
+
+def _read_floor(head: JournalHead) -> Finalization | None:
+    if not head.floor:
+        return None
+    floor = decode_artifact(head.floor)
+    if not isinstance(floor, Finalization):
+        raise CorruptArtifactError(f"the floor of the journal is a {type(floor).__name__}")
+    return floor
 
 
 def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> Reopened:

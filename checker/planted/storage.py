@@ -6,6 +6,8 @@ import msgspec
 
 from checker.planted.consensus import POWER_CUTS
 from checker.planted.variant import Swap, Variant, swap
+from validators.consensus import decode_artifact
+from validators.consensus.recovery import artifact_view
 from validators.execution import engine
 from validators.storage import Barrier
 from validators.storage.files import FinalizedLog
@@ -13,6 +15,9 @@ from validators.storage.journal import Journal
 
 SLOW_DISK: Final = "costs.sync_us=200_000"
 """A fifth of a second passes before what was written is durable."""
+
+PRUNED_SOON: Final = "consensus.view_retention=2"
+"""The journal is pruned for the first time when view 5 is final."""
 
 RESTARTS: Final = (
     "faults={"
@@ -55,6 +60,36 @@ def _write_one_copy() -> list[Swap]:
         return append_to_the_first
 
     return [swap(Journal, "append", make)]
+
+
+def _prune_a_view_more() -> list[Swap]:
+    def make(prune: Any) -> Any:
+        def prune_a_view_more(self: Any, floor: Any, *, keep: Any) -> None:
+            lowest_view = min(_view_of(artifact) for artifact in self.artifacts if keep(artifact))
+            prune(self, floor, keep=lambda artifact: keep(artifact) and _view_of(artifact) > lowest_view)
+
+        return prune_a_view_more
+
+    return [swap(Journal, "prune", make)]
+
+
+def _forget_the_floor() -> list[Swap]:
+    def make(recover: Any) -> Any:
+        def recover_from_below(self: Any, expected: Any) -> Any:
+            contents = recover(self, expected)
+            if not contents.head.floor:
+                return contents
+            floor_view = _view_of(contents.head.floor)
+            below = [artifact for artifact in contents.artifacts if _view_of(artifact) < floor_view]
+            return contents._replace(head=msgspec.structs.replace(contents.head, floor=b""), artifacts=below)
+
+        return recover_from_below
+
+    return [swap(Journal, "recover", make)]
+
+
+def _view_of(artifact: bytes) -> int:
+    return artifact_view(decode_artifact(artifact))
 
 
 def _log_without_the_first() -> list[Swap]:
@@ -119,6 +154,22 @@ STORAGE: Final = (
         caught_by=("write-ahead",),
         swaps=_lose_the_journal,
         needs=(POWER_CUTS,),
+    ),
+    Variant(
+        name="journal-pruned-a-view-too-far",
+        what="pruning drops the votes and certificates of one view more than it may",
+        area="storage",
+        caught_by=("vote-rules",),
+        swaps=_prune_a_view_more,
+        needs=(PRUNED_SOON,),
+    ),
+    Variant(
+        name="restart-below-the-floor",
+        what="a restart does not know the floor of its journal, and votes again in views that were final",
+        area="storage",
+        caught_by=("vote-rules",),
+        swaps=_forget_the_floor,
+        needs=(PRUNED_SOON, RESTARTS),
     ),
     Variant(
         name="log-entry-cut",

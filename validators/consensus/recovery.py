@@ -1,9 +1,9 @@
 """What a journal means: the views, own votes and certification results of an earlier life.
 
-Artifacts at or below the highest finalization of the journal are skipped. The current view becomes the one after the
-best certificate, and never one below an own vote: whatever this validator has said stays said. Own votes count again
-towards certificates, because after a power loss of all validators nobody else may hold them; votes of others were never
-written (specification of Simplex, section 1.4).
+Artifacts at or below the highest finalization of the journal, its floor included, are skipped. The current view becomes
+the one after the best certificate, and never one below an own vote: whatever this validator has said stays said. Own
+votes count again towards certificates, because after a power loss of all validators nobody else may hold them; votes of
+others were never written (specification of Simplex, section 1.4).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from validators.consensus.rounds import Certified, Round
 from validators.consensus.views import Views
 
 
-def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId) -> None:
+def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Finalization | None = None) -> None:
     """Bring fresh `views` to what the journal says.
 
     Raises:
         CorruptArtifactError: the journal holds a vote of somebody else, or contradicts itself.
     """
-    finalizations = [artifact for artifact in artifacts if isinstance(artifact, Finalization)]
+    finalizations = [artifact for artifact in (floor, *artifacts) if isinstance(artifact, Finalization)]
     if finalizations:
         views.finalize(max(finalizations, key=lambda finalization: finalization.proposal.view))
     entered = views.finalized_view + 1

@@ -145,15 +145,17 @@ class Simplex:
             **asdict(self._counts),
         )
 
-    def replay(self, artifacts: Iterable[Artifact]) -> None:
+    def replay(self, artifacts: Iterable[Artifact], floor: Finalization | None = None) -> None:
         """Take up the journal of an earlier life, oldest artifact first; called before `start`.
+
+        `floor` is the finality below which the journal was pruned.
 
         Raises:
             CorruptArtifactError: the journal cannot be this validator's.
         """
         journal = list(artifacts)
         self._is_restarted = bool(journal)
-        restore(self._views, journal, self._me)
+        restore(self._views, journal, self._me, floor)
 
     def start(self) -> list[Effect]:
         """Enter the first view, or the one that the journal leads to."""

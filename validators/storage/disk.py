@@ -5,8 +5,8 @@ A sync covers what had been appended when it began, not when it ended, as on rea
 bytes appended meanwhile wait for the next one.
 
 The interface is append, read, truncate and a two-step sync, because virtual time passes between
-the two steps and a crash may fall in between. ``overwrite`` and ``truncate`` belong to repair at a start: they are
-rare, and durable when they return.
+the two steps and a crash may fall in between. ``overwrite`` and ``truncate`` belong to repair at a start and to pruning
+of the journal: they are rare, and durable when they return.
 """
 
 from collections.abc import Callable

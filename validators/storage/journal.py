@@ -1,23 +1,30 @@
 """The write-ahead journal of votes, kept in two copies (specification of Simplex, section 1.4).
 
 Both copies, ``journal-a`` and ``journal-b``, hold the same payloads at the same offsets, and every sync covers both.
-The first record is the head: whose journal this is. It is written once, when the validator is provisioned; a disk
-without it is a disk whose journal is lost, never a fresh one. Every other record also says how much of the journal was
-durable when it was appended.
+The first record is the head: whose journal this is, and the floor below which it was pruned. A disk without it is a
+disk whose journal is lost, never a fresh one. Every other record also says of which *generation* it is, and how much of
+the journal was durable when it was appended.
+
+Pruning begins the next generation. Its head says how many entries were carried over; one copy is written anew, durably,
+and only then the other. So a crash at any point leaves one copy whole: the newer one, or, as long as that is not there
+with all that it carries, the older one. Nothing is appended between the two, hence nothing can have been sent that only
+the newer one knows. A newer generation that has been appended to never gives way to an older one. Renaming a new file
+over the old one was rejected: the simulated disk would need a third operation that a crash can cut in two, and
+the two copies give the same safety without it.
 
 What is survived, exactly. At recovery a record is taken from whichever copy holds it intact, and the other copy is
 written again there. So every damage of one copy is survived, however large (bits, sectors, a lost or stale tail, the
 whole file), and damages of both copies as long as no record is hit in both.
 
 What is not survived. A record intact in neither copy is a torn tail, which no finished sync covered and no message
-relied on, unless an intact record behind it says that it was durable: then votes are lost, and ``JournalLostError`` is
-raised. So it is when the head is intact in neither copy, names another key, or two intact records differ. One case
-cannot be seen: both copies damaged at the same place with nothing intact behind it looks like a torn tail, be it one
-record or many. It needs a fault in each copy that reaches its end; a fault plan never hits both copies at one record
-(``storage.medium``).
+relied on, unless an intact record behind it says that it was durable, or pruning carried it over: then votes are lost,
+and ``JournalLostError`` is raised. So it is when the head is intact in neither copy, names another key, or two intact
+records differ. One case cannot be seen: both copies damaged at the same place with nothing intact behind it looks like
+a torn tail, be it one record or many. It needs a fault in each copy that reaches its end; a fault plan never hits both
+copies at one record (``storage.medium``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, final
 
 import msgspec
@@ -27,17 +34,31 @@ from validators.storage.errors import Damage, JournalLostError
 from validators.storage.medium import JOURNAL_FILES
 from validators.storage.records import Contents, Record, RecordFile
 
-_SYNCED_BYTES: Final = 8
+_GENERATION_BYTES: Final = 4
+_PREFIX_BYTES: Final = 8
+"""Before each artifact: its generation, and how many bytes of the journal were durable, four bytes each."""
 
 
 class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
-    """Whose votes a journal holds. ``observes`` is why this key must not sign in this epoch, "" where it may."""
+    """Whose votes a journal holds. ``observes`` is why this key must not sign in this epoch, "" where it may.
+
+    ``generation`` counts the prunings, ``carried`` the entries that the last one kept, which come first. ``floor`` is
+    the encoded finality that makes the dropped entries needless, empty before the first pruning.
+    """
 
     chain_id: str
     validator: int
     public_key: bytes
     epoch: int
     observes: str = ""
+    generation: int = 0
+    carried: int = 0
+    floor: bytes = b""
+
+    def is_of(self, other: "JournalHead") -> bool:
+        """Whether both are of one key in one epoch, whatever else they say."""
+        mine, others = ((head.chain_id, head.validator, head.public_key, head.epoch) for head in (self, other))
+        return mine == others
 
 
 class JournalContents(NamedTuple):
@@ -53,34 +74,60 @@ def provision(disk: Disk, head: JournalHead) -> None:
 
     What stood in the journal before is gone. A validator calls it only with ``observes`` set.
     """
-    payload = msgspec.msgpack.encode(head)
-    for name in JOURNAL_FILES:
-        file = RecordFile(disk, name)
-        end = len(file.frame(0, payload))
-        # Over the old head, and only then the rest: after a crash in between the two heads differ, and nobody signs.
-        file.repair(Record(0, end, payload))
-        file.cut(end)
+    files = [RecordFile(disk, name) for name in JOURNAL_FILES]
+    # Above what stands there: a crash between the two copies leaves the new head in force, and nobody signs.
+    newest = max(_newest(file.read()) for file in files)
+    payload = msgspec.msgpack.encode(msgspec.structs.replace(head, generation=newest + 1))
+    for file in files:
+        file.rewrite([payload])
 
 
 @final
 class Journal:
-    """One validator's journal; ``recover`` comes before the first ``append``."""
+    """One validator's journal; ``recover`` comes before ``prune``. It holds its entries in memory, for ``prune``."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._copies = [RecordFile(disk, name) for name in JOURNAL_FILES]
+        self._head: JournalHead | None = None
+        self._artifacts: list[bytes] = []
+
+    @property
+    def artifacts(self) -> Sequence[bytes]:
+        """The encoded artifacts, oldest first."""
+        return self._artifacts
 
     def append(self, artifact: bytes) -> None:
         """Append one encoded artifact to both copies; it counts only once the disk is synced. Raises DiskError."""
         synced_bytes = min(self._disk.synced_bytes(name) for name in JOURNAL_FILES)
-        payload = synced_bytes.to_bytes(_SYNCED_BYTES, "big") + artifact
+        generation = 0 if self._head is None else self._head.generation
+        payload = _prefix(generation, synced_bytes) + artifact
         for copy in self._copies:
             copy.append(payload)
+        self._artifacts.append(artifact)
+
+    def prune(self, floor: bytes, *, keep: Callable[[bytes], bool]) -> None:
+        """Drop the artifacts that ``keep`` refuses; the head says from now on which finality stands for them.
+
+        Both copies are durable when it returns, with all that was appended. Call it while no sync is under way: such a
+        sync would count for bytes that it does not cover.
+
+        Raises:
+            DiskError: The disk failed; it may hold the journal as it was, or pruned.
+        """
+        assert self._head is not None, "what was not read cannot be pruned"
+        kept = [artifact for artifact in self._artifacts if keep(artifact)]
+        generation = self._head.generation + 1
+        head = msgspec.structs.replace(self._head, generation=generation, carried=len(kept), floor=floor)
+        payloads = [msgspec.msgpack.encode(head), *(_prefix(generation, 0) + artifact for artifact in kept)]
+        for copy in self._copies:
+            copy.rewrite(payloads)
+        self._head, self._artifacts = head, kept
 
     def recover(self, expected: JournalHead) -> JournalContents:
         """Read both copies, repair each from the other, cut a torn tail off.
 
-        ``expected.observes`` is not compared: the journal itself says whether its validator may sign.
+        Of ``expected`` only the key is compared: the journal itself says whether its validator may sign.
 
         Raises:
             JournalLostError: Votes may be missing.
@@ -89,47 +136,104 @@ class Journal:
         contents = [copy.read() for copy in self._copies]
         merged = _merge(contents)
         head = _read_head(merged, contents, expected)
-        end = merged[-1].end
         for copy, found in zip(self._copies, contents, strict=True):
-            held = {record.offset for record in found.records}
-            for record in merged:
-                if record.offset not in held:
-                    copy.repair(record)
-            copy.cut(end)
-        artifacts = [record.payload[_SYNCED_BYTES:] for record in merged[1:]]
-        return JournalContents(head, artifacts, [damage for found in contents for damage in found.damages])
+            _repair(copy, found, merged, head.generation)
+        self._head = head
+        self._artifacts = [record.payload[_PREFIX_BYTES:] for record in merged[1:]]
+        # What is wrong with a copy that pruning was about to replace is no damage of this journal.
+        damaged = [found for found in contents if _newest(found) in {-1, head.generation}]
+        return JournalContents(head, list(self._artifacts), [damage for found in damaged for damage in found.damages])
+
+
+def _repair(copy: RecordFile, found: Contents, merged: Sequence[Record], generation: int) -> None:
+    """Make a copy hold exactly the merged records."""
+    if any(_generation_of(record) != generation for record in found.records):
+        copy.rewrite([record.payload for record in merged])
+        return
+    held = {record.offset for record in found.records}
+    for record in merged:
+        if record.offset not in held:
+            copy.repair(record)
+    copy.cut(merged[-1].end)
 
 
 def _merge(contents: Sequence[Contents]) -> list[Record]:
-    """Return the journal's records, each from a copy that holds it; raises JournalLostError."""
+    """Return the records of the newest generation that is whole, each from a copy that holds it.
+
+    Raises:
+        JournalLostError: The copies differ, or what was durable is in neither.
+    """
+    end = 0
+    for generation in sorted((_newest(found) for found in contents), reverse=True):
+        held = _hold(contents, generation)
+        merged: list[Record] = []
+        end = 0
+        while end in held:
+            merged.append(held[end])
+            end = held[end].end
+        if any(offset > end and _synced_bytes(record) > end for offset, record in held.items()):
+            # It has been appended to, so that messages may rest on it.
+            raise JournalLostError(f"both copies are damaged at byte {end}, which was synced")
+        if merged and len(merged) > _carried(merged[0]):
+            return merged
+    if end:
+        raise JournalLostError(f"both copies are damaged at byte {end}, which was synced")
+    return []
+
+
+def _hold(contents: Sequence[Contents], generation: int) -> dict[int, Record]:
+    """Return the intact records of a generation by offset; raises JournalLostError."""
     held: dict[int, Record] = {}
     for found in contents:
         for record in found.records:
-            if held.setdefault(record.offset, record).payload != record.payload:
+            if _generation_of(record) == generation and (
+                held.setdefault(record.offset, record).payload != record.payload
+            ):
                 raise JournalLostError(f"the copies differ at byte {record.offset}")
-    merged: list[Record] = []
-    end = 0
-    while end in held:
-        merged.append(held[end])
-        end = held[end].end
-    for offset in sorted(held):
-        if offset > end and _synced_bytes(held[offset]) > end:
-            raise JournalLostError(f"both copies are damaged at byte {end}, which was synced")
-    return merged
+    return held
+
+
+def _prefix(generation: int, synced_bytes: int) -> bytes:
+    return generation.to_bytes(_GENERATION_BYTES, "big") + synced_bytes.to_bytes(
+        _PREFIX_BYTES - _GENERATION_BYTES, "big"
+    )
 
 
 def _synced_bytes(record: Record) -> int:
-    return int.from_bytes(record.payload[:_SYNCED_BYTES], "big")
+    return int.from_bytes(record.payload[_GENERATION_BYTES:_PREFIX_BYTES], "big")
+
+
+def _newest(found: Contents) -> int:
+    """Return the newest generation of a copy's records, -1 where it has none."""
+    return max(map(_generation_of, found.records), default=-1)
+
+
+def _generation_of(record: Record) -> int:
+    if record.offset:
+        return int.from_bytes(record.payload[:_GENERATION_BYTES], "big")
+    head = _decode_head(record)
+    return head.generation if isinstance(head, JournalHead) else 0
+
+
+def _carried(record: Record) -> int:
+    head = _decode_head(record)
+    return head.carried if isinstance(head, JournalHead) else 0
+
+
+def _decode_head(record: Record) -> JournalHead | msgspec.MsgspecError:
+    try:
+        return msgspec.msgpack.decode(record.payload, type=JournalHead)
+    except msgspec.MsgspecError as error:
+        return error
 
 
 def _read_head(merged: Sequence[Record], contents: Sequence[Contents], expected: JournalHead) -> JournalHead:
     if not merged:
         is_empty = not any(found.records or found.damages for found in contents)
         raise JournalLostError("the disk holds none" if is_empty else "its head is damaged in both copies")
-    try:
-        head = msgspec.msgpack.decode(merged[0].payload, type=JournalHead)
-    except msgspec.MsgspecError as error:
-        raise JournalLostError(f"its head is not one: {error}") from error
-    if msgspec.structs.replace(head, observes="") != msgspec.structs.replace(expected, observes=""):
+    head = _decode_head(merged[0])
+    if isinstance(head, msgspec.MsgspecError):
+        raise JournalLostError(f"its head is not one: {head}") from head
+    if not head.is_of(expected):
         raise JournalLostError(f"it is that of validator {head.validator} of {head.chain_id}, epoch {head.epoch}")
     return head

@@ -12,6 +12,7 @@ from damage: it calls a tail torn when the file ends inside of its frame. Who ne
 """
 
 import zlib
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from validators.storage.disk import Disk
@@ -99,6 +100,17 @@ class RecordFile:
     def repair(self, record: Record) -> None:
         """Write a record again where it stood, durably; raises DiskError."""
         self._disk.overwrite(self.name, record.offset, self.frame(record.offset, record.payload))
+
+    def rewrite(self, payloads: Sequence[bytes]) -> None:
+        """Replace the whole file by these records, durably; a crash meanwhile leaves the first of them, or none.
+
+        The file is emptied first: records of it that stood behind a half-written new one would still be intact.
+        """
+        frames = bytearray()
+        for payload in payloads:
+            frames += self.frame(len(frames), payload)
+        self.cut(0)
+        self._disk.overwrite(self.name, 0, bytes(frames))
 
     def _next_intact(self, data: bytes, start: int) -> int:
         offset = data.find(_MARK, start)

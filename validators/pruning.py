@@ -1,0 +1,58 @@
+"""Pruning of the vote journal: entries far below the finalized view go, so that neither disk nor restart grows.
+
+A journal is pruned once twice the retention of views has piled up below the finalized one, and keeps the retention
+then. Pruning at every finalization was rejected: each one writes both copies anew.
+
+It is an event of its own, some time after the finality is durable and has been told. So whatever is dropped was seen by
+those who look at the disk from outside, and no sync is under way that would count for bytes written later. It takes the
+time of two syncs on a lane of its own: votes do not wait for it.
+"""
+
+from functools import partial
+from typing import NamedTuple, final
+
+from network.port import Port
+from network.types import Micros
+from validators.consensus import Finalization, decode_artifact, encode_artifact
+from validators.consensus.recovery import artifact_view
+from validators.storage import Barrier, Journal
+
+
+class PruneDue(NamedTuple):
+    """The journal is to be pruned below a finality that is durable."""
+
+    finality: Finalization
+
+
+@final
+class JournalPruner:
+    """Prunes one validator's journal; `view_retention` is how many views below the finalized one stay."""
+
+    def __init__(self, port: Port, barrier: Barrier, journal: Journal, *, view_retention: int, sync_us: Micros) -> None:
+        self._port = port
+        self._barrier = barrier
+        self._journal = journal
+        self._view_retention = view_retention
+        self._cost_us = max(2 * sync_us, 1)
+
+    def finalized(self, finality: Finalization) -> None:
+        """Have the journal pruned, if enough of it is needless and when the finality is durable."""
+        if self._is_due(finality):
+            self._barrier.then(partial(self._port.work_on, "pruning", self._cost_us, PruneDue(finality)))
+
+    def prune(self, due: PruneDue) -> None:
+        """Prune, as soon as no sync is under way; the disk may fail then."""
+        self._barrier.then(partial(self._prune, due.finality))
+
+    def _prune(self, finality: Finalization) -> None:
+        if self._is_due(finality):
+            lowest_view = finality.proposal.view - self._view_retention
+            self._journal.prune(encode_artifact(finality), keep=lambda artifact: _view_of(artifact) >= lowest_view)
+
+    def _is_due(self, finality: Finalization) -> bool:
+        artifacts = self._journal.artifacts
+        return bool(artifacts) and _view_of(artifacts[0]) <= finality.proposal.view - 2 * self._view_retention
+
+
+def _view_of(artifact: bytes) -> int:
+    return artifact_view(decode_artifact(artifact))
