@@ -129,8 +129,9 @@ def time_queue(count: int) -> tuple[float, float, float]:
     for number, identifier in enumerate(identifiers):
         # Neighbours in time are far apart in height: 617 is prime to the number of heights.
         due = 1 + number * 617 % HEIGHTS
-        if buckets.append(table, due, identifier) == 0:
-            queue.put(due, b"")
+        is_queued = PROFILE.is_queued(due, 0)
+        if buckets.append(table, due, identifier, is_queued=is_queued) == 0:
+            queue.put(due, b"", is_queued=is_queued)
     scheduled = time.process_time() - started
     size = table.size_bytes() / count
     delivered, started = 0, time.process_time()

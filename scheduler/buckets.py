@@ -12,11 +12,15 @@ import msgspec
 
 @final
 class Bucket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live."""
+    """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live.
+
+    `queued` says whether the height was out of range of the ring when the bucket was made, and never changes (K-32).
+    """
 
     head: int
     tail: int
     count: int
+    queued: bool
 
 
 class BucketTable(Protocol):
@@ -41,13 +45,21 @@ def next_sequence(table: BucketTable, due: int) -> int:
     return 0 if bucket is None else bucket.tail
 
 
-def append(table: BucketTable, due: int, timer_id: bytes) -> int:
-    """Put a timer at the tail of its height and return its sequence."""
+def new_bucket(*, is_queued: bool) -> Bucket:
+    """Return the bucket that the first timer of a height makes."""
+    return Bucket(0, 1, 1, is_queued)
+
+
+def append(table: BucketTable, due: int, timer_id: bytes, *, is_queued: bool) -> int:
+    """Put a timer at the tail of its height and return its sequence; `is_queued` is the flag of a new bucket."""
     bucket = table.bucket(due)
-    head, tail, count = (0, 0, 0) if bucket is None else (bucket.head, bucket.tail, bucket.count)
-    table.set_entry(due, tail, timer_id)
-    table.set_bucket(due, Bucket(head, tail + 1, count + 1))
-    return tail
+    if bucket is None:
+        table.set_entry(due, 0, timer_id)
+        table.set_bucket(due, new_bucket(is_queued=is_queued))
+        return 0
+    table.set_entry(due, bucket.tail, timer_id)
+    table.set_bucket(due, Bucket(bucket.head, bucket.tail + 1, bucket.count + 1, bucket.queued))
+    return bucket.tail
 
 
 def take(table: BucketTable, due: int, sequence: int) -> None:
@@ -64,7 +76,7 @@ def take(table: BucketTable, due: int, sequence: int) -> None:
         while table.entry(due, head) is None:
             head += 1
             assert head < bucket.tail, f"the bucket of {due} counts {bucket.count} live timers and holds one"
-    table.set_bucket(due, Bucket(head, bucket.tail, bucket.count - 1))
+    table.set_bucket(due, Bucket(head, bucket.tail, bucket.count - 1, bucket.queued))
 
 
 def read(table: BucketTable, due: int) -> Iterator[tuple[int, bytes]]:

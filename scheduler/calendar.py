@@ -1,11 +1,11 @@
-"""The calendar queue: which heights have timers, in three tiers by how far away they are (A-1, Q-32, Q-33, Q-35).
+"""The calendar queue: which heights have timers, in three tiers by how far away they are (A-1, K-32, Q-32, Q-35).
 
 Its members are heights, never timers: a timer for a height that has others already touches nothing here, and what moves
-between tiers is a height. The tier of a height follows from it, the present and the profile alone, so the queue of a
-state can be made anew from its buckets, and equals the one that was kept. Heights keep their own value in every tier
-and are looked at when they are taken out; so a ring shorter than an epoch, or a jump over more than the ring, mixes
-nothing up. Forks share what did not change. Rejected: one sorted list of heights, whose copy costs every
-block as much as there are heights.
+between tiers is a height. The tier of a height follows from it, its bucket's flag, the present and the profile alone,
+so the queue of a state can be made anew from its buckets, and equals the one that was kept. Heights keep their own
+value in every tier and are looked at when they are taken out; so a ring shorter than an epoch, or a jump over more than
+the ring, mixes nothing up. Forks share what did not change. Rejected: one sorted list of heights, whose copy costs
+every block as much as there are heights.
 """
 
 import enum
@@ -52,11 +52,19 @@ class Profile:
         """Return the highest height of the epochs that the epoch queue reaches."""
         return (self.epoch_of(now) + self.epoch_horizon + 1) * self.epoch_length - 1
 
-    def tier_of(self, height: int, now: int) -> Tier | None:
-        """Return the tier of a height, or None when it is not in the future."""
+    def is_queued(self, height: int, now: int) -> bool:
+        """Say whether a bucket that is made for a height now is out of range of the ring: its flag, for its life."""
+        return height > self.last_in_ring(now)
+
+    def last_promoted(self, now: int) -> int:
+        """Return the highest height that is in the ring even if its bucket was queued: of a begun epoch, in range."""
+        return min(self.last_in_ring(now), (self.epoch_of(now) + 1) * self.epoch_length - 1)
+
+    def tier_of(self, height: int, now: int, *, is_queued: bool) -> Tier | None:
+        """Return the tier of a height, or None when it is not in the future (K-32)."""
         if height <= now:
             return None
-        if height <= self.last_in_ring(now):
+        if height <= (self.last_promoted(now) if is_queued else self.last_in_ring(now)):
             return Tier.RING
         return Tier.EPOCH if height <= self.last_within_horizon(now) else Tier.OVERFLOW
 
@@ -72,9 +80,13 @@ class Advance:
 
 @final
 class CalendarQueue:
-    """The heights above the present that have a bucket."""
+    """The heights above the present that have a bucket.
 
-    __slots__ = ("_epochs", "_now", "_overflow", "_ring", "profile")
+    `_early` are those outside the ring whose bucket was made in range of it, which only a ring that was made shorter
+    since leaves behind: they come back into it before their epoch begins.
+    """
+
+    __slots__ = ("_early", "_epochs", "_now", "_overflow", "_ring", "profile")
 
     def __init__(self, profile: Profile, now: int) -> None:
         self.profile = profile
@@ -82,6 +94,7 @@ class CalendarQueue:
         self._ring = [NO_HEIGHT] * profile.ring_size
         self._epochs: dict[int, HeightTree] = {}
         self._overflow = EMPTY
+        self._early: dict[int, None] = {}
 
     def fork(self) -> "CalendarQueue":
         """Return a queue that goes its own way from here."""
@@ -91,6 +104,7 @@ class CalendarQueue:
         fork._ring = self._ring.copy()  # noqa: SLF001
         fork._epochs = self._epochs.copy()  # noqa: SLF001
         fork._overflow = self._overflow  # noqa: SLF001
+        fork._early = self._early.copy()  # noqa: SLF001
         return fork
 
     @property
@@ -108,24 +122,29 @@ class CalendarQueue:
         """The heights beyond the epoch queue, with their buckets' records."""
         return self._overflow
 
-    def put(self, height: int, record: bytes) -> None:
-        """Note that a height above the present has a bucket, and what its record is now."""
-        tier = self.profile.tier_of(height, self._now)
+    def put(self, height: int, record: bytes, *, is_queued: bool) -> None:
+        """Note that a height above the present has a bucket, what its record is now, and its flag, which stays."""
+        tier = self.profile.tier_of(height, self._now, is_queued=is_queued)
         assert tier is not None, f"height {height} is not above the present {self._now}"
         if tier is Tier.RING:
             self._ring[self.profile.place_of(height)] = height
-        elif tier is Tier.EPOCH:
+            return
+        if not is_queued:
+            self._early[height] = None
+        if tier is Tier.EPOCH:
             self._put_epoch(height)
         else:
             self._overflow = self._overflow.put(height, record)
 
     def drop(self, height: int) -> None:
         """Note that a height above the present has no bucket any more."""
-        tier = self.profile.tier_of(height, self._now)
-        assert tier is not None, f"height {height} is not above the present {self._now}"
-        if tier is Tier.RING:
-            self._ring[self.profile.place_of(height)] = NO_HEIGHT
-        elif tier is Tier.EPOCH:
+        assert height > self._now, f"height {height} is not above the present {self._now}"
+        place = self.profile.place_of(height)
+        if self._ring[place] == height:
+            self._ring[place] = NO_HEIGHT
+            return
+        self._early.pop(height, None)
+        if height <= self.profile.last_within_horizon(self._now):
             epoch = self.profile.epoch_of(height)
             self._keep_epoch(epoch, self._epochs[epoch].drop(height))
         else:
@@ -134,18 +153,19 @@ class CalendarQueue:
     def advance(self, now: int) -> Advance:
         """Move the present to `now` or let it stand: take out what is due, move up what came into range (A-1)."""
         assert now >= self._now, f"the present goes from {self._now} to {now}"
+        early, left_overflow = self._take_early(self.profile.last_in_ring(now))
         before, self._now = self._now, now
         due = self._take_ring(before, now)
-        promoted = self._take_epochs(self.profile.last_in_ring(now))
-        last = max(self.profile.last_in_ring(now), self.profile.last_within_horizon(now))
-        from_overflow, self._overflow = self._overflow.take(last)
-        for height in (*promoted, *from_overflow):
+        promoted = self._take_epochs(self.profile.last_promoted(now))
+        from_overflow, self._overflow = self._overflow.take(self.profile.last_within_horizon(now))
+        for height in (*early, *promoted, *from_overflow):
             if height <= now:
                 due.append(height)
             else:
-                self.put(height, b"")
+                is_early = height in early or height in self._early
+                self.put(height, b"", is_queued=not is_early)
         due.sort()
-        return Advance(due, len(from_overflow))
+        return Advance(due, left_overflow + len(from_overflow))
 
     def heights(self) -> Iterator[int]:
         """Yield all heights, in no order that matters."""
@@ -175,6 +195,14 @@ class CalendarQueue:
                 due.append(height)
                 ring[place % size] = NO_HEIGHT
         return due
+
+    def _take_early(self, last: int) -> tuple[list[int], int]:
+        """Take out what comes back into range up to `last` before its epoch, and count what left overflow."""
+        early = sorted(height for height in self._early if height <= last)
+        horizon = self.profile.last_within_horizon(self._now)
+        for height in early:
+            self.drop(height)
+        return early, sum(height > horizon for height in early)
 
     def _take_epochs(self, last: int) -> list[int]:
         """Take every height up to `last` out of the epoch queue."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.conformance import queue_adapters
 from tests.conformance.lifecycle_adapters import ADAPTERS
 
 
@@ -25,3 +26,14 @@ def test_an_address_of_the_system_pays_for_nothing(last):
     inputs = {"actor": "aa" * 20, "tx_sender": "bb" * 20, "fee_payer": bytes(19).hex() + f"{last:02x}"}
 
     assert ADAPTERS["fee_payer"](inputs, "C") == "InvalidInput: system"
+
+
+@pytest.mark.parametrize(
+    ("height", "way"),
+    [(1_500, [[1_000, "epoch[4]"], [1_440, "ring[220]"]]), (1_255, [[1_000, "ring[231]"]])],
+)
+def test_a_height_is_promoted_when_its_epoch_begins(height, way):
+    """One that is in range of the ring when it is scheduled is there at once (K-32)."""
+    inputs = {"height": height, "ring": 256, "epoch_len": 360, "epoch_horizon": 13, "scheduled_at": 1_000}
+
+    assert queue_adapters.ADAPTERS["promotion"](inputs, "E") == way

@@ -363,8 +363,13 @@ def check_tiers(engine, now):
     entries = dict(engine.database.items())
     config = record(engine, LANE_CONFIG)
     buckets = {int.from_bytes(key[1:9], "big"): value for key, value in entries.items() if key[0] == BUCKETS.code}
-    beyond = {height: value for height, value in buckets.items() if height - now >= config.ring_size}
-    last = now // config.epoch_length + config.epoch_horizon
+    epoch = now // config.epoch_length
+    beyond = {
+        height: value
+        for height, value in buckets.items()
+        if height - now >= config.ring_size or (value.endswith(b"\xc3") and height // config.epoch_length > epoch)
+    }
+    last = epoch + config.epoch_horizon
     epochs = {}
     for height in beyond:
         if height // config.epoch_length <= last:

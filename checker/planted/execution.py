@@ -4,6 +4,8 @@ import dataclasses
 import time
 from typing import Any, Final
 
+import msgspec
+
 from checker.planted.variant import OtherLedger, Swap, Variant, swap
 from scheduler import Bucket, buckets
 from scheduler.types import Moment
@@ -122,7 +124,7 @@ def _next_in_line() -> list[Swap]:
             take(table, due, sequence)
             after = table.bucket(due)
             if after is not None and sequence == before.head:
-                table.set_bucket(due, Bucket(before.head + 1, after.tail, after.count))
+                table.set_bucket(due, msgspec.structs.replace(after, head=before.head + 1))
 
         return take_and_step
 
@@ -134,7 +136,7 @@ def _keep_empty_buckets() -> list[Swap]:
         def take_and_keep(table: Any, due: int, sequence: int) -> None:
             take(table, due, sequence)
             if table.bucket(due) is None:
-                table.set_bucket(due, Bucket(0, 0, 0))
+                table.set_bucket(due, Bucket(0, 0, 0, queued=False))
 
         return take_and_keep
 

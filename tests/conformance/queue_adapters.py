@@ -13,7 +13,7 @@ def profile_of(inputs):
 
 
 def name_of(profile, height, now):
-    tier = profile.tier_of(height, now)
+    tier = profile.tier_of(height, now, is_queued=profile.is_queued(height, now))
     if tier is None:
         return "reject"
     place = {Tier.RING: f"[{profile.place_of(height)}]", Tier.EPOCH: f"[{profile.epoch_of(height)}]"}
@@ -34,7 +34,7 @@ def tier(inputs, system):
         found.append(name_of(profile, height, now))
         queue = CalendarQueue(profile, now)
         if height > now:
-            queue.put(height, b"")
+            queue.put(height, b"", is_queued=profile.is_queued(height, now))
             assert (list(queue.heights()), len(queue.overflow)) == ([height], int(found[-1] == "overflow"))
     return found
 
@@ -77,7 +77,7 @@ def promotion(inputs, system):
     """Where a kept queue, moved block by block, holds the height, and since when."""
     profile, height, now = profile_of(inputs), inputs["height"], inputs["scheduled_at"]
     queue, found = CalendarQueue(profile, now), []
-    queue.put(height, b"")
+    queue.put(height, b"", is_queued=profile.is_queued(height, now))
     while True:
         if len(queue.overflow):
             name = "overflow"

@@ -6,17 +6,20 @@ Invariant: the answer equals what a scan of the buckets in the branch's state wo
 """
 
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import Final, final
 
 from scheduler import CalendarQueue, HeightTree, Profile
 from validators.execution.schema import BUCKETS
+
+_TRUE: Final = b"\xc3"
 
 
 @final
 class BranchHeights:
     """The heights with timers as of one block.
 
-    While the block runs `touched` holds the heights whose bucket it wrote, and whether they had one before.
+    While the block runs `touched` holds the heights whose bucket it wrote, with the flag of the one that they had
+    before, None where they had none.
     """
 
     __slots__ = ("_overdue", "_queue", "touched")
@@ -25,12 +28,12 @@ class BranchHeights:
         """Make the index anew: `buckets` are heights with the encoded records of their buckets."""
         self._queue = CalendarQueue(profile, now)
         self._overdue: list[int] = []
-        self.touched: dict[int, bool] = {}
+        self.touched: dict[int, bool | None] = {}
         for height, record in buckets:
             if height <= now:
                 self._overdue.append(height)
             else:
-                self._queue.put(height, record)
+                self._queue.put(height, record, is_queued=is_queued(record))
         self._overdue.sort()
 
     @property
@@ -53,6 +56,10 @@ class BranchHeights:
         """The sizes of the tiers."""
         return self._queue.profile
 
+    def is_queued(self, height: int) -> bool:
+        """Say whether a bucket that this block makes for a height is out of range of the ring."""
+        return self.profile.is_queued(height, self.now)
+
     def next_block(self, now: int) -> tuple["BranchHeights", int]:
         """Return the index of a child block at its start, and how many heights left the overflow tree for it."""
         child = BranchHeights.__new__(BranchHeights)
@@ -72,13 +79,10 @@ class BranchHeights:
     def settle(self, profile: Profile, record_of: Callable[[int], bytes | None]) -> None:
         """Take over what the block did to its buckets; `record_of` tells a bucket's record, None where it has none."""
         gone: dict[int, None] = {}
-        for height, had_bucket in self.touched.items():
+        for height, was_queued in self.touched.items():
             record = record_of(height)
             if height > self._queue.now:
-                if record is not None:
-                    self._queue.put(height, record)
-                elif had_bucket:
-                    self._queue.drop(height)
+                self._settle_height(height, was_queued, record)
             elif record is None:
                 gone[height] = None
         if gone:
@@ -87,8 +91,22 @@ class BranchHeights:
         if profile != self.profile:
             queue = CalendarQueue(profile, self._queue.now)
             for height in self._queue.heights():
-                queue.put(height, record_of(height) or b"")
+                record = record_of(height) or b""
+                queue.put(height, record, is_queued=is_queued(record))
             self._queue = queue
+
+    def _settle_height(self, height: int, was_queued: bool | None, record: bytes | None) -> None:  # noqa: FBT001
+        """Take over a bucket that is not due; one that was made anew may have another flag, hence another tier."""
+        flag = None if record is None else is_queued(record)
+        if was_queued not in {None, flag}:
+            self._queue.drop(height)
+        if record is not None:
+            self._queue.put(height, record, is_queued=is_queued(record))
+
+
+def is_queued(record: bytes) -> bool:
+    """Return the flag of an encoded bucket: its last byte, which msgpack has for true and no damage elsewhere hides."""
+    return record[-1:] == _TRUE
 
 
 def scan_buckets(items: Iterable[tuple[bytes, bytes]]) -> dict[int, bytes]:

@@ -140,7 +140,7 @@ class StateTimers:
     def insert(self, timer: Timer) -> None:
         """Add a timer at the tail of its height."""
         assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
-        sequence = buckets.append(self, timer.due, timer.timer_id)
+        sequence = buckets.append(self, timer.due, timer.timer_id, is_queued=self._heights.is_queued(timer.due))
         assert timer.sequence == sequence, f"sequence {timer.sequence} where {sequence} comes next"
         self._view.set(self._keys.key_of(timer.timer_id), timer)
         counts = self._counts(timer.actor)
@@ -167,10 +167,11 @@ class StateTimers:
         return self._view.get(BUCKETS, bucket_key(due))
 
     def set_bucket(self, due: int, bucket: Bucket | None) -> None:
-        """Put a height's bucket, and note that it is written and whether the block found one there."""
+        """Put a height's bucket, and note that it is written and the flag of the one that the block found there."""
         key = bucket_key(due)
         if due not in self._heights.touched:
-            self._view.change(self._heights.touched, due, self._view.get(BUCKETS, key) is not None)
+            found = self._view.get(BUCKETS, key)
+            self._view.change(self._heights.touched, due, None if found is None else found.queued)
         self._view.set(key, bucket)
 
     def entry(self, due: int, sequence: int) -> bytes | None:
