@@ -119,14 +119,15 @@ class Bench:
     def add(self, timer_id, actor, due, *, uses=CALL_CYCLES, gas_limit=250_000, **fields):
         """Put a timer with a chosen identifier into the tables."""
         contents, owner = self.contents, address(actor)
-        bucket = contents.buckets.get(due) or Bucket(0, 0)
+        present = self.next_block().present
+        bucket = contents.buckets.get(due) or Bucket(0, 0, queued=due - present.now >= present.ring_size)
         rest = {"fee_payer": owner, "gas_limit_is_default": False, "expires_at": LATE} | fields
         about = (timer_id.encode(), owner, due, bucket.tail, uses.to_bytes(8, "big"), "handle_timer")
         timer = Timer(*about, gas_limit=gas_limit, **rest)
         counts = contents.counts.get(owner) or TimerCounts(0, 0)
         contents.timers.put(timer.timer_id, timer)
         contents.bucket_entries.put((due, timer.sequence), timer.timer_id)
-        contents.buckets.put(due, Bucket(bucket.tail + 1, bucket.live + 1))
+        contents.buckets.put(due, bucket._replace(tail=bucket.tail + 1, live=bucket.live + 1))
         contents.counts.put(owner, TimerCounts(counts.live + 1, counts.scheduled + 1))
         return timer
 

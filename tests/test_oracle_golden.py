@@ -362,33 +362,34 @@ def queue_config(inputs):
     return LaneConfig()._replace(**{name: inputs[key] for key, name in fields.items() if key in inputs})
 
 
-def place(height, now, inputs):
+def place(height, now, inputs, made_at):
     names = {"due": "reject", "overflow": "overflow"}
-    tier, number = tiers.tier_of(height, now, queue_config(inputs))
+    config = queue_config(inputs)
+    tier, number = tiers.tier_of(height, now, height - made_at >= config.ring_size, config)
     return names.get(tier, f"{tier}[{number}]")
 
 
 def ring(inputs):
-    return {"bucket": tiers.tier_of(inputs["height"], inputs["height"] - 1, queue_config(inputs))[1]}
+    return {"bucket": tiers.tier_of(inputs["height"], inputs["height"] - 1, False, queue_config(inputs))[1]}
 
 
 def ring_next(inputs):
-    return [tiers.tier_of(now + 1, now, queue_config(inputs))[1] for now in inputs["blocks"]]
+    return [tiers.tier_of(now + 1, now, False, queue_config(inputs))[1] for now in inputs["blocks"]]
 
 
 def tier(inputs):
-    return [place(height, now, inputs) for now, height in inputs["queries"]]
+    return [place(height, now, inputs, now) for now, height in inputs["queries"]]
 
 
 def alias(inputs):
-    found = [tiers.tier_of(height, height - 1, queue_config(inputs))[1] for height in inputs["heights"]]
+    found = [tiers.tier_of(height, height - 1, False, queue_config(inputs))[1] for height in inputs["heights"]]
     return {"buckets": found, "same": found[0] == found[1]}
 
 
 def promotion(inputs):
     found = []
     for now in range(inputs["scheduled_at"], inputs["height"]):
-        lies = place(inputs["height"], now, inputs)
+        lies = place(inputs["height"], now, inputs, inputs["scheduled_at"])
         if not found or found[-1][1] != lies:
             found.append([now, lies])
     return found
@@ -406,7 +407,7 @@ def intro_pq(inputs):
         "executed": told(1, events),
         "rolled_over_to_1001": told(2, events),
         "cycles": bench.result.counts["lane_cycles"],
-        "bucket_1001": tiers.tier_of(block + 1, block, LaneConfig()._replace(**lane))[1],
+        "bucket_1001": tiers.tier_of(block + 1, block, False, LaneConfig()._replace(**lane))[1],
     }
 
 

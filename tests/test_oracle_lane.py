@@ -12,7 +12,7 @@ from checker.oracle.contents import Quote
 from checker.oracle.lane_config import LaneConfig, lane_config_of
 from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
-from checker.oracle.tiers import radix_root
+from checker.oracle.tiers import radix_root, tier_of
 from tests.oracle_bench import OWNER, PROPOSER, RICH, Bench, address, told
 
 PLENTY = Quote(10**6, 5, None)
@@ -405,6 +405,37 @@ class TestTiers:
         pair = sha256(b"\1\x3f" + six + seven).digest()
 
         assert radix_root(leaves) == sha256(b"\1\x3e" + four + pair).digest()
+
+    def test_what_was_made_far_off_enters_the_ring_when_its_epoch_begins(self):
+        """By the introduction's numbers: 1,500 and 1,255 scheduled at 1,000, and 50,000; 256 do not hold 360."""
+        intro = LaneConfig()._replace(ring_size=256, epoch_length=360, epoch_horizon=13)
+
+        def first_in_ring(height, made_at):
+            queued = height - made_at >= intro.ring_size
+            return next(now for now in range(made_at, height) if tier_of(height, now, queued, intro)[0] == "ring")
+
+        assert [first_in_ring(height, 1_000) for height in (1_255, 1_500, 1_700, 50_000)] == [
+            1_000,
+            1_440,
+            1_445,
+            49_745,
+        ]
+
+    def test_the_flag_is_decided_when_a_bucket_is_made_and_anew_when_it_has_gone(self):
+        """Another timer of the height does not change it, a ring that grew does not either."""
+        bench = Bench({"a": RICH}, lane={"ring_size": 4, "epoch_length": 8})
+        bench.schedule("a", 6)
+        bench.chain.header = bench.next_header
+        bench.schedule("a", 5)
+        bench.schedule("a", 6)
+        flags = {due: bucket.queued for due, bucket in bench.contents.buckets.rows.items()}
+        assert flags == {6: True, 5: False}
+
+        for timer in list(bench.contents.timers.rows.values()):
+            bench.call("a").cancel(timer.timer_id)
+        bench.chain.header = bench.next_header
+        bench.schedule("a", 6)
+        assert [bucket.queued for bucket in bench.contents.buckets.rows.values()] == [False]
 
     def test_far_heights_are_counted_and_promoted(self):
         """Ring 2, epochs of 4, one ahead: at block 4 the second epoch begins and height 9 comes within its reach."""

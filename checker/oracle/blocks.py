@@ -9,6 +9,7 @@ from nacl.signing import VerifyKey
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
 from checker.oracle.contents import Basefees, Market, contents_at_genesis
 from checker.oracle.lane import CursorPhase, LanePhase
+from checker.oracle.lane_config import LaneConfig
 from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.market import Lane
 from checker.oracle.merkle import list_root
@@ -174,6 +175,7 @@ class _Block:
             is_free=chain.genesis.policy == FREE_POLICY,
             mailbox_cycles=chain.genesis.mailbox_cycles,
             lane=self.lane,
+            ring_size=(self.lane_config or LaneConfig()).ring_size,
         )
         self.cycles = 0
         self.cells = 0

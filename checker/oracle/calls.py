@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
+from checker.oracle.lane_config import LaneConfig
 from checker.oracle.market import Lane
 from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
@@ -66,7 +67,7 @@ class Present(NamedTuple):
     """What a call knows of its block: the present, the configuration, whether the due timers are collected.
 
     Where fires are free, `is_free`, the policy knows neither an expiry nor a budget of the lane. A message may use at
-    most `mailbox_cycles`. A block in the timer lane has a `lane`.
+    most `mailbox_cycles`. A block in the timer lane has a `lane`; a chain that has none has the usual `ring_size`.
     """
 
     height: int
@@ -76,6 +77,7 @@ class Present(NamedTuple):
     is_free: bool
     mailbox_cycles: int
     lane: Lane | None = None
+    ring_size: int = LaneConfig().ring_size
 
     @property
     def gas_limit_ceiling(self) -> int:
@@ -219,11 +221,11 @@ class Call:
             error = "DuplicateTimer"
         if error:
             raise RevertedError(error)
-        bucket = self.contents.buckets.get(due) or Bucket(0, 0)
+        bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
         timer = asked._replace(timer_id=timer_id, sequence=bucket.tail, quote=quoted.quote)
         self.contents.timers.put(timer_id, timer)
         self.contents.bucket_entries.put((due, timer.sequence), timer_id)
-        self.contents.buckets.put(due, Bucket(bucket.tail + 1, bucket.live + 1))
+        self.contents.buckets.put(due, bucket._replace(tail=bucket.tail + 1, live=bucket.live + 1))
         self.contents.counts.put(self.actor, TimerCounts(counts.live + 1, counts.scheduled + 1))
         self.events.append(
             [SCHEDULED, timer_id, self.actor, due, timer.sequence, timer.fee_payer, timer.gas_limit, timer.expires_at]
@@ -316,7 +318,7 @@ def remove_timer(contents: Contents, timer: Timer) -> None:
     contents.timers.put(timer.timer_id, None)
     contents.bucket_entries.put((timer.due, timer.sequence), None)
     bucket = contents.buckets.rows[timer.due]
-    contents.buckets.put(timer.due, Bucket(bucket.tail, bucket.live - 1) if bucket.live > 1 else None)
+    contents.buckets.put(timer.due, bucket._replace(live=bucket.live - 1) if bucket.live > 1 else None)
     counts = contents.counts.rows[timer.actor]
     contents.counts.put(timer.actor, TimerCounts(counts.live - 1, counts.scheduled))
 

@@ -59,10 +59,11 @@ class Timer(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """The timers of one due height: the sequence of the next one, and how many are live."""
+    """The timers of one due height: the sequence of the next one, how many are live, whether it was made far off."""
 
     tail: int
     live: int
+    queued: bool
 
 
 class TimerCounts(NamedTuple):
@@ -157,7 +158,7 @@ class Contents:
         self.storage = Table[tuple[bytes, bytes], bytes](journal, storage_key, _storage_fields)
         self.timers = Table[bytes, Timer](journal, lambda timer_id: hashed_key(5, timer_id), lambda _, row: list(row))
         self.buckets = Table[int, Bucket](
-            journal, lambda due: plain_key(6, be8(due)), lambda due, row: [self._heads[due], row.tail, row.live]
+            journal, lambda due: plain_key(6, be8(due)), lambda due, row: [self._heads[due], *row]
         )
         self.bucket_entries = Table[tuple[int, int], bytes](
             journal, lambda place: plain_key(7, be8(place[0]) + be8(place[1])), lambda _, timer_id: [timer_id]

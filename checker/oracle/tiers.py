@@ -9,13 +9,16 @@ from checker.oracle.records import be8, sha256
 HEIGHT_BITS = 64
 
 
-def tier_of(height: int, now: int, config: LaneConfig) -> tuple[str, int]:
-    """Return the tier of a height, and its place in the ring or its epoch; nothing is kept for one that is due."""
+def tier_of(height: int, now: int, queued: bool, config: LaneConfig) -> tuple[str, int]:  # noqa: FBT001 - a bucket's flag
+    """Return the tier of a height, and its place in the ring or its epoch; nothing is kept for one that is due.
+
+    Whatever was made out of the ring's range waits in the epoch queue until its epoch begins.
+    """
     if height <= now:
         return "due", 0
-    if height - now < config.ring_size:
-        return "ring", height % config.ring_size
     epoch = height // config.epoch_length
+    if height - now < config.ring_size and (not queued or epoch <= now // config.epoch_length):
+        return "ring", height % config.ring_size
     if epoch <= now // config.epoch_length + config.epoch_horizon:
         return "epoch", epoch
     return "overflow", 0
@@ -26,8 +29,8 @@ def write_tiers(contents: Contents, now: int, config: LaneConfig) -> None:
     contents.find_heads()
     epochs: dict[int, int] = {}
     overflow: list[int] = []
-    for height in sorted(contents.buckets.rows):
-        tier, epoch = tier_of(height, now, config)
+    for height, bucket in sorted(contents.buckets.rows.items()):
+        tier, epoch = tier_of(height, now, bucket.queued, config)
         if tier == "epoch":
             epochs[epoch] = epochs.get(epoch, 0) + 1
         elif tier == "overflow":
@@ -52,5 +55,6 @@ def radix_root(leaves: Sequence[tuple[int, bytes]]) -> bytes:
 
 def heights_promoted(contents: Contents, parent_now: int, now: int, config: LaneConfig) -> int:
     """Return how many heights leave the overflow tree when a block begins."""
-    held = [height for height in contents.buckets.rows if tier_of(height, parent_now, config)[0] == "overflow"]
-    return len([height for height in held if tier_of(height, now, config)[0] != "overflow"])
+    queued = {height: bucket.queued for height, bucket in contents.buckets.rows.items()}
+    held = [height for height in queued if tier_of(height, parent_now, queued[height], config)[0] == "overflow"]
+    return len([height for height in held if tier_of(height, now, queued[height], config)[0] != "overflow"])
