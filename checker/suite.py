@@ -136,7 +136,16 @@ CATALOGUE: Final = (
 )
 """Every check of this suite, in the order of its results."""
 
-OTHER_CHECKS: Final = ("oracle", "write-ahead", "vote-rules", "storm", "reorg", "promised-limits")
+OTHER_CHECKS: Final = (
+    "leaders",
+    "inclusion",
+    "oracle",
+    "write-ahead",
+    "vote-rules",
+    "storm",
+    "reorg",
+    "promised-limits",
+)
 """Checks of a run that can fail and do not stand in this suite's catalogue."""
 
 FALLIBLE: Final = (*(entry.name for entry in CATALOGUE if entry.exit_class != "inconclusive"), *OTHER_CHECKS)
@@ -227,6 +236,11 @@ class Suite:
     def honest(self) -> tuple[int, ...]:
         """Those that are judged, ascending."""
         return tuple(self._honest)
+
+    @property
+    def state(self) -> Mapping[bytes, bytes]:
+        """The state after that block, state key to encoded value."""
+        return self._mirror.values
 
     @property
     def height(self) -> int:

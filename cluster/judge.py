@@ -272,6 +272,10 @@ def _judge_promises(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
         yield jury.storm.result()
     if jury.reorg is not None:
         yield jury.reorg.result()
+    if jury.leaders is not None:
+        yield jury.leaders.result()
+    if jury.inclusion is not None and jury.inclusion.has_judged:
+        yield jury.inclusion.result()
     if jury.promises is not None:
         yield from jury.promises.results()
     yield from _judge_promised_counts(run, jury)

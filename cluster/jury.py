@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 
 from checker.branches import ExecutedBlocks
 from checker.cold_replay import ColdReplayer
+from checker.inclusion import IncludedBlock, Inclusion
+from checker.leaders import Leaders
 from checker.observations import AppliedBlock, ChainRules, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
@@ -45,6 +47,8 @@ class Jury:
     exits: dict[int, list[int]] = field(default_factory=dict)
     joined_heights: list[int] = field(default_factory=list)
     replay: ColdReplayer | None = None
+    leaders: Leaders | None = None
+    inclusion: Inclusion | None = None
     executed: ExecutedBlocks = field(default_factory=ExecutedBlocks)
     keep: Callable[[BranchRecord], object] = field(default=lambda _record: None)
     """Where the executed blocks go, final or not, as soon as one more is final; they are not held in memory."""
@@ -66,6 +70,9 @@ class Jury:
             self.joined_heights.append(read_event(event, SnapshotJoined).height)
         if self.reorg is not None:
             self.reorg.observe(event)
+        for each in (self.leaders, self.inclusion):
+            if each is not None:
+                each.observe(event)
 
     def keep_executed(self) -> None:
         """Hand on the blocks that were executed since the last time."""
@@ -91,6 +98,8 @@ class Jury:
             summary=summary,
             phases=executed.phases,
         )
+        if header.height == len(self.chain) + 1:
+            self._judge_proposal(block, executed)
         self.suite.applied(block)
         if self.storm is not None:
             self.storm.applied(block, slot=header.slot)
@@ -106,6 +115,13 @@ class Jury:
         tally = self.exits.setdefault(node, [0, 0, 0])
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
             tally[index] += count
+
+    def _judge_proposal(self, block: AppliedBlock, executed: Executed) -> None:
+        if self.leaders is not None:
+            self.leaders.settle(executed.header)
+        if self.inclusion is not None:
+            parts = executed.header, executed.block.transactions, len(block.block), block.summary
+            self.inclusion.settle(IncludedBlock(*parts, before=self.suite.state))
 
     def reorganized(self, node: int, engine: Engine) -> None:
         """See a validator that has just dropped blocks or taken them back."""
@@ -176,6 +192,8 @@ def make_jury(cluster: Cluster) -> Jury:
         disk_faults=disk_faults,
     )
     jury = Jury(suite, write_ahead, watch, promises, reorg, dishonest)
+    jury.leaders = Leaders(scenario.cluster.validators)
+    jury.inclusion = Inclusion(rules, honest, lambda: cluster.sample)
     jury.is_reopened = cluster.data is not None and cluster.data.start_us > 0
     for event in () if cluster.data is None else cluster.data.history():
         jury.recall(event)

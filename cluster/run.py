@@ -14,6 +14,7 @@ from typing import Final
 
 import networkx as nx
 
+from checker.inclusion import Sample
 from checker.planted import factories_of
 from cluster.clients import Clients, ClientStatistics
 from cluster.data_directory import WATCHED, DataDirectory
@@ -171,6 +172,13 @@ class Cluster:
     def validator_keys(self) -> tuple[bytes, ...]:
         """The validators' public keys, by number."""
         return self._keys.validator_keys
+
+    @property
+    def sample(self) -> Sample:
+        """What the mempools of the honest validators hold that serve now."""
+        places = self._grid.places[: self.scenario.cluster.validators]
+        serving = [place for place in places if place.is_serving and place.node not in self._liars]
+        return Sample(self._progress.now_us, [place.validator.pooled for place in serving if place.validator])
 
     @property
     def steps(self) -> int:

@@ -90,6 +90,8 @@ CAUGHT = {
     "tip-burned": "oracle",
     "created-keys-as-written": "equal-roots",
     "certificate-below-quorum": "certificates",
+    "leader-for-two-views": "leaders",
+    "offers-not-all": "inclusion",
     "removed-timers-wait-on": "agreement",
     "record-before-the-write": "live-values",
     "acts-before-the-sync": "write-ahead",

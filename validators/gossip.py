@@ -5,7 +5,7 @@ sends it to every other; besides, each validator regularly sends what has waited
 in turn, which heals what loss and partitions took.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from network.codec import Codec
@@ -50,6 +50,11 @@ class Gossip:
         self._settings = settings
         self._mempool = Mempool()
         self._round = 0
+
+    @property
+    def pooled(self) -> Mapping[bytes, Pooled]:
+        """What waits for a block, by digest, for the checks."""
+        return self._mempool.pooled
 
     def start(self) -> None:
         """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""

@@ -7,7 +7,7 @@ next transactions by priority fee, highest first, ties by transaction hash.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +42,11 @@ class Mempool:
 
     def __len__(self) -> int:
         return len(self._known)
+
+    @property
+    def pooled(self) -> Mapping[bytes, Pooled]:
+        """What waits, by digest, in the order in which it came."""
+        return self._known
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._known

@@ -17,7 +17,7 @@ reopened from the disk.
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ from validators.execution.blocks import Header, encode_header, header_digest
 from validators.gossip import Gossip, Verified
 from validators.identity import TransactionVerifier, journal_head
 from validators.intake import Intake, Sound
+from validators.mempool import Pooled
 from validators.messages import (
     message_codec,
 )
@@ -140,6 +141,11 @@ class Validator:
     def engine(self) -> Engine | None:
         """The validator's own engine, for the checks at the end of a run; None where its disk gave none."""
         return None if self._application is None else self._application.engine
+
+    @property
+    def pooled(self) -> Mapping[bytes, Pooled]:
+        """The transactions that wait here for a block, by digest, for the checks."""
+        return self._gossip.pooled
 
     @property
     def is_serving(self) -> bool:

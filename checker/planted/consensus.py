@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from checker.planted.variant import Swap, Variant, swap
-from validators.consensus import Nullification, certificates, recovery, simplex
+from validators.consensus import Nullification, certificates, recovery, simplex, views
 from validators.consensus.rounds import Certified, Round
 
 POWER_CUTS: Final = (
@@ -81,7 +81,23 @@ def _cry_once() -> list[Swap]:
     return [(simplex, "say_again", lambda _views, _config: [])]
 
 
+def _turns_of(leader_of: Any) -> list[Swap]:
+    return [(module, "leader_of", leader_of) for module in (simplex, views)]
+
+
+def _turns_of_two() -> list[Swap]:
+    return _turns_of(lambda view, validators: view // 2 % validators)
+
+
 CONSENSUS: Final = (
+    Variant(
+        name="leader-for-two-views",
+        what="a leader has two views in a row before the next one has its turn",
+        area="consensus",
+        caught_by=("leaders",),
+        swaps=_turns_of_two,
+        on_all=True,
+    ),
     Variant(
         name="certificate-below-quorum",
         what="one vote too few makes a certificate",

@@ -5,6 +5,7 @@ from typing import Any, Final
 from checker.planted.variant import Swap, Variant, swap
 from validators import block_exchange
 from validators.block_exchange import BlockExchange
+from validators.mempool import Mempool
 
 DAMAGED_MESSAGES: Final = (
     "faults={"
@@ -48,7 +49,25 @@ def _serve_nothing() -> list[Swap]:
     return [(BlockExchange, "serve", lambda _self, _peer, _request: None)]
 
 
+def _offer_some() -> list[Swap]:
+    def make(candidates: Any) -> Any:
+        def some(self: Any) -> Any:
+            return (each for each in candidates(self) if each.signature[0] % 4)
+
+        return some
+
+    return [swap(Mempool, "candidates", make)]
+
+
 NETWORK: Final = (
+    Variant(
+        name="offers-not-all",
+        what="a mempool never offers a fourth of its transactions to a leader",
+        area="network",
+        caught_by=("inclusion",),
+        swaps=_offer_some,
+        on_all=True,
+    ),
     Variant(
         name="block-body-unchecked",
         what="a block is kept under its header's digest whatever its transactions are",
