@@ -16,6 +16,7 @@ import msgspec
 from checker.branches import BranchIndex
 from checker.cold_replay import ColdReplayer, run_cold_replay
 from checker.fingerprint import this_code
+from checker.majority import hear_the_oracle
 from checker.observations import ReadBack
 from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
 from checker.promises import judge_counts
@@ -263,7 +264,7 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
     with progress.timed("the oracle"):
         results.append(consult_oracle(run.genesis, jury.chain, writer.directory))
     results += _judge_promises(run, jury)
-    return tuple(results)
+    return tuple(hear_the_oracle(results))
 
 
 def _judge_promises(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:

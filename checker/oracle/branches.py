@@ -71,10 +71,13 @@ class Branches:
         return None
 
     def _losing(self, chain: OracleChain, final_digest: bytes) -> Iterator[OracleBranch]:
-        """Yield what was executed on the last block of a chain; the final block only where somebody refused it."""
+        """Yield what was executed on the last block of a chain; of the final block only that somebody refused it."""
         for branch in self._executed_on(chain.digest):
-            if branch.digest != final_digest or branch.refused_by is not None:
+            if branch.digest != final_digest:
                 yield branch
+            elif branch.refused_by is not None:
+                # Whether it was rightly kept is judged in full when it is its turn.
+                yield branch._replace(kept_by=None)
 
     def _judge_block(self, chain: OracleChain, branch: OracleBranch) -> Difference | None:
         self._tally.compared += 1
