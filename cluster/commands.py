@@ -32,7 +32,7 @@ from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
 from cluster.proofs import ProofError
 from cluster.repeat import compare_with_repeat
-from cluster.replay import replay_record
+from cluster.replay import CodeChangedError, replay_record
 from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser
@@ -46,6 +46,7 @@ from report.layout import output_console
 
 DEFAULT_SCENARIO: Final = "outage-storm"
 EXIT_USAGE: Final = 2
+EXIT_INCONCLUSIVE: Final = 3
 EXIT_DETERMINISM: Final = 5
 EXIT_ENVIRONMENT: Final = 6
 
@@ -115,6 +116,8 @@ def main(arguments: Sequence[str]) -> int:
         InUseError,
     ) as error:
         return _complain(str(error), EXIT_USAGE)
+    except CodeChangedError as error:
+        return _complain(str(error), EXIT_INCONCLUSIVE)
     except DaskError as error:
         return _complain(str(error), EXIT_ENVIRONMENT)
     except KeyboardInterrupt:

@@ -9,9 +9,11 @@ import msgspec
 
 from checker.cold_replay import replay_heights
 from checker.explain.words import name_key, on_one_line, order_of_key, show_entry
+from checker.manifest import SCENARIO
 from checker.record import RecordReader
-from checker.streams import BlockRecord, Difference, first_difference
-from cluster.scenario import decode_scenario, encode_scenario
+from checker.streams import BlockRecord, DamagedRecordError, Difference, first_difference
+from cluster.replay import is_made_by_this_code
+from cluster.scenario import ScenarioError, decode_scenario, encode_scenario
 from validators.execution.blocks import decode_block
 from validators.execution.errors import InvalidEncodingError
 
@@ -81,11 +83,23 @@ def _settings(first: RecordReader, second: RecordReader) -> dict[str, Pair]:
     """Return the seed, the checks that did not pass and the keys of the scenario that differ."""
     sides = []
     for reader in (first, second):
-        scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
-        plain = msgspec.json.decode(encode_scenario(scenario))
         manifest = reader.manifest
-        sides.append({"seed": manifest.seed, **_not_passed(reader), **dict(_flatten("", plain))})
+        sides.append({"seed": manifest.seed, **_not_passed(reader), **_flat_scenario(reader)})
     return _pairs(*sides)
+
+
+def _flat_scenario(reader: RecordReader) -> dict[str, object]:
+    """Return the keys of a record's scenario; of other code's, as they are, where they mean nothing to this one."""
+    try:
+        scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
+        return dict(_flatten("", msgspec.json.decode(encode_scenario(scenario))))
+    except ScenarioError:
+        if is_made_by_this_code(reader):
+            raise
+    try:
+        return dict(_flatten("", msgspec.json.decode(reader.scenario())))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DamagedRecordError(reader.path, SCENARIO, str(error)) from None
 
 
 def _not_passed(reader: RecordReader) -> dict[str, str]:

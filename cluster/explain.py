@@ -23,8 +23,9 @@ from checker.observations import ExecutedBlock, read_event
 from checker.record import RecordReader
 from checker.results import CheckResult
 from checker.streams import Difference, first_difference, iterate_events
+from cluster.replay import recorded_scenario
 from cluster.run import Cluster, RunHooks
-from cluster.scenario import Scenario, decode_scenario
+from cluster.scenario import Scenario
 from cluster.watchdog import Watchdog
 from faults import dishonest_validators
 from network.trace import Event
@@ -56,9 +57,10 @@ def explain_record(
     Raises:
         ScenarioError: The scenario cannot be read.
         DamagedRecordError: The verdict or the log cannot be read.
+        CodeChangedError: Other code wrote the record, and this code cannot read it.
         network.kernel.RunFailedError: The test bed itself broke.
     """
-    scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    scenario = recorded_scenario(reader)
     checks = reader.checks() if checks is None else checks
     is_unstable = any(check.name == "determinism" and check.status == "failed" for check in checks)
     for _ in range(REPEATS_MAX if is_unstable else 1):

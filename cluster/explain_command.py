@@ -17,7 +17,7 @@ from cluster.command_lines import command_line
 from cluster.diff import Diff, compare_records
 from cluster.explain import explain_record
 from cluster.judge import Judged
-from cluster.replay import describe_change, is_made_by_this_code, replay_record
+from cluster.replay import CHECK, CodeChangedError, describe_change, is_made_by_this_code, replay_record
 from report.console import LiveProgress
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
@@ -187,8 +187,15 @@ def _verify(readers: tuple[RecordReader, RecordReader], *, is_quiet: bool) -> di
     names = {"A": readers[0], "B": readers[1]}
     if readers[0].manifest == readers[1].manifest:
         del names["B"]
-    replays = {name: _repeat(reader, is_quiet=is_quiet).checks[-1] for name, reader in names.items()}
+    replays = {name: _verified(reader, is_quiet=is_quiet) for name, reader in names.items()}
     return {name: replay for name, replay in replays.items() if replay.status != "passed"}
+
+
+def _verified(reader: RecordReader, *, is_quiet: bool) -> CheckResult:
+    try:
+        return _repeat(reader, is_quiet=is_quiet).checks[-1]
+    except CodeChangedError as error:
+        return CheckResult(CHECK, "failed", "inconclusive", str(error))
 
 
 def _lines_of_diff(found: Diff, options: argparse.Namespace) -> Iterator[str]:

@@ -6,18 +6,18 @@ nothing against either: then the replay is inconclusive, and says what has chang
 """
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, final
 
 import msgspec
 
 from checker.cold_replay import load_genesis
 from checker.fingerprint import this_code
-from checker.manifest import MANIFEST
+from checker.manifest import MANIFEST, SCENARIO
 from checker.record import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
 from checker.results import CheckResult
 from checker.streams import first_difference, iterate_events
 from cluster.judge import Judged, judge
-from cluster.scenario import decode_scenario
+from cluster.scenario import Scenario, ScenarioError, decode_scenario
 from report.console import LiveProgress
 from validators.execution.blocks import encode_block
 
@@ -28,15 +28,18 @@ _MADE_BY_HAND: Final = ("determinism",)
 """Checks of a record that a replay does not make: they need more than one run."""
 
 
+@final
+class CodeChangedError(Exception):
+    """A record of other code that this code cannot read."""
+
+
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
-    """Run a recorded scenario again, judge it, and add the check `replay`; raises DamagedRecordError.
+    """Run a recorded scenario again, judge it, and add the check `replay`; raises what recorded_scenario raises.
 
     Where other code than the record's gives another run, that check is the only one: the others would be about a run
     that nobody recorded.
     """
-    scenario = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
-    load_genesis(reader.path)
-    reader.read_all()
+    scenario = recorded_scenario(reader)
     judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
     difference = _difference_of(reader, judged)
     if not is_made_by_this_code(reader):
@@ -50,6 +53,25 @@ def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
         return judged.with_check(CheckResult(CHECK, "failed", "determinism", difference, (), 1))
     _compare_verdict(reader, judged)
     return judged.with_check(_passed(judged, ""))
+
+
+def recorded_scenario(reader: RecordReader) -> Scenario:
+    """Return the scenario of a record once all in it was read, so that what is none is refused before anything is run.
+
+    Raises:
+        CodeChangedError: Other code wrote the record, and this code cannot read it.
+        ScenarioError: This code wrote it, and the scenario is none.
+        DamagedRecordError: This code wrote it, and another part is none.
+    """
+    try:
+        scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
+        load_genesis(reader.path)
+        reader.read_all()
+    except (ScenarioError, DamagedRecordError) as error:
+        if is_made_by_this_code(reader):
+            raise
+        raise CodeChangedError(f"{describe_change(reader)}; {error}") from None
+    return scenario
 
 
 def is_made_by_this_code(reader: RecordReader) -> bool:

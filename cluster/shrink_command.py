@@ -16,7 +16,8 @@ from checker.host import write_whole
 from checker.record import RecordReader
 from cluster.command_lines import run_command
 from cluster.defaults import without_defaults
-from cluster.scenario import NAME_CHARACTERS_MAX, Scenario, ScenarioError, decode_scenario, encode_scenario
+from cluster.replay import recorded_scenario
+from cluster.scenario import NAME_CHARACTERS_MAX, Scenario, ScenarioError, encode_scenario
 from cluster.shrink import RUNS_MAX, Shrinker, Shrunk
 from cluster.sweep import Task, Workers, signature_of
 from report.campaign import ShrinkProgress
@@ -68,7 +69,7 @@ def run_shrink(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     seed = reader.manifest.seed
     signature = recorded_signature(reader)
-    recorded = decode_scenario(reader.scenario(), str(reader.path / "scenario.json"))
+    recorded = recorded_scenario(reader)
     scenario = named_after(without_expected(recorded), seed, signature)
     is_thorough = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
     runs = options.directory.parent if options.runs is None else options.runs

@@ -39,6 +39,7 @@ def strange(tmp_path_factory):
 def copied(directory, tmp_path, files=None, **manifest):
     """Copy a record with other files and another manifest, sealed again so that all hashes fit."""
     copy = tmp_path / "copy"
+    copy.parent.mkdir(exist_ok=True)
     shutil.copytree(directory, copy)
     told = json.loads((copy / "manifest.json").read_bytes()) | manifest
     for name, content in (files or {}).items():
@@ -144,6 +145,28 @@ def test_explain_repeats_a_run_that_passed(passing, strange, tmp_path, capsys):
     code, out, _ = run(capsys, "explain", forged)
     assert code == 5
     assert out.startswith("determinism: event ")
+
+
+@pytest.mark.parametrize("command", ["replay", "explain", "shrink"])
+def test_a_scenario_of_other_code_that_this_code_cannot_read_is_no_damage(command, failing, tmp_path, capsys):
+    """A key that there is no more: exit 3, one line. By the same code it is bad input."""
+    files = {"scenario.json": (failing / "scenario.json").read_bytes().replace(b'"slot_ms"', b'"slot_length"')}
+    code, out, err = run(capsys, command, copied(failing, tmp_path, files, fingerprint=OTHER))
+
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert "the code changed since: recorded by code abababababab" in err
+    assert "unknown field `slot_length`" in err
+    assert run(capsys, command, copied(failing, tmp_path / "same", files))[0] == 2
+
+
+def test_diff_compares_a_record_that_only_other_code_can_read(passing, tmp_path, capsys):
+    files = {"scenario.json": (passing / "scenario.json").read_bytes().replace(b'"slot_ms"', b'"slot_length"')}
+    code, out, _ = run(capsys, "diff", copied(passing, tmp_path, files, fingerprint=OTHER), passing)
+
+    assert code == 1
+    assert out.startswith("A is as recorded, not verified: the code changed since")
+    assert "chain.slot_ms: A none, B 1000" in out
+    assert "all events are the same" in out
 
 
 def test_explain_of_other_code_says_that_the_code_changed_since(strange, tmp_path, capsys):
