@@ -145,7 +145,7 @@ class _Books:
         self._blocks.clear()
         self._block_file.begin_anew()
         self.cut_logs()
-        self.next_view = _next_view(self._reread_journal())
+        self.next_view = _next_view(self._reread_journal(is_start=True))
         return self.next_view
 
     def cut_logs(self) -> None:
@@ -153,7 +153,7 @@ class _Books:
         for log in self._logs:
             log.begin_anew()
 
-    def _reread_journal(self) -> list[Artifact]:
+    def _reread_journal(self, *, is_start: bool) -> list[Artifact]:
         """Read the journal from its head, and return what it says: it was pruned, repaired, or a start reads it."""
         for copy, held in zip(self._copies, self._said, strict=True):
             copy.begin_anew()
@@ -163,8 +163,8 @@ class _Books:
         newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
         head = heads[newest]
         self._teller = self._copies[newest]
-        if head is None or self._observes not in {None, head.observes}:
-            # Lost: the validator began a journal that says why it must not sign.
+        if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):
+            # Lost, or that of a replica without a vote, whose disk may be another one after each start.
             self._story.forget()
         self._observes = None if head is None else head.observes
         floor = None if head is None else _floor_of(head)
@@ -176,7 +176,7 @@ class _Books:
     def _read_journal(self) -> None:
         """Read on, or anew where a pruning has begun the journal again."""
         if any(copy.is_rewritten() for copy in self._copies):
-            self._reread_journal()
+            self._reread_journal(is_start=False)
         else:
             self._read_news()
 
@@ -249,8 +249,9 @@ class WriteAhead:
     def _restart(self, event: Event) -> None:
         """A validator has read its disk: nothing but what is there counts from now on."""
         node = read_event(event, PowerEdge).node
-        self._books[node].reopen()
-        self._is_starting[node] = True
+        if node in self._honest:
+            self._books[node].reopen()
+            self._is_starting[node] = True
 
     def _boot(self, event: Event) -> None:
         """The first view of a life is the one that its journal leads to; not asked where votes were destroyed."""

@@ -1,5 +1,6 @@
 """The check `write-ahead`: what is told and not durable fails, and a start has to go where the journal leads."""
 
+import msgspec
 import pytest
 
 from checker.observations import DiskFaults
@@ -244,3 +245,27 @@ class TestPruning:
         Journal(bench.disk).recover(HEAD)
         bench.tell(*SAID["finalization"][1])
         assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+
+    def test_the_new_disk_of_a_replica_without_a_vote_is_no_loss(self):
+        """Its road gives it another one after each start; it has promised nothing."""
+        bench = Bench()
+        for _ in range(2):
+            bench.disk.wipe()
+            provision(bench.disk, msgspec.structs.replace(HEAD, observes="it was never given a vote"))
+            bench.tell("restart", 0, node=-1)
+            bench.journal = Journal(bench.disk)
+            bench.write(SAID["finalization"][0])
+            bench.sync()
+            bench.tell(*SAID["finalization"][1])
+
+        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+
+    def test_a_restart_of_a_validator_that_is_not_honest_is_not_judged(self):
+        """Nor is what its journal says: only some of it would have been watched."""
+        bench = Bench()
+        bench.check = WriteAhead([bench.disk], honest=[], view_retention=2)
+        bench.write(Nullify(1, 1, SIGNATURE))
+        bench.sync()
+        bench.tell("restart", 0, node=-1)
+
+        assert bench.check.results()[1].status == "inconclusive"
