@@ -54,13 +54,15 @@ class Certificate(msgspec.Struct, frozen=True, array_like=True):
 class Report(msgspec.Struct, frozen=True, array_like=True):
     """A validator holds two signed votes of `signer` that exclude each other, or gave up a view (`TimedOut`).
 
-    Then `signer` is the view's leader and `detail` the reason.
+    Then `signer` is the view's leader and `detail` the reason. Evidence has both votes, encoded.
     """
 
     activity: str
     signer: int
     view: int
     detail: str = ""
+    first: bytes = b""
+    second: bytes = b""
 
 
 @final

@@ -3,12 +3,16 @@
 Evidence is two signed votes of one signer that exclude each other. It punishes nobody here; it is kept in the verdict.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from checker.observations import Report, read_event
+import msgspec
+
+from checker.observations import Report, read_event, short
 from network.trace import Event
+from validators.consensus import Finalize, Notarize
 from validators.consensus.timeouts import TimeoutReason
+from validators.messages import message_codec
 from validators.serving import TOO_MANY, UNDER_WAY
 
 EVIDENCE: Final = ("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize")
@@ -21,12 +25,34 @@ REPORTS: Final = (*(reason.value for reason in TimeoutReason), *EVIDENCE, *UNANS
 """Everything that is counted and can be promised: reasons to leave a view, kinds of evidence, requests not answered."""
 
 
-@final
-@dataclass(slots=True)
-class Reports:
-    """How often each thing was reported, by each validator that did."""
+SHOWN: Final = 3
+"""So many pieces of evidence does the verdict show; all of them are in its file."""
 
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REPORTS, 0))
+
+@final
+class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
+    """Two signed votes of one signer that exclude each other, encoded in hexadecimal, and who holds them."""
+
+    activity: str
+    signer: int
+    view: int
+    votes: tuple[str, str]
+    holders: list[int]
+
+    def describe(self) -> str:
+        """Return a line about it."""
+        first, second = (describe_vote(bytes.fromhex(vote)) for vote in self.votes)
+        held_by = ", ".join(map(str, self.holders))
+        return f"view {self.view}, validator {self.signer}: {first} and {second}, held by {held_by}"
+
+
+@final
+class Reports:
+    """How often each thing was reported, by each validator that did, and the evidence itself."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(REPORTS, 0)
+        self._evidence: dict[tuple[str, int, int, bytes, bytes], list[int]] = {}
 
     def observe(self, event: Event) -> None:
         """See an event of an honest validator."""
@@ -34,12 +60,41 @@ class Reports:
             self._count(str(event.values[1]))
         elif event.kind == "report":
             report = read_event(event, Report)
-            self._count(report.activity if report.activity in EVIDENCE else report.detail)
+            is_evidence = report.activity in EVIDENCE
+            self._count(report.activity if is_evidence else report.detail)
+            if is_evidence:
+                self._keep(event.node, report)
+
+    def evidence(self) -> tuple[Contradiction, ...]:
+        """Return what is held against dishonest validators, each pair once, in the order in which it was found."""
+        return tuple(
+            Contradiction(
+                activity=activity, signer=signer, view=view, votes=(first.hex(), second.hex()), holders=sorted(holders)
+            )
+            for (activity, signer, view, first, second), holders in self._evidence.items()
+        )
 
     def _count(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
 
-    @property
-    def evidence(self) -> int:
-        """Pairs of votes that exclude each other, each counted by each validator that holds it."""
-        return sum(self.counts[name] for name in EVIDENCE)
+    def _keep(self, holder: int, report: Report) -> None:
+        """Note who holds a pair; two validators may have had its votes in another order."""
+        first, second = sorted((report.first, report.second))
+        holders = self._evidence.setdefault((report.activity, report.signer, report.view, first, second), [])
+        if holder not in holders:
+            holders.append(holder)
+
+
+def describe_evidence(evidence: Sequence[Contradiction]) -> Iterator[str]:
+    """Yield a line for each of the first pairs of votes, and one for the rest."""
+    for each in evidence[:SHOWN]:
+        yield f"evidence: {each.describe()}"
+    if len(evidence) > SHOWN:
+        yield f"evidence: {len(evidence) - SHOWN} more pairs of votes in verdict.json"
+
+
+def describe_vote(encoded: bytes) -> str:
+    """Return what a vote says, in few words."""
+    vote = message_codec().decode(encoded)
+    kind = type(vote).__name__.lower()
+    return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind

@@ -20,6 +20,7 @@ from checker.fingerprint import this_code
 from checker.host import refusal_behind
 from checker.locks import InUseError
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
+from checker.reports import describe_evidence
 from cluster.command_lines import RUNS, command_line, run_command
 from cluster.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.dask_workers import DaskError
@@ -304,7 +305,8 @@ def _print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_js
         sys.stdout.write(msgspec.json.encode(judged.as_json(command)).decode() + "\n")
         return
     print_tables([validator_table(judged.validators, output_console().width), check_table(judged.checks)])
-    lines = [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", str(this_code()), progress.times]
+    lines = list(describe_evidence(judged.evidence))
+    lines += [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", str(this_code()), progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     if judged.decisive is not None and judged.directory:

@@ -22,6 +22,7 @@ from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
 from checker.promises import judge_counts
 from checker.readback import read_back, take_back
 from checker.record import BRANCHES, RecordWriter
+from checker.reports import Contradiction
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from checker.workloads import judge_workloads
 from cluster.data_directory import DataDirectory
@@ -52,6 +53,7 @@ class Judged:
     checks: tuple[CheckResult, ...]
     validators: tuple[ValidatorRow, ...]
     figures: Mapping[str, int | str]
+    evidence: tuple[Contradiction, ...]
     cells: tuple[Cell, ...]
     log: bytearray = field(repr=False)
     genesis: Genesis = field(repr=False)
@@ -114,6 +116,7 @@ class Judged:
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
+            "evidence": [msgspec.to_builtins(each) for each in self.evidence],
             "coverage": [cell._asdict() for cell in self.cells],
             "reopened": self.reopened,
             "directory": None if self.directory is None else str(self.directory),
@@ -321,6 +324,7 @@ def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Jud
         checks=checks,
         validators=tuple(row_of(run, place, jury) for place in run.places),
         figures=figures_of(run, jury),
+        evidence=jury.reports.evidence(),
         cells=run.cells,
         log=run.trace.log,
         genesis=run.genesis,

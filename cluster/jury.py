@@ -10,7 +10,7 @@ from checker.leaders import Leaders
 from checker.observations import AppliedBlock, ChainRules, DiskFaults, SnapshotJoined, read_event, rules_of
 from checker.promises import Promises
 from checker.reorg import ReorgPromise, ReorgWatch
-from checker.reports import Reports
+from checker.reports import EVIDENCE, Reports
 from checker.storm import StormWatch
 from checker.streams import BranchRecord
 from checker.suite import Suite
@@ -326,7 +326,7 @@ def figures_of(run: ClusterRun, jury: Jury) -> dict[str, int | str]:
         "rolled_back": sum(place.counts.rolled_back for place in run.places),
         **recoveries_of(run, jury),
         "undone": sum(place.counts.undone for place in run.places),
-        "evidence": jury.reports.evidence,
+        "evidence": sum(jury.reports.counts[name] for name in EVIDENCE),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }

@@ -7,6 +7,8 @@ from faults.terms import FaultBase, Milliseconds, Positive, Validator
 Behaviour = Literal[
     "equivocate",
     "double-vote",
+    "conflicting-votes",
+    "blind-vote",
     "nullify-and-finalize",
     "amnesia",
     "silent-leader",

@@ -2,11 +2,16 @@
 
 import pytest
 
+from checker.reports import describe_evidence
 from checker.streams import iterate_events
+from cluster.genesis import keys_of
 from cluster.repeat import repeat_in_fresh_process
 from cluster.run import Cluster
 from cluster.scenario import ScenarioError, encode_scenario, load_scenario
 from tests.cluster_runs import check_named, judged
+from validators.consensus.signing import verify_vote
+from validators.messages import message_codec
+from validators.settings import make_scheme
 
 
 def lie(name, validator, behaviour, more="", span_ms=(2_000, 9_000)):
@@ -26,6 +31,10 @@ def two_faced(node, more=""):
 
 def short_run(*settings, name="calm", seed=0):
     return judged(name, "run.until_height=8", "run.time_limit_ms=40_000", *settings, seed=seed)
+
+
+def failed(result):
+    return {check.name for check in result.checks if check.status == "failed"}
 
 
 def events_of(result, kind):
@@ -52,6 +61,37 @@ def test_two_of_four_with_two_faces_split_the_chain_and_the_checks_say_so():
     assert "validator 2 finalized" in check_named(result, "agreement").summary
     assert "has two notarizations" in check_named(result, "certificates").summary
     assert check_named(result, "no-double-vote").status == "passed"
+
+
+def test_three_of_seven_with_two_faces_split_the_chain():
+    """One more than f, as two of four are."""
+    liars = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
+    result = short_run("cluster.validators=7", *liars)
+
+    assert result.exit_code == 1
+    assert failed(result) >= {"agreement", "equal-roots", "certificates"}
+
+
+def test_three_of_four_with_two_faces_part_the_honest_one_and_an_observer():
+    """There is nobody else whom the one honest validator could contradict."""
+    liars = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
+    alone, observed = short_run(*liars), short_run(*liars, 'observers.follower={kind="finalized-only"}')
+
+    assert (alone.exit_code, failed(alone)) == (3, set())
+    assert observed.exit_code == 1
+    assert failed(observed) >= {"agreement", "equal-roots", "certificates"}
+
+
+def test_blind_colluders_fail_certification_first_and_then_the_checks():
+    """Blocks with false roots are notarized by three of four, then made final; the fourth certifies none of them."""
+    result = judged("blind-colluders")
+
+    left = [event for event in events_of(result, "report") if event.values[3] == "FailedCertification"]
+    final = [event for event in events_of(result, "finalized") if event.node == 3]
+    assert 3 in {event.node for event in left}
+    assert any(event.at_us > left[0].at_us for event in final)
+    assert failed(result) == {"agreement", "finality-regained"}
+    assert "validator 3 halted: finalized block" in check_named(result, "agreement").summary
 
 
 def test_one_of_four_with_two_faces_splits_a_cluster_whose_quorum_is_too_small():
@@ -114,6 +154,30 @@ def test_evidence_is_counted_and_names_nobody_honest():
     assert result.verdict == "passed", result.headline
     assert accused == {1}
     assert result.figures["evidence"] > 0
+
+
+def test_both_votes_of_a_liar_are_kept_and_shown():
+    """Each pair is signed by the liar and says two things; the verdict has all, and shows the first."""
+    result = judged("conflicting-votes")
+
+    scheme = make_scheme(bytes(32), keys_of(result.scenario).validator_keys)
+    pairs = [tuple(message_codec().decode(bytes.fromhex(vote)) for vote in each.votes) for each in result.evidence]
+    assert result.verdict == "passed", result.headline
+    assert {each.signer for each in result.evidence} == {1}
+    assert all(verify_vote(scheme, vote) and vote.signer == 1 for pair in pairs for vote in pair)
+    assert all(first.proposal != second.proposal for first, second in pairs)
+    assert {each.activity for each in result.evidence} == {"ConflictingNotarize", "ConflictingFinalize"}
+    assert result.as_json("")["evidence"][0]["votes"] == result.evidence[0].votes
+    lines = list(describe_evidence(result.evidence))
+    assert lines[0].startswith("evidence: view ")
+    assert lines[-1] == f"evidence: {len(pairs) - 3} more pairs of votes in verdict.json"
+
+
+def test_a_behaviour_that_shows_each_receiver_one_vote_leaves_no_such_evidence():
+    """Why there is one that shows both."""
+    result = short_run(lie("votes", 1, "double-vote"))
+
+    assert result.figures["reported_ConflictingNotarize"] == 0
 
 
 def test_more_than_f_dishonest_validators_are_refused_unless_a_fault_says_so():

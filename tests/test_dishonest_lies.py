@@ -12,7 +12,7 @@ from faults.dishonest.catalogue import FORMS, explain_dishonest
 from faults.dishonest.liar import Post
 from faults.dishonest.votes import label_of
 from network.chance import Chance
-from validators.consensus import Finalize, Notarize, Nullification, Nullify, Proposal, certificate_signers
+from validators.consensus import Finalize, Notarization, Notarize, Nullification, Nullify, Proposal, certificate_signers
 from validators.consensus.certificates import assemble, find_certificate_fault, verify_certificate
 from validators.consensus.signing import verify_vote
 from validators.messages import BlockRelay, BlockRequest
@@ -33,10 +33,13 @@ class Wire:
     wall_us = 5_000_000
 
     def __init__(self):
-        self.posts, self.notes = [], []
+        self.posts, self.notes, self.given = [], [], []
 
     def post(self, posts):
         self.posts += posts
+
+    def give(self, message):
+        self.given.append(message)
 
     def note(self, name, kind, to):
         self.notes.append((kind, tuple(to)))
@@ -85,6 +88,39 @@ def test_two_blocks_of_a_leader_get_both_votes_at_once():
         ((2, 3), Notarize, high),
         ((2, 3), Finalize, high),
     ]
+
+
+def test_conflicting_votes_show_everybody_both_blocks():
+    liar = liar_with("conflicting-votes")
+
+    (first, invented), (second, true) = told(liar, liar.notarize(PROPOSAL))
+
+    assert first == second == OTHERS
+    assert true.proposal == PROPOSAL
+    assert invented.proposal.payload != PROPOSAL.payload
+    assert verify_vote(scheme_of(0), invented)
+
+
+def test_a_blind_voter_votes_as_soon_as_it_hears_and_says_nothing_else_of_the_view():
+    """Its own validator counts the votes as well; it neither votes again nor to leave what it finalizes."""
+    liar = liar_with("blind-vote")
+    liar.hear(3, Notarize(3, PROPOSAL, b""))
+    liar.hear(0, Notarization(PROPOSAL, b"\x0d", ()))
+
+    votes = [liar.notarize(PROPOSAL), liar.finalize(PROPOSAL)]
+    assert [(post.to, post.message) for post in liar.wire.posts] == [(OTHERS, vote) for vote in votes]
+    assert liar.wire.given == votes
+    assert [told(liar, message) for message in (*votes, liar.nullify(PROPOSAL.view))] == [[], [], []]
+    assert told(liar, liar.nullify(8)) == [(OTHERS, liar.nullify(8))]
+
+
+@pytest.mark.parametrize(("what", "kinds"), [("notarize", [Notarize]), ("finalize", [Finalize])])
+def test_a_blind_voter_may_be_blind_to_one_kind_only(what, kinds):
+    liar = liar_with("blind-vote", what=what)
+    liar.hear(3, Notarize(3, PROPOSAL, b""))
+    liar.hear(0, Notarization(PROPOSAL, b"\x0d", ()))
+
+    assert [type(post.message) for post in liar.wire.posts] == kinds
 
 
 def test_a_finalize_goes_with_its_contrary():

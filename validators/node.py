@@ -386,8 +386,8 @@ class Validator:
             case RelayPayload(payload):
                 # Before the vote is durable, as the specification has it: a block is not a promise.
                 application.relay(payload)
-            case Report(activity, signer, view, detail):
-                self._port.trace("report", activity, signer, view, detail)
+            case Report(activity, signer, view, detail, votes):
+                self._port.trace("report", activity, signer, view, detail, *map(self._codec.encode, votes))
             case _:
                 assert_never(effect)
 

@@ -7,12 +7,23 @@ from faults.dishonest.answers import ForgeAnswers, ThinCertificates
 from faults.dishonest.blocks import DragTime, Equivocate, ForgeBlock, SilentLeader
 from faults.dishonest.liar import Liar, Lie
 from faults.dishonest.noise import Flood, Garbage
-from faults.dishonest.votes import DoubleVote, MutatedVotes, NullifyAndFinalize, Replay, StaleVotes, Withhold
+from faults.dishonest.votes import (
+    BlindVote,
+    ConflictingVotes,
+    DoubleVote,
+    MutatedVotes,
+    NullifyAndFinalize,
+    Replay,
+    StaleVotes,
+    Withhold,
+)
 from faults.dishonest_kinds import Behaviour, Dishonest
 
 LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Dishonest], Lie]]] = {
     "equivocate": Equivocate,
     "double-vote": DoubleVote,
+    "conflicting-votes": ConflictingVotes,
+    "blind-vote": BlindVote,
     "nullify-and-finalize": NullifyAndFinalize,
     "silent-leader": SilentLeader,
     "withhold": Withhold,
@@ -30,6 +41,7 @@ LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Dishonest], Lie]]] = {
 
 
 FORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "blind-vote": ("notarize", "finalize"),
     "mutate-votes": ("view", "parent", "digest"),
     "forge-block": ForgeBlock.CLAIMS,
     "drag-time": ("earliest", "latest", "absurd"),
@@ -42,6 +54,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "equivocate": "proposes two valid blocks at a time, one to each half of the honest validators",
     "double-vote": "votes for two blocks of a view, before one half of the honest validators for one, and for the "
     "other before the other half",
+    "conflicting-votes": "votes for two blocks of a view, and shows both votes to everybody",
+    "blind-vote": "votes for whatever a leader proposes, without executing it",
     "nullify-and-finalize": "says of a view both that it is to be left and that it is final",
     "amnesia": "is restarted without its journal and votes again",
     "silent-leader": "proposes nothing when it leads",

@@ -130,7 +130,9 @@ class Liar:
         honest = [other for other in range(validators) if other not in dishonest]
         middle = len(honest) // 2
         observers = range(validators, replicas)
-        self.halves: Final = (tuple(honest[:middle]), (*honest[middle:], *observers))
+        # With one honest validator only an observer can be shown another chain than it.
+        first, second = (honest[:middle], [*honest[middle:], *observers]) if middle else (observers, honest)
+        self.halves: Final = tuple(first), tuple(second)
         self.codec: Codec[Message] = message_codec()
         self.engine: Engine | None = None
         self.twist = Twist()

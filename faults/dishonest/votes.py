@@ -89,6 +89,62 @@ class DoubleVote(Lie):
 
 
 @final
+class ConflictingVotes(Lie):
+    """Notarizes and finalizes two blocks of a view before everybody: a block that does not exist, then the true one."""
+
+    def tell(self, post: Post) -> Iterable[Post]:
+        """Put a vote for another block in front of a vote."""
+        message = post.message
+        if not isinstance(message, Notarize | Finalize) or not self.is_time():
+            return (post,)
+        proposal = msgspec.structs.replace(message.proposal, payload=other_digest(message.proposal.payload))
+        invented = self.liar.notarize(proposal) if isinstance(message, Notarize) else self.liar.finalize(proposal)
+        self.note(post.label.kind, post.to)
+        return (post._replace(message=invented), post)
+
+
+@final
+class BlindVote(Lie):
+    """Notarizes the first block that it hears of in a view, whatever it claims, and finalizes what is notarized.
+
+    What it has voted to finalize it does not vote to leave. Its own validator counts the blind votes as well, so that
+    it can complete a certificate. `what` says which of the two votes is blind; by default both.
+    """
+
+    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+        super().__init__(liar, name, fault)
+        self._voted: dict[tuple[str, int], None] = {}
+
+    def hear(self, _source: NodeId, message: Message) -> None:
+        """Vote at once for what a leader has voted for, and for the finality of what a quorum has."""
+        if isinstance(message, Notarize) and not self.liar.is_leader(message.proposal.view):
+            for proposal in self.liar.proposals(message.proposal.view)[:1]:
+                self._vote(self.liar.notarize(proposal))
+        elif isinstance(message, Notarization):
+            self._vote(self.liar.finalize(message.proposal))
+
+    def tell(self, post: Post) -> Iterable[Post]:
+        """Leave out own votes where a blind one of the kind has left, and those to leave what it finalizes."""
+        message = post.message
+        if isinstance(message, Notarize | Finalize):
+            return () if (post.label.kind, message.proposal.view) in self._voted else (post,)
+        if isinstance(message, Nullify) and ("Finalize", message.view) in self._voted:
+            return ()
+        return (post,)
+
+    def _vote(self, vote: Notarize | Finalize) -> None:
+        kind = type(vote).__name__
+        view = vote.proposal.view
+        if self.fault.what not in {"", kind.lower()} or (kind, view) in self._voted or not self.is_time():
+            return
+        self._voted[kind, view] = None
+        everybody = self.liar.everybody()
+        self.note(kind, everybody)
+        self.liar.wire.give(vote)
+        self.liar.wire.post([Post(everybody, vote, label_of(vote))])
+
+
+@final
 class NullifyAndFinalize(Lie):
     """Says of a view both that it is to be left and that it is final."""
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from network.types import Digest, Micros, NodeId
 from validators.consensus.artifacts import Artifact
-from validators.consensus.messages import ConsensusMessage, Finalization, Proposal
+from validators.consensus.messages import ConsensusMessage, Finalization, Proposal, Vote
 
 LEADER_TIMER: Final = "leader"
 CERTIFICATION_TIMER: Final = "certification"
@@ -125,14 +125,15 @@ class Entered:
 class Report:
     """Something that an observer wants to know.
 
-    `activity` is ConflictingNotarize, ConflictingFinalize or NullifyFinalize (evidence against `signer`), or TimedOut
-    (then `signer` is the leader of the view and `detail` the reason).
+    `activity` is ConflictingNotarize, ConflictingFinalize or NullifyFinalize (evidence against `signer`: two `votes`),
+    or TimedOut (then `signer` is the leader of the view and `detail` the reason).
     """
 
     activity: str
     signer: NodeId
     view: int
     detail: str
+    votes: tuple[Vote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -362,7 +362,7 @@ class Simplex:
         """Count a verified vote, ours or another's."""
         found = self._views.round(view_of(vote))
         for activity in found.votes.add(vote):
-            self._emit(Report(activity, vote.signer, found.view, ""))
+            self._emit(Report(activity, vote.signer, found.view, "", found.votes.evidence[activity, vote.signer]))
         if isinstance(vote, Notarize) and vote.signer == found.leader:
             self._see_proposal(found, vote.proposal)
         if isinstance(vote, Nullify) and vote.signer == found.leader and found.view == self.view:
