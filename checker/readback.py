@@ -5,7 +5,8 @@ memory, and values folded from the operation log as it is on the disk. A byte th
 block to change it shows here, however long nobody touched its key.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import final
 
 import msgspec
@@ -22,8 +23,12 @@ from validators.state.operations import DELETE, UPDATE, choose_codec
 from validators.storage import Disk, DiskError, FinalizedLog
 
 
-def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
+def read_back(
+    node: int, engine: Engine, disk: Disk, around: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> ReadBack:
     """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized.
+
+    What it proves it proves itself: `around` is what its steps run in.
 
     What was applied early is taken back for it, so that a validator on that road has shown that it can.
     """
@@ -44,6 +49,8 @@ def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
             error = f"it ends at height {last}"
     except (DiskError, msgspec.MsgspecError) as failure:
         error = str(failure)
+    with around():
+        proved = prove_database(engine.database)
     return ReadBack(
         node=node,
         height=height,
@@ -53,7 +60,7 @@ def read_back(node: int, engine: Engine, disk: Disk) -> ReadBack:
         audit=engine.audit(),
         error=error,
         base_height=base_height,
-        proved=prove_database(engine.database),
+        proved=proved,
     )
 
 

@@ -249,9 +249,10 @@ def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LivePro
     unreadable: dict[int, str] = {}
     for place in run.places:
         # A halted validator is read back like any other: what it holds may be why it halted.
-        if place.validator is not None and (engine := place.validator.engine) is not None:
+        if (validator := place.validator) is not None and (engine := validator.engine) is not None:
             try:
-                readbacks.append(take_back(read_back(place.node, engine, place.disk.pristine()), engine))
+                readback = read_back(place.node, engine, place.disk.pristine(), validator.around)
+                readbacks.append(take_back(readback, engine))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[place.node] = f"{type(error).__name__}: {error}"
     progress.note("replaying the chain in a fresh process")

@@ -64,8 +64,8 @@ class DamagedResultsError(Exception):
 class SeedResult(NamedTuple):
     """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
 
-    `failed` names the checks that failed, in the verdict's order, with a blank between them; `fingerprint` is that of
-    the code that judged; `cells` say which faults hit whom, and in which phase.
+    `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
+    between them; `fingerprint` is that of the code that judged; `cells` say which faults hit whom, and in which phase.
     """
 
     seed: int

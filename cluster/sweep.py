@@ -273,10 +273,16 @@ def judge_task(task: Task) -> SeedResult:
         digest=judged.digest.hex(),
         milliseconds=_milliseconds_since(started),
         directory=str(judged.directory or ""),
-        failed=" ".join(check.name for check in judged.checks if check.status == "failed"),
+        failed=" ".join(check.name for check in judged.checks if _is_finding(check)),
         fingerprint=this_code().fingerprint,
         cells=judged.cells,
     )
+
+
+def _is_finding(check: CheckResult) -> bool:
+    """Whether a check failed, or found that the run does not show what it is to show."""
+    is_lacking = check.status == "inconclusive" and check.exit_class == "inconclusive"
+    return check.status == "failed" or is_lacking
 
 
 def _judge(task: Task) -> Judged:

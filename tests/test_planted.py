@@ -4,7 +4,9 @@ import msgspec
 import pytest
 
 from checker.planted import CATALOGUE, VARIANTS
+from checker.planted.clocks import AHEAD
 from checker.planted.variant import original, plant
+from checker.suite import CATALOGUE as SUITE
 from checker.suite import FALLIBLE
 from cluster.run import Cluster
 from cluster.scenario import ScenarioError, load_scenario
@@ -47,7 +49,7 @@ def test_the_catalogue_is_large_and_its_names_are_one_variants_each():
 
 
 def test_every_check_that_a_variant_names_exists():
-    known = [*FALLIBLE, "determinism"]
+    known = [*FALLIBLE, "determinism", "faults-effective"]
 
     assert [variant.name for variant in VARIANTS if not variant.caught_by] == []
     assert [name for variant in VARIANTS for name in variant.caught_by if name not in known] == []
@@ -108,6 +110,51 @@ def test_a_variant_is_caught_by_a_check_that_names_what_is_wrong(name):
     failed = [check.name for check in result.checks if check.status == "failed"]
     assert CAUGHT[name] in failed
     assert CAUGHT[name] in CATALOGUE[name].caught_by
+
+
+ALWAYS = (*(entry.name for entry in SUITE), "write-ahead", "vote-rules", "oracle", "determinism")
+"""Every check that a run can be asked for without an expectation of its own."""
+
+
+def test_every_check_is_named_first_by_a_variant():
+    """A check that no variant shows could as well be left out."""
+    first = [variant.caught_by[0] for variant in VARIANTS]
+
+    assert [name for name in ALWAYS if name not in first] == []
+
+
+SHORT = ("run.until_height=5", "run.time_limit_ms=40_000")
+LANE = (
+    'chain.policy="eip1559"',
+    "chain.lane.initial_lane_basefee=2_000",
+    "workload.pulse.interval_slots=3",
+    *SHORT,
+)
+FIRST = {
+    "writes-told-without-burns": ("write-sets", "calm", SHORT),
+    "last-fire-uncounted": ("budgets", "calm", SHORT),
+    "lane-decay-skipped-on-empty-blocks": ("lane-books", "calm", LANE),
+    "mailbox-budget-doubled": ("message-delivery", "mailbox-mix", ()),
+    "inactive-peak-forgotten-by-all": ("operation-log", "calm", ("run.until_height=4",)),
+    "pruned-chunks-stay": ("bitmap", "calm", ()),
+    "heights-without-timers-stay": ("indexes", "calm", SHORT),
+    "proof-of-the-operation-before": ("proofs", "calm", SHORT),
+    "created-keys-backwards": ("cold-replay", "calm", SHORT),
+    "notarizations-journalled-twice": ("vote-rules", "calm", SHORT),
+    "wall-clock-never-asked": ("faults-effective", "calm", (AHEAD, "run.until_height=5")),
+}
+"""For each of eleven checks a variant that no other check finds before it, and a run that shows it."""
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_variant_is_found_by_its_check_before_all_others(name):
+    """The first check of the verdict that does not pass is the one whose matter it is."""
+    check, scenario, settings = FIRST[name]
+    holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
+    result = judged(scenario, *settings, f"planted.{name}={holders}")
+
+    assert [each.name for each in result.checks if each.status != "passed"][:1] == [check]
+    assert CATALOGUE[name].caught_by[0] == check
 
 
 def test_a_variant_stands_in_the_recorded_scenario_alone():

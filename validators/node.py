@@ -18,6 +18,7 @@ reopened from the disk.
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -130,6 +131,11 @@ class Validator:
         self._outbox = Outbox(port, self._codec, height_of=self._height_of, tells=settings.is_validator)
         self._intake = Intake(port, self._codec, settings.costs, counts)
         self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._intake.refuse)
+
+    @property
+    def around(self) -> Callable[[], AbstractContextManager[None]]:
+        """What each step of this validator runs in."""
+        return self._factory.around
 
     @property
     def application(self) -> Application:

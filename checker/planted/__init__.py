@@ -14,6 +14,7 @@ from checker.planted.scheduler import SCHEDULER
 from checker.planted.state import STATE
 from checker.planted.storage import STORAGE
 from checker.planted.trusting import TRUSTING
+from checker.planted.unshared import UNSHARED
 from checker.planted.variant import Variant, plant
 from validators.settings import ValidatorFactory
 
@@ -29,6 +30,7 @@ VARIANTS: Final = (
     *STORAGE,
     *NETWORK,
     *TRUSTING,
+    *UNSHARED,
 )
 """Every variant, by area."""
 

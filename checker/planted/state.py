@@ -35,6 +35,24 @@ def _created_as_written() -> list[Swap]:
     return [(Draft, "_write_created", write_created)]
 
 
+def _created_backwards() -> list[Swap]:
+    def make(write_created: Any) -> Any:
+        def write_created_backwards(self: Any, made: Any) -> None:
+            if self.base.size <= 1:
+                # Genesis is the same to everybody, or there would be no chain at all.
+                write_created(self, made)
+                return
+            self.created = sorted(made, reverse=True)
+            self.operations += map(made.__getitem__, self.created)
+            self.written = self.displaced + self.created
+            self.entries = {key: self.base.size + number for number, key in enumerate(self.written)}
+            self.flags += b"\1" * len(self.written)
+
+        return write_created_backwards
+
+    return [swap(Draft, "_write_created", make)]
+
+
 def _shorter_raise() -> list[Swap]:
     def make(raise_floor: Any) -> Any:
         return lambda self, steps, pending: raise_floor(self, max(steps - 1, 1), pending)
@@ -199,6 +217,24 @@ STATE: Final = (
         swaps=_fewer_inactive_peaks,
         cause="hashing",
         shows="state database",
+    ),
+    Variant(
+        name="inactive-peak-forgotten-by-all",
+        what="all validators fold one inactive peak of the log's tree less forward",
+        area="state",
+        caught_by=("operation-log", "cold-replay", "oracle"),
+        swaps=_fewer_inactive_peaks,
+        cause="hashing",
+        on_all=True,
+    ),
+    Variant(
+        name="created-keys-backwards",
+        what="the new keys of a block enter the log in descending order",
+        area="state",
+        caught_by=("cold-replay", "oracle"),
+        swaps=_created_backwards,
+        cause="order",
+        on_all=True,
     ),
     Variant(
         name="pending-layers-upside-down",
