@@ -8,13 +8,14 @@ import sys
 
 SUPPORTED = ((3, 11), (3, 13))
 EXIT_ENVIRONMENT = 6
+EXIT_INTERRUPTED = 130
 
 
-def give_up(message: str) -> None:
+def give_up(message: str, code: int = EXIT_ENVIRONMENT) -> None:
     """Say why nothing was begun, if there is anybody to hear it, and leave."""
     if sys.stderr is not None:
         sys.stderr.write(message)
-    sys.exit(EXIT_ENVIRONMENT)
+    sys.exit(code)
 
 
 if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
@@ -29,7 +30,7 @@ try:
 except ModuleNotFoundError as missing:
     give_up(f"stampede: {missing.name} is not installed; 'make run' sets up everything in .venv\n")
 except KeyboardInterrupt:
-    give_up("run_cluster.py: interrupted before anything was done\n")
+    give_up("run_cluster.py: interrupted before anything was done\n", EXIT_INTERRUPTED)
 
 if __name__ == "__main__":
     sys.exit(run_on_standard_streams(main, sys.argv[1:]))

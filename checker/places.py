@@ -40,15 +40,19 @@ class RecordExistsError(DamagedRecordError):
 def work_directory(parent: Path, name: str) -> Iterator[Path]:
     """Make a directory to write in beside where it will stand, and remove what is left of it here; raises OSError."""
     parent.mkdir(parents=True, exist_ok=True)
-    with held(parent / LOCK, parent, waits=True):
-        _clear_litter(parent)
-        path = Path(tempfile.mkdtemp(prefix=f"{_MARK}{name}.", suffix=_UNFINISHED, dir=parent))
-        hold = holds_on(path)
+    path, hold = None, None
     try:
+        with held(parent / LOCK, parent, waits=True):
+            _clear_litter(parent)
+            path = Path(tempfile.mkdtemp(prefix=f"{_MARK}{name}.", suffix=_UNFINISHED, dir=parent))
+            hold = holds_on(path)
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
-        os.close(hold)
+        # An interrupt may come before it is held.
+        if path is not None:
+            shutil.rmtree(path, ignore_errors=True)
+        if hold is not None:
+            os.close(hold)
 
 
 def put_in_place(source: Path, wanted: Path) -> Path:
@@ -99,6 +103,13 @@ def _manifest_at(path: Path) -> Manifest | None:
         return read_manifest(path)
     except DamagedRecordError:
         raise RecordExistsError(path) from None
+
+
+def clear_litter(parent: Path) -> None:
+    """Remove what dead processes left unfinished in a directory of runs, and only that; raises OSError."""
+    if parent.is_dir():
+        with held(parent / LOCK, parent, waits=True):
+            _clear_litter(parent)
 
 
 def _clear_litter(parent: Path) -> None:

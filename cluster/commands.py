@@ -1,7 +1,7 @@
 """The commands behind ``run_cluster.py``: parse, do, print, exit.
 
 Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconclusive; 4 liveness;
-5 the test bed itself was not deterministic; 6 environment.
+5 the test bed itself was not deterministic; 6 environment; 130 interrupted.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import errno
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import hexdigits
 from typing import Final, NoReturn
@@ -19,6 +20,7 @@ from checker.explain.words import on_one_line
 from checker.fingerprint import this_code
 from checker.host import refusal_behind
 from checker.locks import InUseError
+from checker.places import clear_litter
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from checker.reports import describe_evidence
 from cluster.command_lines import RUNS, command_line, run_command
@@ -50,6 +52,7 @@ EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
 EXIT_DETERMINISM: Final = 5
 EXIT_ENVIRONMENT: Final = 6
+EXIT_INTERRUPTED: Final = 130
 
 MESSAGE_CHARACTERS_MAX: Final = 2_000
 """What is wrong is said in one line, and a file cannot make it longer."""
@@ -104,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
     typed = list(arguments) or ["run", DEFAULT_SCENARIO]
     options = _parser().parse_args(typed)
     # A run that is told to end leaves nothing half-written, whoever tells it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         return int(options.command(options))
     except (
@@ -121,10 +124,32 @@ def main(arguments: Sequence[str]) -> int:
         return _complain(str(error), EXIT_INCONCLUSIVE)
     except DaskError as error:
         return _complain(str(error), EXIT_ENVIRONMENT)
-    except KeyboardInterrupt:
-        return _complain("interrupted; the run directory was not written", EXIT_ENVIRONMENT)
+    except KeyboardInterrupt as interrupt:
+        _leave_nothing(options)
+        return _complain(f"interrupted; {str(interrupt) or _describe_interrupt(options)}", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
         return _complain_of(error, typed)
+
+
+def _leave_nothing(options: argparse.Namespace) -> None:
+    """Clear what a process that was broken off had no time for."""
+    runs = getattr(options, "runs", None)
+    if runs is not None:
+        with suppress(OSError):
+            clear_litter(runs)
+
+
+def _describe_interrupt(options: argparse.Namespace) -> str:
+    if getattr(options, "data_dir", None) is not None:
+        return f"the data in {options.data_dir} are whole, and the same command goes on with them"
+    return str(options.when_interrupted)
+
+
+def _interrupt(*_: object) -> None:
+    """Let the signal to end be an interrupt, by the way that trio knows to guard against where one is taken."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def _complain_of(error: Exception, typed: Sequence[str]) -> int:
@@ -152,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version and which code this is")
+    parser.set_defaults(when_interrupted="nothing unfinished is left behind")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run a scenario", epilog="example: run_cluster.py run lossy --seed 7")
     run.add_argument(

@@ -56,6 +56,8 @@ def repeat_in_fresh_process(
             check=True,
             cwd=Path(__file__).resolve().parent.parent,
             env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            # Out of reach of the terminal's interrupt, which this process passes on by ending it.
+            process_group=0,
         )
         return log_path.read_bytes()
 

@@ -52,7 +52,8 @@ def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help=f"stop after so many runs with what there is (default {RUNS_MAX})",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.set_defaults(command=run_shrink)
+    kept = "the smallest scenario so far is written, if there is a smaller one"
+    parser.set_defaults(command=run_shrink, when_interrupted=kept)
 
 
 def _parse_limit(text: str) -> int:

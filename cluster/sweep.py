@@ -8,17 +8,14 @@ A run directory is kept for each seed that did not pass, and for no other.
 """
 
 import multiprocessing
-import os
 import re
-import signal
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing.connection import wait as wait_for_sentinels
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self, final
@@ -32,6 +29,7 @@ from cluster.judge import COLD_HASH_SEED, Judged, judge
 from cluster.repeat import compare_with_repeat
 from cluster.results import ResultsFile, SeedResult
 from cluster.scenario import decode_scenario
+from cluster.worker_process import interrupts_held, start_worker, work
 from network.kernel import RunFailedError
 from report.console import LiveProgress
 
@@ -174,6 +172,10 @@ def _counts(tally: Tally, result: SeedResult | None, *, is_fresh: bool) -> bool:
     return True
 
 
+_CONTEXT: Final = multiprocessing.get_context("spawn")
+"""Spawned, not forked: a worker that inherits nothing can share nothing."""
+
+
 @final
 class Workers:
     """Processes that judge tasks; a context manager.
@@ -190,7 +192,9 @@ class Workers:
     def __init__(self, jobs: int, judge_one: "Callable[[Task], SeedResult] | None" = None) -> None:
         self._jobs = jobs
         self._judge_one = judge_one or judge_task
-        self._pool = _make_pool(jobs)
+        # Workers hold the other end and end when this one closes.
+        self._other_end, self._lifeline = _CONTEXT.Pipe(duplex=False)
+        self._pool = self._make_pool(jobs)
 
     def __enter__(self) -> Self:
         return self
@@ -198,7 +202,12 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            # Nobody waits for what is under way.
+            self._lifeline.close()
         self._pool.shutdown(cancel_futures=True)
+        self._lifeline.close()
+        self._other_end.close()
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
         """Judge tasks and yield each with its result, in the order in which they are done."""
@@ -206,7 +215,7 @@ class Workers:
         pending: dict[Future[SeedResult], Task] = {}
         while True:
             for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
-                pending[self._pool.submit(self._judge_one, task)] = task
+                pending[self._submit(task)] = task
             if not pending:
                 return
             finished, _ = wait(pending, return_when=FIRST_COMPLETED)
@@ -217,40 +226,36 @@ class Workers:
             except BrokenProcessPool:
                 suspects = list(pending.values())
                 pending.clear()
-                self._pool = _make_pool(self._jobs)
+                self._pool = self._make_pool(self._jobs)
                 for task in suspects:
                     yield task, self._judge_alone(task)
 
     def _judge_alone(self, task: Task) -> SeedResult:
-        with _make_pool(1) as pool:
-            try:
-                return pool.submit(self._judge_one, task).result()
-            except BrokenProcessPool:
-                return broken_result(task.seed, "its process ended: a task computes for ever, or no memory is left")
+        before, self._pool = self._pool, self._make_pool(1)
+        try:
+            result = self._submit(task).result()
+        except BrokenProcessPool:
+            result = broken_result(task.seed, "its process ended: a task computes for ever, or no memory is left")
+        self._pool.shutdown()
+        self._pool = before
+        return result
 
+    def _submit(self, task: Task) -> Future[SeedResult]:
+        with interrupts_held():
+            return self._pool.submit(work, self._judge_one, task)
 
-def _make_pool(jobs: int) -> ProcessPoolExecutor:
-    # Spawned, not forked: a worker that inherits nothing can share nothing.
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    def _make_pool(self, jobs: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(jobs, mp_context=_CONTEXT, initializer=_start_worker, initargs=(self._other_end,))
 
 
 _replayer: list[ColdReplayWorker] = []
 """The worker process's own replay process, started with its first seed."""
 
 
-def _start_worker() -> None:
-    """Leave interrupts to the sweep, and end with it whatever ends it; see which code is run before it can change."""
+def _start_worker(lifeline: Connection) -> None:
+    """Make this process a worker, which sees which code is run before that can change."""
+    start_worker(lifeline)
     this_code()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker has a parent"
-
-    def end_with_parent() -> None:
-        wait_for_sentinels([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def judge_task(task: Task) -> SeedResult:

@@ -112,23 +112,34 @@ def run_sweep(options: argparse.Namespace) -> int:
         ResultsFile(path, subject) as results,
         SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
     ):
-        tally = sweep(
-            scenario_of,
-            options.seeds,
-            results=results,
-            runs=options.runs,
-            jobs=options.jobs,
-            on_result=lambda tally, _result: progress.show(tally),
-            promised=promised,
-            workers=workers,
-            is_fresh=options.fresh,
-        )
+        try:
+            tally = sweep(
+                scenario_of,
+                options.seeds,
+                results=results,
+                runs=options.runs,
+                jobs=options.jobs,
+                on_result=lambda tally, _result: progress.show(tally),
+                promised=promised,
+                workers=workers,
+                is_fresh=options.fresh,
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_describe_interrupt(results, options)) from None
         seconds = progress.seconds
     if options.json:
         sys.stdout.write(msgspec.json.encode(_as_json(tally, name, path, seconds)).decode() + "\n")
     else:
         _print(tally, options, path, seconds)
     return tally.exit_code
+
+
+def _describe_interrupt(results: ResultsFile, options: argparse.Namespace) -> str:
+    """Say what an interrupted sweep has kept, and how to go on."""
+    fingerprint = this_code().fingerprint
+    kept = sum(each.seed in options.seeds and each.fingerprint == fingerprint for each in results.results())
+    again = "the same command without --fresh" if options.fresh else "the same command"
+    return f"{kept:,} of {len(options.seeds):,} seeds are in {results.path}; {again} goes on with the others"
 
 
 def _subject(options: argparse.Namespace) -> tuple[str, str, Callable[[int], bytes]]:

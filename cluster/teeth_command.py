@@ -61,7 +61,8 @@ def add_teeth_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where results go (default runs)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the matrix as a page, such as docs/teeth.md")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.set_defaults(command=run_teeth)
+    kept = "what was judged is kept under --runs, and the same command goes on with the others"
+    parser.set_defaults(command=run_teeth, when_interrupted=kept)
 
 
 def _variant(name: str) -> str:
