@@ -1,5 +1,6 @@
 """Command lines to paste into a shell: what repeats a run, with all that it needs to go the same way again."""
 
+import argparse
 import shlex
 import sys
 from collections.abc import Sequence
@@ -8,6 +9,14 @@ from typing import Final
 
 RUNS: Final = Path("runs")
 """Where run directories go if nothing else is said."""
+
+
+def parse_runs(text: str) -> Path:
+    """Return the directory for run directories; raises ArgumentTypeError where it can be none."""
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    return path
 
 
 def command_line(arguments: Sequence[str]) -> str:

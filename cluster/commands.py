@@ -23,7 +23,7 @@ from checker.locks import InUseError
 from checker.places import clear_litter
 from checker.record import DamagedRecordError, RecordExistsError, RecordReader
 from checker.reports import describe_evidence
-from cluster.command_lines import RUNS, command_line, run_command
+from cluster.command_lines import RUNS, command_line, parse_runs, run_command
 from cluster.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.dask_workers import DaskError
 from cluster.data_directory import DataDirectory, DataDirectoryError, open_data_directory
@@ -188,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=_seed, default=0, help="which run of the scenario (default 0)")
     run.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key")
     run.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
-    run.add_argument("--runs", type=Path, default=RUNS, help="where run directories go (default runs)")
+    run.add_argument("--runs", type=parse_runs, default=RUNS, help="where run directories go (default runs)")
     run.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
     run.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     run.set_defaults(command=_run)

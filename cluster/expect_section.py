@@ -9,6 +9,7 @@ from checker.reports import REPORTS
 from checker.suite import FALLIBLE
 from cluster.chain_section import Section
 from cluster.submission import NotNegative, Positive
+from faults.nearest import did_you_mean
 
 
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -63,7 +64,8 @@ def expect_rules(
         workloads: The names of its workloads.
     """
     for name in expect.fails:
-        yield "expect.fails", name in FALLIBLE, f"{name!r} is no check that can fail; they are {', '.join(FALLIBLE)}"
+        reason = f"{name!r} is no check that can fail{did_you_mean(name, FALLIBLE)}; they are {', '.join(FALLIBLE)}"
+        yield "expect.fails", name in FALLIBLE, reason
     for table, names, allowed in (
         ("counts", expect.counts, COUNTS),
         ("at_most", expect.at_most, COUNTS),
@@ -71,11 +73,12 @@ def expect_rules(
         ("reports", expect.reports, REPORTS),
     ):
         for name in names:
-            yield f"expect.{table}.{name}", name in allowed, f"is none of {', '.join(allowed)}"
+            reason = f"is not counted{did_you_mean(name, allowed)}; there are {', '.join(allowed)}"
+            yield f"expect.{table}.{name}", name in allowed, reason
     for table, what, there, names in (
         ("roads", "observer", observers, expect.roads),
         ("fired_by", "workload", workloads, expect.fired_by),
     ):
         for name in names:
-            reason = f"no {what} has this name; there are {', '.join(there) or 'none'}"
+            reason = f"no {what} has this name{did_you_mean(name, there)}; there are {', '.join(there) or 'none'}"
             yield f"expect.{table}.{name}", name in there, reason

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from faults.catalogue import catalogue, lines_of
+from faults.nearest import did_you_mean
 
 _EXIT_USAGE: Final = 2
 
@@ -33,7 +34,8 @@ def _run_faults(options: argparse.Namespace) -> int:
     if options.kind is not None:
         known = [entry.kind for entry in entries]
         if options.kind not in known:
-            reason = f"no kind of fault is called {options.kind[:40]!r}; there are {', '.join(known)}"
+            named = f"{options.kind[:40]!r}{did_you_mean(options.kind[:40], known)}"
+            reason = f"no kind of fault is called {named}; there are {', '.join(known)}"
             sys.stderr.write(f"run_cluster.py: {reason}\n")
             return _EXIT_USAGE
         entries = tuple(entry for entry in entries if entry.kind == options.kind)

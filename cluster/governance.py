@@ -17,6 +17,7 @@ from cluster.submission import (
     Volume,
     WorkloadKind,
 )
+from faults.nearest import did_you_mean
 from scheduler import InvalidInput, TimerConfig, decode_update
 from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
 from validators.execution.blocks import SystemInstruction
@@ -139,7 +140,7 @@ def _changed(config: TimerConfig, action: Configure) -> TimerConfig:
     """Return a configuration with some keys changed; raises ValidationError or InvalidInput."""
     for key in action.set:
         if key not in TimerConfig.__struct_fields__:
-            raise InvalidInput(key, "no such key")
+            raise InvalidInput(key, f"no such key{did_you_mean(key, TimerConfig.__struct_fields__)}")
     fields = msgspec.structs.asdict(config) | action.set
     return msgspec.convert(list(fields.values()), TimerConfig)
 
@@ -148,7 +149,8 @@ def _storm_problem(action: CancelTimers | ExtendTimers, site: Site) -> str:
     storm = site.workloads.get(action.workload)
     if not isinstance(storm, Storm):
         storms = [name for name, workload in site.workloads.items() if isinstance(workload, Storm)]
-        return f"no storm is named {action.workload!r}; there are {', '.join(storms) or 'none'}"
+        named = f"{action.workload!r}{did_you_mean(action.workload, storms)}"
+        return f"no storm is named {named}; there are {', '.join(storms) or 'none'}"
     if action.actor >= storm.actors:
         return f"actor {action.actor} is not there; {action.workload} has 0 to {storm.actors - 1}"
     if action.first + action.count > storm.timers_per_actor:

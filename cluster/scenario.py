@@ -21,6 +21,7 @@ from cluster.slips import explain_slip
 from cluster.toml_file import UnreadableError, parse_toml, read_toml
 from cluster.workload import Workload, sites_of
 from faults import Fault, PlanError, all_over_ms, check_plan, resolve_regions, span_ms
+from faults.nearest import did_you_mean
 from network.latency import Latency, LatencyError
 from network.regions import Region
 from scheduler import MAX_U63, InvalidInput
@@ -223,8 +224,9 @@ def _find(reference: str) -> Path:
         return path
     path = SCENARIO_DIRECTORY / f"{reference}.toml"
     if not path.is_file():
-        known = ", ".join(known.stem for known in scenario_paths())
-        raise ScenarioError(reference, f"no such scenario; there are {known}, or give a path to a .toml file")
+        known = [known.stem for known in scenario_paths()]
+        reason = f"no such scenario{did_you_mean(reference, known)}; there are {', '.join(known)}"
+        raise ScenarioError(reference, f"{reason}, or give a path to a .toml file")
     return path
 
 
@@ -254,8 +256,9 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
 def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str) -> None:
     """Say that an entry of that name does not exist, where a setting would begin one without its kind."""
     if len(parents) == 2 and parents[0] in {"faults", "workload", "observers"} and not raw[parents[0]][parents[1]]:
-        known = ", ".join(name for name, entry in raw[parents[0]].items() if entry) or "none"
-        raise ScenarioError(place, f"nothing in {parents[0]} is named {parents[1]!r}; there are {known}")
+        known = [name for name, entry in raw[parents[0]].items() if entry]
+        named = f"{parents[1]!r}{did_you_mean(parents[1], known)}"
+        raise ScenarioError(place, f"nothing in {parents[0]} is named {named}; there are {', '.join(known) or 'none'}")
 
 
 def _check(scenario: Scenario, place: str) -> None:
@@ -266,8 +269,10 @@ def _check(scenario: Scenario, place: str) -> None:
         raise ScenarioError(place, str(error)) from error
     for name in scenario.requires:
         if name not in scenario.faults and name not in scenario.workload:
-            known = ", ".join([*scenario.faults, *scenario.workload]) or "none"
-            raise ScenarioError(place, f"requires: no fault or workload is named {name!r}; there are {known}")
+            known = [*scenario.faults, *scenario.workload]
+            named = f"{name!r}{did_you_mean(name, known)}"
+            reason = f"requires: no fault or workload is named {named}; there are {', '.join(known) or 'none'}"
+            raise ScenarioError(place, reason)
         if name in scenario.faults and name in scenario.workload:
             raise ScenarioError(place, f"requires: both a fault and a workload are named {name!r}; rename one")
         if (scenario.faults.get(name) or scenario.workload[name]).may_be_idle:
@@ -339,7 +344,8 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     count = scenario.replicas
     for name, nodes in scenario.planted.items():
-        yield f"planted.{name}", name in CATALOGUE, f"is none of {', '.join(CATALOGUE)}"
+        reason = f"is no known bug{did_you_mean(name, CATALOGUE)}; they are {', '.join(CATALOGUE)}"
+        yield f"planted.{name}", name in CATALOGUE, reason
         is_there = all(node < count for node in nodes)
         yield f"planted.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
 

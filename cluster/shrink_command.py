@@ -14,7 +14,7 @@ import tomli_w
 
 from checker.host import write_whole
 from checker.record import RecordReader
-from cluster.command_lines import run_command
+from cluster.command_lines import parse_runs, run_command
 from cluster.defaults import without_defaults
 from cluster.replay import recorded_scenario
 from cluster.scenario import NAME_CHARACTERS_MAX, Scenario, ScenarioError, encode_scenario
@@ -41,7 +41,7 @@ def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "--out", type=Path, metavar="FILE", help="the scenario file (default RUN_DIRECTORY-shrunk.toml, in RUNS)"
     )
     parser.add_argument(
-        "--runs", type=Path, help="where the smaller scenario and its runs go (default: where RUN_DIRECTORY is)"
+        "--runs", type=parse_runs, help="where the smaller scenario and its runs go (default: where RUN_DIRECTORY is)"
     )
     parser.add_argument("--jobs", type=int, choices=range(1, 257), default=os.cpu_count() or 1, metavar="N")
     parser.add_argument(

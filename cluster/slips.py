@@ -3,10 +3,16 @@
 msgspec says what it found; it does not say which entry of a table holds it, nor what would have been right.
 """
 
+import re
 from collections.abc import Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
+
+from faults.nearest import did_you_mean
+
+_QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
+"""The name that msgspec does not know stands between these."""
 
 
 def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
@@ -14,15 +20,21 @@ def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     reason, _, path = _name_entry(message, raw, root).partition(" - at `")
     key = path.rstrip("`").removeprefix("$").lstrip(".")
     *parents, last = key.split(".") if key else [""]
+    allowed, words = [], ""
     if "unknown field" in reason:
         allowed = _keys_of(_section_at([*parents, last] if key else [], raw, root))
-        reason += f"; the keys are {', '.join(allowed)}" if allowed else ""
+        words = f"the keys are {', '.join(allowed)}"
     elif "Invalid value" in reason and last == "kind":
-        kinds = [kind.__struct_config__.tag for kind in _kinds_of(_tables_of(root).get(parents[0]))]
-        reason += f"; the kinds are {', '.join(sorted(str(kind) for kind in kinds))}" if kinds else ""
+        kinds = _kinds_of(_tables_of(root).get(parents[0]))
+        allowed = sorted(str(kind.__struct_config__.tag) for kind in kinds)
+        words = f"the kinds are {', '.join(allowed)}"
     elif "Invalid enum value" in reason:
-        values = _values_of(_section_at(parents, raw, root), last)
-        reason += f"; it can be {' or '.join(values)}" if values else ""
+        # Of a list it is one entry that is wrong: `regions[2]`.
+        allowed = _values_of(_section_at(parents, raw, root), last.partition("[")[0])
+        words = f"it can be {' or '.join(allowed)}"
+    if allowed:
+        name = _QUOTED.search(reason)
+        reason += f"{did_you_mean(name[1], allowed) if name else ''}; {words}"
     return f"{key}: {reason}" if key else reason
 
 
@@ -73,5 +85,11 @@ def _keys_of(section: type[msgspec.Struct] | None) -> list[str]:
 def _values_of(section: type[msgspec.Struct] | None, key: str) -> list[str]:
     """Return the words that a key of a section can have."""
     kinds = [field.type for field in msgspec.structs.fields(section) if field.encode_name == key] if section else []
-    choices = [choice for kind in kinds for choice in (kind, *get_args(kind)) if get_origin(choice) is Literal]
-    return [str(word) for choice in choices for word in get_args(choice)]
+    return [str(word) for kind in kinds for word in _words_in(kind)]
+
+
+def _words_in(kind: Any) -> tuple[object, ...]:  # noqa: ANN401 - an annotation is of no type that has a name
+    """Return the words that a type allows: it is one of words, a list of such, or a union with one."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return next((words for part in get_args(kind) if (words := _words_in(part))), ())

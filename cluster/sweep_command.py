@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from checker.fingerprint import show_fingerprint, this_code
-from cluster.command_lines import RUNS, run_command
+from cluster.command_lines import RUNS, parse_runs, run_command
 from cluster.coverage import promise_of
 from cluster.dask_workers import DaskWorkers
 from cluster.draws import NAME as SWARM
@@ -61,7 +61,7 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
     )
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
-    parser.add_argument("--runs", type=Path, default=RUNS, help="where runs that do not pass go (default runs)")
+    parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where runs that do not pass go (default runs)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
     )

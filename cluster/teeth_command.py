@@ -12,6 +12,7 @@ import msgspec
 from checker.fingerprint import this_code
 from checker.host import naming
 from checker.planted import CATALOGUE
+from cluster.command_lines import RUNS, parse_runs
 from cluster.results import SeedResult
 from cluster.scenario import load_scenario
 from cluster.sweep import Task, Workers
@@ -27,6 +28,7 @@ from cluster.teeth import (
     size_of,
 )
 from cluster.teeth_explain import EXPLAINED, explain_task
+from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
 from report.teeth import TeethProgress, TeethRow, teeth_page, teeth_table, teeth_totals
@@ -58,7 +60,7 @@ def add_teeth_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument(
         "--explain", action="store_true", help="explain what caught each variant and hold that against the catalogue"
     )
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where results go (default runs)")
+    parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the matrix as a page, such as docs/teeth.md")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     kept = "what was judged is kept under --runs, and the same command goes on with the others"
@@ -67,7 +69,7 @@ def add_teeth_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 def _variant(name: str) -> str:
     if name not in CATALOGUE:
-        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(CATALOGUE)}")
+        raise argparse.ArgumentTypeError(f"{name!r}{did_you_mean(name, CATALOGUE)} is none of {', '.join(CATALOGUE)}")
     return name
 
 

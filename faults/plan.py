@@ -17,6 +17,7 @@ from faults.dishonest_kinds import Dishonest
 from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
 from faults.kinds import Fault, kind_of, named_validators, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.nearest import did_you_mean
 from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.terms import Link
 from network.regions import Region
@@ -165,8 +166,7 @@ def _rules_of_dishonest(fault: Dishonest, validators: int) -> Iterator[tuple[str
     yield "what", not fault.what or fault.what in forms, f"{fault.behaviour} knows {', '.join(forms) or 'no forms'}"
     is_withholding = fault.behaviour == "withhold"
     yield "kinds", is_withholding or not (fault.kinds or fault.to), "kinds and to belong to the behaviour withhold"
-    unknown = [kind for kind in fault.kinds if kind not in MESSAGE_KINDS]
-    yield "kinds", not unknown, f"no message is called {unknown[:1]}; there are {', '.join(MESSAGE_KINDS)}"
+    yield from _rules_of_message_kinds(fault.kinds)
     yield _distinct("to", fault.to)
     yield "to", fault.validator not in fault.to, "a validator keeps nothing from itself"
     is_known = all(node < validators for node in fault.to)
@@ -188,9 +188,15 @@ def _rules_of_links(fault: Links) -> Iterator[tuple[str, bool, str]]:
     yield "kind", is_worse, f"changes nothing; give {changes}"
 
 
+def _rules_of_message_kinds(kinds: Sequence[str]) -> Iterator[tuple[str, bool, str]]:
+    for kind in kinds:
+        named = f"{kind!r}{did_you_mean(kind, MESSAGE_KINDS)}"
+        reason = f"no message is called {named}; there are {', '.join(MESSAGE_KINDS)}"
+        yield "kinds", kind in MESSAGE_KINDS, reason
+
+
 def _rules_of_matching(fault: Rule, validators: int) -> Iterator[tuple[str, bool, str]]:
-    unknown = [kind for kind in fault.kinds if kind not in MESSAGE_KINDS]
-    yield "kinds", not unknown, f"no message is called {unknown[:1]}; there are {', '.join(MESSAGE_KINDS)}"
+    yield from _rules_of_message_kinds(fault.kinds)
     for key, ranges in (("views", fault.views), ("heights", fault.heights)):
         is_ascending = all(first <= last for first, last in ranges)
         yield key, is_ascending, "a range is [first, last], and the first must not be above the last"

@@ -147,12 +147,15 @@ ttl_slots = 1
 BAD_SCENARIOS = {
     "unknown key": (
         "[network]\nlatncy_ms = 4",
-        "network: Object contains unknown field `latncy_ms`; the keys are distribution, latency_ms",
+        "field `latncy_ms` (did you mean latency_ms?); the keys are distribution, latency_ms",
     ),
-    "unknown section": ("[netwrk]", "unknown field `netwrk`; the keys are name, title, requires, cluster"),
+    "unknown section": (
+        "[netwrk]",
+        "unknown field `netwrk` (did you mean network?); the keys are name, title, requires, cluster",
+    ),
     "unknown key of a fault": (
         '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
-        "faults.f: Object contains unknown field `validatr`; the keys are kind, enabled, may_be_idle, validator, at_ms",
+        "field `validatr` (did you mean validator?); the keys are kind, enabled, may_be_idle, validator, at_ms",
     ),
     "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
     "negative time": (
@@ -190,7 +193,7 @@ BAD_SCENARIOS = {
     ),
     "an unknown key of a road": (
         "[validators.1]\nretain = 1",
-        "validators.1: Object contains unknown field `retain`; the keys are apply, retain_blocks, prune_every",
+        "field `retain` (did you mean retain_blocks?); the keys are apply, retain_blocks, prune_every",
     ),
     "applying early without anything to take back": (
         '[validators.1]\napply = "certified"\nretain_blocks = 0',

@@ -74,7 +74,10 @@ def test_a_scenario_names_variants_and_their_validators():
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
-        ("planted.tip-burnt=[0]", "planted.tip-burnt: is none of expiry-a-slot-late, "),
+        (
+            "planted.tip-burnt=[0]",
+            "planted.tip-burnt: is no known bug (did you mean tip-burned?); they are expiry-a-slot-late, ",
+        ),
         ("planted.tip-burned=[4]", "planted.tip-burned: this cluster has replicas 0 to 3"),
         ('planted.tip-burned="all"', "planted"),
     ],

@@ -38,5 +38,7 @@ def test_a_report_that_was_promised_and_never_came_is_inconclusive():
 
 
 def test_a_report_of_no_such_name_cannot_be_promised():
-    with pytest.raises(ScenarioError, match=r"expect\.reports\.Late: is none of Inactivity, LeaderNullify"):
+    with pytest.raises(
+        ScenarioError, match=r"expect\.reports\.Late: is not counted; there are Inactivity, LeaderNullify"
+    ):
         load_scenario("calm", ("expect.reports.Late=1",))

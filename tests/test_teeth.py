@@ -126,4 +126,4 @@ def test_a_name_that_is_no_variant_is_refused_with_those_that_are(tmp_path):
     done = teeth(tmp_path, "--only", "tip-burnt")
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "'tip-burnt' is none of expiry-a-slot-late, " in done.stderr
+    assert "'tip-burnt' (did you mean tip-burned?) is none of expiry-a-slot-late, " in done.stderr
