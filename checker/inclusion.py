@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias, final
 
 from checker.observations import BlockSummary, ChainRules, Entered, read_event
-from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction
+from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
 from checker.results import CheckResult, Tally
 from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
 from network.trace import Event
@@ -97,7 +97,8 @@ class Inclusion:
 
     def settle(self, block: IncludedBlock) -> None:
         """Judge a final block when the first validator applies it; heights ascend."""
-        self._tally.compared += len(block.transactions)
+        # Of others nobody could have said that they were left out.
+        self._tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
         leader = block.header.proposer
         entered_us = self._entered_us.pop((leader, block.header.view), -1)
         # A leader that booted since may have lost what it had.
@@ -112,13 +113,13 @@ class Inclusion:
     def result(self) -> CheckResult:
         """Return what came of it."""
         return self._tally.result(
-            f"{self._tally.compared:,} transactions, none left out of more than {self._most} blocks that had room",
+            f"{self._tally.compared:,} times one was in every mempool; at most {self._most} blocks left it out",
             left_out_most=self._most,
         )
 
     @property
     def has_judged(self) -> bool:
-        """Whether there was a transaction at all."""
+        """Whether any transaction was seen in every mempool and then in a block, or left out."""
         return self._tally.compared > 0
 
     def _leave_out(self, digest: bytes, waiting: _Waiting, header: Header) -> None:

@@ -111,11 +111,18 @@ def test_a_leader_that_started_again_since_may_have_lost_it():
     assert run.blocks(5, entered_us=2).status != "failed"
 
 
-def test_an_included_transaction_is_counted():
+def test_an_included_transaction_that_waited_is_counted():
     """So that a run whose leaders take everything has judged something."""
     run = Run()
     assert not run.inclusion.has_judged
-    run.pool = run.others = {}
     run.block(transactions=[encode_transaction(WAITING)])
 
     assert run.inclusion.result().status == "passed"
+
+
+def test_what_no_mempool_was_seen_to_have_counts_for_nothing():
+    """Such as the blocks of an earlier process: nothing of them could have failed."""
+    run = Run()
+    run.block(leader=3, transactions=[encode_transaction(pay(1, 0, SENDERS[0], 5))])
+
+    assert not run.inclusion.has_judged
