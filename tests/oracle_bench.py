@@ -11,7 +11,7 @@ from checker.oracle.records import Genesis, TimerConfig, sha256, write
 
 OWNER, PROPOSER = b"\x01" * 20, b"\x02" * 20
 RICH = 10**15
-TIMERS = TimerConfig(2_592_000, 550_000, 550_000, 1_024, 5_000_000, 200, 2_000_000, 200, 200, 200, False, False)
+TIMERS = TimerConfig(2_592_000, 550_000, 550_000, 1_024, 5_000_000, 200, 2_000_000, 200, 200, 200, False, False, True)
 CALL_CYCLES = 200
 LATE = 10**9
 

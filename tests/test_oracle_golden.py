@@ -292,7 +292,11 @@ def fifo_validate(inputs):
 
 
 def fifo_cost(inputs):
-    costs = {"schedule_cycles": inputs["base_schedule"], "cancel_cycles": inputs["base_cancel"]}
+    costs = {
+        "schedule_cycles": inputs["base_schedule"],
+        "cancel_cycles": inputs["base_cancel"],
+        "charges_index_cells": False,
+    }
     bench, found = Bench({"a": RICH}, timers=costs), {}
     timer_ids = []
     for name in ("schedule", "cancel"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.oracle.calls import RevertedError
+from checker.oracle.calls import OutOfGasError, RevertedError
 from checker.oracle.contents import Quote
 from checker.oracle.lane_config import LaneConfig, lane_config_of
 from checker.oracle.records import MalformedError, read_genesis, write
@@ -474,6 +474,55 @@ def test_a_bid_is_refused_from_the_activation_on():
 
         assert isinstance(before, list)
         assert after == expected if isinstance(expected, str) else isinstance(after, expected)
+
+
+class TestIndexCells:
+    def cells_of(self, *dues, payload=b"", **timers):
+        """Return the cells that scheduling for these heights, one after the other in one call, takes each."""
+        call = Bench({"a": RICH}, timers=timers).call("a")
+        found = []
+        for due in dues:
+            before = call.gas.cells
+            call.schedule(due, payload)
+            found.append(call.gas.cells - before)
+        return found
+
+    def test_a_timer_pays_for_its_record_its_entry_and_a_new_bucket(self):
+        """The second one of a height finds the bucket there."""
+        first, second, other = self.cells_of(9, 9, 10)
+        record = 32 + 1 + 34 + 22 + 1 + 1 + 2 + 13 + 22 + 5 + 1 + 5 + 1
+
+        assert (first, second, other) == (record + 67 + 37, record + 67, record + 67 + 37)
+
+    def test_the_payload_is_paid_for_once(self):
+        """Its cells are those of the call as before; the record counts as if it had none."""
+        (plain,), (long) = self.cells_of(9), self.cells_of(9, payload=bytes(1_000))
+
+        assert long == [plain + 1_000]
+
+    def test_a_configuration_may_leave_them_out(self):
+        """Then scheduling takes the payload's alone."""
+        assert self.cells_of(9, payload=b"seven..", charges_index_cells=False) == [7]
+
+    def test_a_limit_that_does_not_hold_them_is_out_of_gas_and_writes_nothing(self):
+        """They are charged after admission and before anything is written."""
+        bench = Bench({"a": RICH})
+        call = bench.call("a")
+        call.gas.cells_limit = self.cells_of(9)[0] - 1
+
+        with pytest.raises(OutOfGasError):
+            call.schedule(9, b"")
+
+        assert bench.contents.timers.rows == {}
+
+    def test_a_refused_timer_pays_none(self):
+        """What is refused has no index."""
+        call = Bench({"a": RICH}).call("a")
+
+        with pytest.raises(RevertedError):
+            call.schedule(0, b"abc")
+
+        assert call.gas.cells == 3
 
 
 class TestConfiguration:

@@ -11,7 +11,7 @@ from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCount
 from checker.oracle.lane_config import LaneConfig
 from checker.oracle.market import Lane
 from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
-from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
+from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256, write
 
 CALL_CYCLES = 200
 GET_CYCLES = 50
@@ -26,6 +26,7 @@ MAX_PAYLOAD_BYTES = 1_048_576
 MAX_HANDLER_BYTES = 256
 DEFAULT_HANDLER = "handle_timer"
 ADDRESS_BYTES = 20
+KEY_BYTES = 32
 RESERVED_ADDRESSES = [number.to_bytes(20, "big") for number in range(16)]
 """Zero and 0x01 to 0x0F: they pay for nothing."""
 
@@ -223,6 +224,8 @@ class Call:
             raise RevertedError(error)
         bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
         timer = asked._replace(timer_id=timer_id, sequence=bucket.tail, quote=quoted.quote)
+        if config.charges_index_cells:
+            self.gas.use(0, index_cells(timer, bucket))
         self.contents.timers.put(timer_id, timer)
         self.contents.bucket_entries.put((due, timer.sequence), timer_id)
         self.contents.buckets.put(due, bucket._replace(tail=bucket.tail + 1, live=bucket.live + 1))
@@ -303,6 +306,14 @@ class Call:
         if self.present.is_collected and timer.due <= self.now:
             raise RevertedError("AlreadyCollected")
         return timer
+
+
+def index_cells(timer: Timer, bucket: Bucket) -> int:
+    """Return the cells of what stands for a new timer beside its payload: its record, its entry, perhaps its bucket."""
+    records: list[list[object]] = [list(timer._replace(payload=b"")), [timer.timer_id]]
+    if not bucket.live:
+        records.append([0, 1, 1, bucket.queued])
+    return sum(KEY_BYTES + len(write(record)) for record in records)
 
 
 def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:

@@ -75,6 +75,7 @@ class TimerConfig(NamedTuple):
     cancel_cycles: int
     execution_lane_paused: bool
     gc_lane_paused: bool
+    charges_index_cells: bool
 
 
 class Genesis(NamedTuple):
@@ -109,7 +110,7 @@ _CALLS: Final = {
     49: ("int", "bin"),
     50: ("int", "bin32", "int"),
 }
-_CONFIG: Final = ("int",) * 10 + ("bool",) * 2
+_CONFIG: Final = ("int",) * 10 + ("bool",) * 3
 _GENESIS: Final = (
     *("str", "array", "str", "int", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
     *("array", "array", "array", "int", "any"),
