@@ -36,6 +36,7 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     cancel_cycles: NotNegative | None = None
     execution_lane_paused: bool = _TIMERS.execution_lane_paused
     gc_lane_paused: bool = _TIMERS.gc_lane_paused
+    charges_index_cells: bool = _TIMERS.charges_index_cells
 
     def config(self) -> TimerConfig:
         """Return the record that genesis holds."""

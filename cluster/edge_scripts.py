@@ -21,8 +21,8 @@ CROWD: Final = 540
 NARROW_MAILBOX: Final = 8_000
 """What a narrow mailbox may use in a block, in cycles."""
 
-SCRIPT_CELLS: Final = 6_000
-"""Cells that a script is given."""
+SCRIPT_CELLS: Final = 20_000
+"""Cells that a script is given: the index of a timer takes up to 300, and a script makes sixty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _gas(bench: Bench) -> tuple[Attempt, ...]:
         bench.run(("compute", 0), ("compute", -1), ("compute", MAX_U63 + 1), ("compute", 100)),
         swallowing,
         Attempt(swallowing.call, {"cells_limit": 300}),
-        bench.run(("put", b"0", bytes(900)), *(("copy", b"0", b"%d" % copy) for copy in range(1, 6)), patience=2),
+        bench.run(("put", b"0", bytes(3_200)), *(("copy", b"0", b"%d" % copy) for copy in range(1, 6)), patience=2),
         Attempt(ExecuteActor(bench.clerk, "note", b""), {"cycles_limit": TRANSACTION_CYCLES + 199}),
         Attempt(ExecuteActor(bench.clerk, "note", b""), {"cycles_limit": TRANSACTION_CYCLES + 300}),
     )

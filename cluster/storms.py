@@ -18,8 +18,11 @@ from validators.actors import CancelOrder, StormOrder, storm_payload
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import ExecuteActor, Transfer
 
-POLICY_CELLS_PER_TIMER: Final = 64
-"""Cells that a client allows for each timer it asks for, besides the payload."""
+POLICY_CELLS_PER_TIMER: Final = 320
+"""Cells that a client allows for each timer it asks for, besides the payload: its index takes up to 300."""
+
+POLICY_CELLS_PER_CANCEL: Final = 64
+"""Cells that a client allows for each timer it cancels: what naming it takes."""
 
 POLICY_CYCLES_PER_TIMER: Final = 400
 """Cycles that a client allows for each timer it asks for, besides the chain's price."""
@@ -180,7 +183,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
                 order = CancelOrder(tuple(self.timer_ids(site, actor, first, count)))
                 call = ExecuteActor(site.actor(actor), "cancel", msgspec.msgpack.encode(order))
                 cycles = 10_000 + count * (POLICY_CYCLES_PER_TIMER + site.config.cancel_cycles)
-                yield client.sign(at_ms, call, cycles_limit=cycles, cells_limit=2_000 + count * POLICY_CELLS_PER_TIMER)
+                yield client.sign(at_ms, call, cycles_limit=cycles, cells_limit=2_000 + count * POLICY_CELLS_PER_CANCEL)
 
     def _withdraw(self, site: Site, clients: list[Client], at_ms: int) -> Iterator[TimedTransaction]:
         if self.payer == "actor":

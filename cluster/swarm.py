@@ -109,7 +109,7 @@ def _draw_chain(draw: Draw) -> Plain:
         "timebase": timebase,
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
-        "block_cells": draw.one_of("chain.block_cells", (8_000, 10_000_000, 10_000_000)),
+        "block_cells": draw.one_of("chain.block_cells", (24_000, 10_000_000, 10_000_000)),
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
         "timers": _draw_timers(draw, gc_timers, is_narrow=is_narrow),
     }
@@ -128,7 +128,7 @@ def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
         "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 25, 40)),
         "max_cycles_per_fire": draw.one_of("timers.max_cycles_per_fire", (550_000, 550_000, 550_000, 36_000)),
-        "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 40)),
+        "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 300)),
         "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),
         "extend_cycles": draw.one_of("timers.extend_cycles", (200, 200, 170)),
         "cancel_cycles": draw.one_of("timers.cancel_cycles", (200, 200, 90)),

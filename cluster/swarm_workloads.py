@@ -205,7 +205,7 @@ TIER_KEYS: Final = ("ring_size", "epoch_length", "epoch_horizon")
 TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "gc_cost_per_timer": (150, 700),
     "lane_timer_cycles": (9_000, 30_000),
-    "max_cells_per_fire": (30, 550_000),
+    "max_cells_per_fire": (260, 550_000),
     "max_cycles_per_fire": (15_000, 550_000),
     "max_ttl_blocks": (3, 50),
     "schedule_cycles": (100, 300),

@@ -56,7 +56,18 @@ from scheduler.governance import (
 from scheduler.height_tree import HeightTree
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
 from scheduler.lane import INTRO, Lane, LaneConfig, note_used_cycles, read_market
-from scheduler.lifecycle import Desk, ScheduleEvents, ScheduleRequest, call_of, cancel, extend, is_expired, schedule
+from scheduler.lifecycle import (
+    Admission,
+    Desk,
+    ScheduleEvents,
+    ScheduleRequest,
+    admit,
+    call_of,
+    cancel,
+    extend,
+    is_expired,
+    schedule,
+)
 from scheduler.policies import POLICIES, Eip1559, Fifo, FifoFree, Policy
 from scheduler.pool import PoolRules, WaitingPool
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
@@ -90,6 +101,7 @@ __all__ = [
     "POLICIES",
     "TIMER_PREFIX",
     "ZERO_ORIGIN",
+    "Admission",
     "AlreadyCollected",
     "Basefees",
     "Bid",
@@ -158,6 +170,7 @@ __all__ = [
     "UnknownTimer",
     "WaitingPool",
     "WaitingSet",
+    "admit",
     "buckets",
     "call_of",
     "cancel",

@@ -12,6 +12,7 @@ from typing import Final, final
 import msgspec
 
 from scheduler.bidding import NO_BID, Bid, freeze_quote
+from scheduler.buckets import new_bucket
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -96,6 +97,19 @@ class Desk:
 ScheduleEvents = tuple[TimerScheduled] | tuple[TimerScheduled, TimerPriorityClampedAtSchedule]
 """What tells of a timer that was admitted."""
 
+KEY_CELLS: Final = 32
+"""Cells of the key of each record that a timer adds to the state."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A timer that may come in, what its call pays for its place in the state first, and what tells of it."""
+
+    timer: Timer
+    index_cells: int
+    events: ScheduleEvents
+
 
 class _Convention(msgspec.Struct, frozen=True):
     handler: str = msgspec.field(name="_handler")
@@ -103,10 +117,17 @@ class _Convention(msgspec.Struct, frozen=True):
 
 
 def schedule(desk: Desk, request: ScheduleRequest) -> ScheduleEvents:
-    """Admit a timer (C-5, C-11, C-14; A-13 in the lane) and return the events that tell of it.
+    """Admit a timer, write it, and return the events that tell of it; raises as `admit` does."""
+    admission = admit(desk, request)
+    desk.tables.insert(admission.timer)
+    return admission.events
+
+
+def admit(desk: Desk, request: ScheduleRequest) -> Admission:
+    """Check a timer that is to come in (C-5, C-11, C-14; A-13 in the lane); nothing is written.
 
     Raises:
-        Rejected: One of the named errors; nothing was written.
+        Rejected: One of the named errors.
     """
     if request.bid is not None and desk.lane is not None and desk.lane.is_bid_deprecated(desk.moment.height):
         raise TimerArgDeprecated
@@ -134,12 +155,23 @@ def schedule(desk: Desk, request: ScheduleRequest) -> ScheduleEvents:
         expires_at=expires_at,
         quote=quote,
     )
-    desk.tables.insert(timer)
+    cells = index_cells(timer) if desk.config.charges_index_cells else 0
     event = TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
     if quote is None or stated is None:
-        return (event,)
+        return Admission(timer, cells, (event,))
     assert quote.max_priority_fee_per_cycle is not None, "only what was stated is clamped"
-    return event, TimerPriorityClampedAtSchedule(timer_id, stated, quote.max_priority_fee_per_cycle)
+    clamped = TimerPriorityClampedAtSchedule(timer_id, stated, quote.max_priority_fee_per_cycle)
+    return Admission(timer, cells, (event, clamped))
+
+
+def index_cells(timer: Timer) -> int:
+    """Return the cells of a timer's record but for its payload, of its place, and of the bucket if it is the first."""
+    encode = msgspec.msgpack.encode
+    records = [encode(msgspec.structs.replace(timer, payload=b"")), encode((timer.timer_id,))]
+    # A bucket lives as long as it has a timer, and only the first one of its life has the sequence 0.
+    if timer.sequence == 0:
+        records.append(encode(new_bucket(is_queued=False)))
+    return sum(KEY_CELLS + len(record) for record in records)
 
 
 def extend(desk: Desk, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:

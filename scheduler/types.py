@@ -84,6 +84,7 @@ class TimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     cancel_cycles: int = 200
     execution_lane_paused: bool = False
     gc_lane_paused: bool = False
+    charges_index_cells: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what no chain can run on.

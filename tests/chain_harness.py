@@ -134,7 +134,7 @@ def transaction(sender: int, nonce: int, call, **changes) -> Transaction:
         "public_key": KEYS[sender],
         "nonce": nonce,
         "cycles_limit": 400_000,
-        "cells_limit": 10_000,
+        "cells_limit": 400_000,
         "max_fee_per_cycle": 2_000,
         "max_fee_per_cell": 2_000,
         "priority_fee_per_cycle": 3,

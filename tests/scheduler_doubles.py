@@ -4,18 +4,19 @@ from collections.abc import Callable, Sequence
 
 from scheduler import (
     ZERO_ORIGIN,
+    Admission,
     Basefees,
     Desk,
     Fifo,
     Moment,
     PhaseResult,
     RunOutcome,
-    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
+    admit,
     cancel,
     extend,
     schedule,
@@ -156,8 +157,11 @@ class Bench:
     def owner(self, actor: bytes) -> bytes:
         return b"\x99" * 20
 
-    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
-        return schedule(self.desk, request)
+    def admit_timer(self, request: ScheduleRequest) -> Admission:
+        return admit(self.desk, request)
+
+    def insert_timer(self, timer: Timer) -> None:
+        self.tables.insert(timer)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         return extend(self.desk, caller, timer_id, new_expires_at)

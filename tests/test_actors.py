@@ -73,7 +73,8 @@ class TestHost:
             (lambda host: host.emit("topic", b"abc"), 50, 8),
             (lambda host: host.send(OTHER, "h", b"abc", 1_000), 200 + 1_000, 3 + 1_000),
             (lambda host: host.compute(77), 77, 0),
-            (lambda host: host.schedule_timer(9, bytes(30)), 200, 30),
+            # A record of 108 bytes without its payload, its place of 35, a bucket of 5, and their three keys.
+            (lambda host: host.schedule_timer(9, bytes(30)), 200, 30 + 108 + 35 + 5 + 3 * 32),
             (lambda host: (host.height, host.now, host.sender, host.actor, host.owner), 0, 0),
         ],
     )

@@ -183,7 +183,8 @@ class TestHostCalls:
         """The sender of the transaction pays, not the fee payer of the timer."""
         prices = []
         for cycles in (200, 300):
-            engine = chain(schedule_cycles=cycles, extend_cycles=cycles, cancel_cycles=cycles)
+            prices_of = dict.fromkeys(("schedule_cycles", "extend_cycles", "cancel_cycles"), cycles)
+            engine = chain(**prices_of, charges_index_cells=False)
             timer_id = advance(engine, [probe(0, 0, "schedule_timer", 9, b"")]).events[0].timer_id
             arguments = {"schedule_timer": (9, bytes(77)), "extend_timer": (timer_id, 60), "cancel_timer": (timer_id,)}
             executed = advance(engine, [probe(1, 0, call, *arguments[call])])

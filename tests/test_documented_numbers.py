@@ -36,6 +36,7 @@ TIMERS = {
     "cancel_cycles": 200,
     "execution_lane_paused": False,
     "gc_lane_paused": False,
+    "charges_index_cells": True,
 }
 
 LANE = {
@@ -121,6 +122,7 @@ CONSTANTS = {
     "step of a basefee": (fees.STEP_DENOMINATOR, 8),
     "last address of the system": (lifecycle.LAST_RESERVED_ADDRESS, 0x0F),
     "brackets of the convention": (lifecycle.MAX_CONVENTION_BRACKETS, 64),
+    "cells of a key": (lifecycle.KEY_CELLS, 32),
     "longest ring": (lane.MAX_TIER, 65_536),
 }
 

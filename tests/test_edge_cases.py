@@ -118,7 +118,7 @@ def test_a_script_has_the_gas_that_it_needs(judged):
     """A group whose first transaction runs out tries nothing."""
     dry = [attempt for attempt, receipt in attempts_of(judged) if receipt is not None and receipt.status == OUT_OF_GAS]
 
-    assert len(dry) == 8
+    assert len(dry) == 7
 
 
 def timer_events_of(judged, kind):

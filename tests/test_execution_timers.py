@@ -142,7 +142,7 @@ class TestTimersInBlocks:
 
     def test_dead_timers_drain_within_the_gc_budget_while_live_ones_fire(self):
         """A storm takes as many blocks as the budget says, and a heartbeat beats in each of them."""
-        config = TimerConfig(max_cells_per_fire=100, gc_cycles_per_block=200 * 100)
+        config = TimerConfig(max_cells_per_fire=400, gc_cycles_per_block=200 * 100)
         engine = make_engine(make_genesis(timer_config=config, timebase="slot"))
         storm = StormOrder(count=1_000, delay=1, not_before=5, spread=7, ttl=3, gas_limit=1_000, payload_size=8)
         advance(engine, [order(0, 0, STORM, "make", storm), order(0, 1, HEART, "start", HeartbeatOrder(1, 5_000))])

@@ -11,11 +11,12 @@ import msgspec
 
 from scheduler import (
     MAX_U63,
+    Admission,
     Bid,
     InvalidInput,
     Moment,
-    ScheduleEvents,
     ScheduleRequest,
+    Timer,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
@@ -105,8 +106,11 @@ class World(Protocol):
     def owner(self, actor: bytes) -> bytes:
         """Return the address that owns an actor."""
 
-    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
-        """Admit a timer, or raise the named error."""
+    def admit_timer(self, request: ScheduleRequest) -> Admission:
+        """Check a timer that is to be scheduled, or raise the named error."""
+
+    def insert_timer(self, timer: Timer) -> None:
+        """Write a timer that was admitted."""
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry, or raise the named error."""
@@ -251,9 +255,11 @@ class Host:
             ),
             bid=None if bid is None else _amount("bid", bid),
         )
-        events = self._world.schedule_timer(request)
-        self.events.extend(events)
-        return events[0].timer_id
+        admission = self._world.admit_timer(request)
+        self._meter.use(0, admission.index_cells)
+        self._world.insert_timer(admission.timer)
+        self.events.extend(admission.events)
+        return admission.timer.timer_id
 
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one, clamped.

@@ -9,13 +9,13 @@ import msgspec
 from scheduler import (
     MAX_U63,
     ZERO_ORIGIN,
+    Admission,
     Desk,
     FeeParams,
     GbaContext,
     GbaFailure,
     Lane,
     RunOutcome,
-    ScheduleEvents,
     ScheduleRequest,
     Timer,
     TimerCancelled,
@@ -23,6 +23,7 @@ from scheduler import (
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
+    admit,
     call_of,
     cancel,
     cancel_by_governance,
@@ -30,7 +31,6 @@ from scheduler import (
     extend,
     extend_by_governance,
     require_deployer,
-    schedule,
 )
 from validators.actors import CallResult, Frame, MessageSent, Meter, Programs, SendRequest, Status, call_handler
 from validators.execution.blocks import (
@@ -164,9 +164,13 @@ class ChainWorld:
         assert record is not None, f"actor {actor.hex()} runs and has no record"
         return record.owner
 
-    def schedule_timer(self, request: ScheduleRequest) -> ScheduleEvents:
-        """Admit a timer."""
-        return schedule(self._desk, request)
+    def admit_timer(self, request: ScheduleRequest) -> Admission:
+        """Check a timer that is to be scheduled."""
+        return admit(self._desk, request)
+
+    def insert_timer(self, timer: Timer) -> None:
+        """Write a timer that was admitted."""
+        self._desk.tables.insert(timer)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry."""
