@@ -307,6 +307,17 @@ def test_the_journal_of_a_long_run_is_no_longer_than_that_of_a_short_one():
     assert max(long) < 823 * (2 * 5 + 4)
 
 
+def test_power_goes_between_the_copies_of_a_pruning_and_of_its_repair():
+    """A start that finds two generations goes on from the newer one, also when it is itself cut off."""
+    cut = 'faults.cut={kind="crash-at-boundary", validator=1, boundary="mid-prune", every=%d, start_ms=3_000, %s}'
+    span = "stop_ms=12_000, restart_after_ms=300"
+    for every in (1, 2):
+        result = judged("calm", "run.until_height=14", "consensus.view_retention=1", cut % (every, span))
+
+        assert result.verdict == "passed", result.headline
+        assert result.figures["fault_cut"] > 2
+
+
 def test_a_run_that_prunes_and_restarts_keeps_the_rules():
     """Every validator comes back from a pruned journal."""
     result = judged("rolling-restart", "consensus.view_retention=1")

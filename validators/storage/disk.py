@@ -16,8 +16,8 @@ from network.chance import Chance
 from validators.storage.errors import DiskFullError, DiskRevokedError
 from validators.storage.medium import JOURNAL_FILES, File, Medium
 
-Boundary: TypeAlias = Literal["before-append", "after-append", "after-sync", "after-send"]
-"""A place in the write-ahead order of a vote: append to the journal, sync, send."""
+Boundary: TypeAlias = Literal["before-append", "after-append", "after-sync", "after-send", "mid-prune"]
+"""A place in the write-ahead order of a vote (append to the journal, sync, send), or between its two pruned copies."""
 
 
 class SyncPoint(NamedTuple):
@@ -258,6 +258,8 @@ class DiskHandle:
     def truncate(self, name: str, length: int) -> None:
         """See ``Disk.truncate``."""
         if not self._is_revoked:
+            if name == JOURNAL_FILES[-1] and length == 0:
+                self._reach("mid-prune")
             self._disk.truncate(name, length)
 
     def begin_sync(self) -> SyncPoint:
