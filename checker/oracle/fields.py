@@ -43,7 +43,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
             *("gas_limit_is_default", "expires_at", "quote"),
         ),
     ),
-    6: ("bucket", ("head", "tail", "count")),
+    6: ("bucket", ("head", "tail", "count", "queued")),
     7: ("bucket entry", ("timer_id",)),
     8: ("timer counts", ("live", "scheduled")),
     9: ("fee market", ("cycle_basefee", "cell_basefee")),
