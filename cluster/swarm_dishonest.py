@@ -14,6 +14,8 @@ PERCENT: Final = 20
 BEHAVIOURS: Final = (
     "equivocate",
     "double-vote",
+    "conflicting-votes",
+    "blind-vote",
     "nullify-and-finalize",
     "amnesia",
     "silent-leader",
