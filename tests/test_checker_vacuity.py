@@ -1,12 +1,15 @@
 """A check passes by comparisons that could have failed: what nobody else said, and what did not happen, is no proof."""
 
+from typing import Literal, get_args, get_origin
+
+import msgspec
 import pytest
 from checker_history import NODES, Fault, write_history
 
 from checker.results import verdict_of
 from checker.tables import LANE_MARKET_KEY
 from checker.workloads import PromisedWorkload, judge_workloads
-from cluster.scenario import ScenarioError, load_scenario
+from cluster.scenario import Scenario, ScenarioError, load_scenario
 from faults import Injector
 from tests.cluster_runs import check_named, judged
 from validators.execution import Engine
@@ -162,3 +165,47 @@ class TestOfFaultsAndRoads:
 def test_a_tier_that_nobody_knows_is_refused():
     with pytest.raises(ScenarioError, match="it can be economy or standard or fast or urgent"):
         load_scenario("calm", ['workload.pulse.tier="fastest"'])
+
+
+FREE_WORDS = {
+    *("Scenario.name", "Scenario.title", "Scenario.requires", "Scenario.planted", "ChainSection.id"),
+    *("Scenario.validators", "Scenario.observers", "Scenario.workload", "Scenario.faults"),
+    *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
+    *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.roads"),
+    *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
+    *("Rule.kinds", "Dishonest.what", "Dishonest.kinds"),
+}
+"""Keys that take any word by their type: names, texts, and names that the scenario's own rules look up."""
+
+
+def words_of(kind, place="", seen=None):
+    """Yield the keys of a section that take any word, those of the sections within it included."""
+    seen = {} if seen is None else seen
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if kind not in seen:
+            seen[kind] = None
+            for field in msgspec.structs.fields(kind):
+                yield from words_of(field.type, f"{kind.__name__}.{field.encode_name}", seen)
+    elif kind is str:
+        yield place
+    elif get_origin(kind) is not Literal:
+        for inner in get_args(kind):
+            yield from words_of(inner, place, seen)
+
+
+def test_every_other_key_that_takes_a_word_says_which():
+    """A key whose type is any text would let a slip pass, as `tier` once did."""
+    assert set(words_of(Scenario)) == FREE_WORDS
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "expect.counts={fyred=1}",
+        "expect.roads={nobody=1}",
+        "planted.no-such-bug=[0]",
+    ],
+)
+def test_a_name_that_is_looked_up_is_refused_where_there_is_none(setting):
+    with pytest.raises(ScenarioError):
+        load_scenario("partition-heal", [setting])
