@@ -22,6 +22,7 @@ import msgspec
 
 from checker.fingerprint import this_code
 from checker.host import naming
+from checker.results import CheckResult
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
 from cluster.scenario import Scenario, encode_scenario
@@ -40,6 +41,10 @@ _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
 """Which code has written here: a line for each, in the order of the openings."""
+
+
+PROMISES: Final = ("reorg", "promised-recovery", "promised-reports", "promised-roads", "roads-effective")
+"""Checks that count what the validators of one process did; what an earlier one showed is shown."""
 
 
 class DataDirectoryError(Exception):
@@ -103,6 +108,7 @@ class DataDirectory:
     watches: list[WatchFile]
     faults: WatchFile
     touched: dict[str, Touched]
+    shown: dict[str, None]
     start_us: int
     height: int
     lock: int
@@ -130,6 +136,15 @@ class DataDirectory:
             if touched != before and any(touched) and not (only_new and before is not None):
                 self.faults.add(Event(at_us, SUPERVISOR, "fault", (name, *touched)))
                 self.touched[name] = touched
+
+    def remember(self, at_us: int, check: CheckResult) -> CheckResult:
+        """Record that a promise was kept, or return that an earlier process kept one that this run had no time for."""
+        if check.name in PROMISES and check.status == "passed" and check.name not in self.shown:
+            self.faults.add(Event(at_us, SUPERVISOR, "shown", (check.name,)))
+            self.shown[check.name] = None
+        elif check.status == "inconclusive" and check.name in self.shown:
+            return CheckResult(check.name, "passed", check.exit_class, "done earlier, by the directory's record", (), 1)
+        return check
 
     def raise_refusal(self) -> None:
         """Raise what the file system has refused a validator: it is not the validator that is wrong."""
@@ -190,7 +205,8 @@ def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
         disks=disks,
         watches=watches,
         faults=faults,
-        touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries},
+        touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries if entry.kind == "fault"},
+        shown={entry.values[0]: None for entry in faults.entries if entry.kind == "shown"},
         start_us=start_us,
         height=max(map(_height, disks)),
         lock=lock,

@@ -189,6 +189,7 @@ def _judge_into(
     checks = _finish(run, jury, writer, progress)
     if cluster.data is not None:
         cluster.data.raise_refusal()
+        checks = tuple(cluster.data.remember(run.outcome.now_us, check) for check in checks)
     judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
     if scenario.expect.fails:
         judged = judged.with_check(judge_expected(checks, scenario.expect.fails))

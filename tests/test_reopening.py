@@ -7,6 +7,7 @@ import pytest
 
 from checker.cold_replay import ColdReplayWorker
 from checker.liveness import judge_faults
+from checker.results import CheckResult
 from cluster.data_directory import open_data_directory
 from cluster.judge import COLD_HASH_SEED, judge
 from cluster.run import Cluster, RunHooks
@@ -180,9 +181,26 @@ def test_a_crash_that_a_process_did_not_live_to_end_was_one(tmp_path, run_on):
     assert "it 1 times (done earlier)" in check_named(result, "faults-effective").summary
 
 
+def test_a_promise_that_was_kept_is_done_earlier(tmp_path):
+    """What counts the deeds of one process is not asked of each; a failure stands, and so does what was never shown."""
+    kept, broken = (CheckResult("reorg", status, "safety", "", (), 1) for status in ("passed", "failed"))
+    lacking = [
+        CheckResult(name, "inconclusive", "inconclusive", "none") for name in ("reorg", "promised-roads", "oracle")
+    ]
+    for is_reopened in (False, True):
+        data = open_data_directory(tmp_path / "data", scenario_with(CRASH), 0)
+        found = [data.remember(5, check) for check in (*(() if is_reopened else (kept,)), *lacking, broken)]
+        data.close()
+
+        statuses = [check.status for check in found[-4:]]
+        assert statuses == ["passed", "inconclusive", "inconclusive", "failed"]
+        assert found[-4].summary == "done earlier, by the directory's record"
+    assert data.touched == {}
+
+
 def test_what_is_past_is_told_from_what_had_no_effect():
     """Both are inconclusive, for different reasons."""
-    effects = [FaultEffect("first", "crash", True, 0, True), FaultEffect("second", "crash", True, 0)]
+    effects = [FaultEffect(name, "crash", True, False, 0, name == "first") for name in ("first", "second")]
     summary = judge_faults(["first", "second"], effects).summary
 
     assert "first was done earlier, and the data directory has no record of its effect" in summary
