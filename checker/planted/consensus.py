@@ -16,6 +16,16 @@ POWER_CUTS: Final = (
 """Four short losses of power, each in another part of a view."""
 
 
+SLOW_JOIN: Final = (
+    "faults={"
+    'down={kind="crash", validator=3, at_ms=3_000, restart_ms=20_000},'
+    'slow={kind="rule", action="delay", kinds=["SnapshotRequest", "SnapshotOffer", "SnapshotChunk"],'
+    " delay_ms=450, stop_ms=30_000},"
+    'deaf={kind="rule", action="drop", kinds=["Finalize", "Finalization"], to=[3], start_ms=20_100, stop_ms=30_000}}'
+)
+"""A validator joins from a snapshot of a view whose finality reaches it by no other way."""
+
+
 def _quorum_of(count: Any) -> list[Swap]:
     def quorum_of(validators: int) -> int:
         return int(count(validators))
@@ -75,6 +85,10 @@ def _forget_nullifications() -> list[Swap]:
 
 def _wait_for_ever() -> list[Swap]:
     return [(simplex, "arm_timers", lambda _entered, _config: [])]
+
+
+def _learn_no_floor() -> list[Swap]:
+    return [(simplex.Simplex, "adopt_floor", lambda _self, _finality: [])]
 
 
 def _cry_once() -> list[Swap]:
@@ -151,6 +165,15 @@ CONSENSUS: Final = (
         caught_by=("finality-regained",),
         swaps=_wait_for_ever,
         on_all=True,
+    ),
+    Variant(
+        name="joiner-without-floor",
+        what="consensus does not learn the finality of the snapshot that its validator joined from",
+        area="consensus",
+        caught_by=("certificates",),
+        swaps=_learn_no_floor,
+        on_all=True,
+        needs=(SLOW_JOIN, "sync.snapshot_gap_blocks=4"),
     ),
     Variant(
         name="cries-once",
