@@ -235,7 +235,15 @@ BREAKS = {
             Present, "gas_limit_ceiling", property(lambda present: present.config.max_cycles_per_fire)
         ),
     ),
-    "a place in the ring at its own distance": ("usual", patch(tiers, "tier_of", with_config(ring_size=5))),
+    "a ring that is a place shorter": ("usual", patch(tiers, "tier_of", with_config(ring_size=3))),
+    "heights that enter the ring before their epoch": (
+        "usual",
+        patch(
+            tiers,
+            "tier_of",
+            lambda tier_of: lambda height, now, _queued, config: tier_of(height, now, queued=False, config=config),
+        ),
+    ),
     "a horizon one epoch nearer": ("usual", patch(tiers, "tier_of", with_config(epoch_horizon=1))),
     "a tree without buckets": ("usual", patch(tiers, "radix_root", leave_records_out)),
     "promotions that nobody counts": ("usual", patch(blocks, "heights_promoted", constant(0))),
