@@ -14,6 +14,10 @@ from scheduler.policies import eip1559
 from validators.execution.genesis import Genesis
 from validators.execution.mailbox import StateMailbox
 
+FULL_MAILBOX: Final = "chain.mailbox_cycles=8_000"
+MANY_MESSAGES: Final = 'workload.games={kind="games", games=3, players=4, gas_limit=30_000, may_be_idle=true}'
+"""Three games tell twelve players in each block, and a block has cycles for two of them."""
+
 
 def _configure(lane: Any, **changes: Any) -> Any:
     return dataclasses.replace(lane, config=msgspec.structs.replace(lane.config, **changes))
@@ -261,6 +265,7 @@ LANE: Final = (
         swaps=_double_mailbox,
         cause="execution",
         on_all=True,
+        needs=(FULL_MAILBOX, MANY_MESSAGES),
         shows="MessageDelivered",
     ),
 )
