@@ -33,6 +33,14 @@ class TestVerdict:
 
         assert found.exit_code == 0
 
+    @pytest.mark.parametrize(("name", "exit_class"), [("faults-effective", "inconclusive"), ("reorg", "safety")])
+    def test_what_was_promised_and_did_not_come_is_inconclusive(self, name, exit_class):
+        """A fault that never happened is no consequence of the failure."""
+        checks = [check("agreement", "failed"), check(name, "inconclusive", exit_class)]
+
+        assert verdict(["agreement"], *checks).exit_code == 3
+        assert deciding_check(checks, ["agreement"]).name == name
+
     @pytest.mark.parametrize("status", ["passed", "inconclusive"])
     def test_a_named_check_that_does_not_fail_is_inconclusive(self, status):
         checks = [check("agreement", "failed"), check("certificates", status)]
