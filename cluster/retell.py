@@ -2,38 +2,45 @@
 
 A crash between the sync of a finalized block and its application leaves it on the disk: the restarted validator has it
 in its state, and never applies it again. As a rule another validator does. Where none has, the block is executed here
-from what the disk holds, so that the checks see every height.
+from what the disk holds, by the code of the disk's validator, so that the checks see every height.
 """
 
 from collections.abc import Iterable, Iterator
 
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import decode_block, decode_header
-from validators.settings import make_engine
+from validators.settings import ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
 
 
 class UntoldError(Exception):
-    """No disk can tell a height: no log leads there from genesis, or the block is nowhere."""
+    """No disk can tell a height: no log leads there from genesis, the block is nowhere, or no code can execute it."""
 
-    def __init__(self, height: int) -> None:
-        super().__init__(f"no disk can tell what was final at height {height}")
+    def __init__(self, height: int, reason: str) -> None:
+        super().__init__(f"no disk can tell what was final at height {height}{reason}")
         self.height = height
 
 
-def retell(genesis: Genesis, disks: Iterable[Disk], above: int, up_to: int) -> list[Executed]:
+def retell(genesis: Genesis, disks: Iterable[tuple[Disk, ValidatorFactory]], above: int, up_to: int) -> list[Executed]:
     """Return the blocks of the heights ``above`` + 1 to ``up_to``, executed anew on the state that a log gives.
 
-    The first disk that has them all tells them. Raises UntoldError where none has.
+    The first disk that has them all tells them, with its validator's own parts: what that has made final, its own code
+    can execute, right or wrong. Raises UntoldError where none has.
     """
-    for disk in disks:
-        told = list(_tell(genesis, disk, above, up_to))
+    reason = ""
+    for disk, factory in disks:
+        told: list[Executed] = []
+        try:
+            with factory.around():
+                told += _tell(genesis, disk, factory, above, up_to)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator's code, the next one is asked
+            reason = f": {error}"
         if len(told) == up_to - above:
             return told
-    raise UntoldError(above + 1)
+    raise UntoldError(above + 1, reason)
 
 
-def _tell(genesis: Genesis, disk: Disk, above: int, up_to: int) -> Iterator[Executed]:
+def _tell(genesis: Genesis, disk: Disk, factory: ValidatorFactory, above: int, up_to: int) -> Iterator[Executed]:
     """Yield as many of the blocks as the disk holds."""
     entries = FinalizedLog(disk).read().entries
     if not entries or entries[0].height != 1:
@@ -44,7 +51,7 @@ def _tell(genesis: Genesis, disk: Disk, above: int, up_to: int) -> Iterator[Exec
     operations = [operation for entry in known for operation in entry.operations]
     header = decode_header(known[-1].header) if known else None
     # The transactions of final blocks were verified by those who voted for them.
-    engine = make_engine(genesis, lambda _transaction: True, operations or None, header)
+    engine = factory.engine(genesis, lambda _transaction: True, operations or None, header, None)
     for entry in entries[above:up_to]:
         encoded = blocks.get(entry.digest)
         if encoded is None:

@@ -341,7 +341,10 @@ class Cluster:
         heights[boot.node] = max(heights[boot.node], height)
         if height > self._told_height:
             places = self._grid.places
-            disks = (place.disk.pristine() for place in (places[boot.node], *places))
+            honest = [place for place in (places[boot.node], *places) if place.node not in self._liars]
+            sources = [(place, self.factories[place.node]) for place in honest]
+            sources += [(place, ValidatorFactory()) for place in places]
+            disks = ((place.disk.pristine(), factory) for place, factory in sources)
             for executed in retell(self._genesis, disks, self._told_height, height):
                 self._told_height = executed.header.height
                 self.hooks.on_applied(boot.node, executed)

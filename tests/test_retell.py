@@ -6,6 +6,7 @@ from cluster.retell import UntoldError, retell
 from cluster.run import Cluster, RunHooks
 from cluster.scenario import load_scenario
 from tests.cluster_runs import judged
+from validators.settings import ValidatorFactory
 from validators.storage import FinalizedLog
 
 HEIGHTS = 6
@@ -30,7 +31,7 @@ def test_a_disk_tells_what_was_applied(history, above):
     """The same blocks with the same receipts, changes and roots."""
     run, applied = history
 
-    told = retell(run.genesis, [run.places[1].disk.pristine()], above, HEIGHTS)
+    told = retell(run.genesis, [(run.places[1].disk.pristine(), ValidatorFactory())], above, HEIGHTS)
 
     expected = applied[above:HEIGHTS]
     assert [each.digest for each in told] == [each.digest for each in expected]
@@ -42,13 +43,29 @@ def test_a_disk_tells_what_was_applied(history, above):
 def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
     """And with none that has it, the height is named."""
     run, applied = history
-    poor = run.places[2].disk.pristine()
-    poor.truncate("blocks", 0)
+    disk = run.places[2].disk.pristine()
+    disk.truncate("blocks", 0)
+    poor, good = (disk, ValidatorFactory()), (run.places[1].disk.pristine(), ValidatorFactory())
 
-    told = retell(run.genesis, [poor, run.places[1].disk.pristine()], 2, HEIGHTS)
+    told = retell(run.genesis, [poor, good], 2, HEIGHTS)
     assert told[-1].digest == applied[HEIGHTS - 1].digest
     with pytest.raises(UntoldError, match="height 3"):
         retell(run.genesis, [poor], 2, HEIGHTS)
+
+
+def test_what_one_validators_code_cannot_execute_is_left_to_the_next(history):
+    """And with none that can, its reason is told."""
+    run, applied = history
+    disk = run.places[1].disk.pristine()
+    broken, good = (disk, ValidatorFactory(engine=fail)), (disk, ValidatorFactory())
+
+    assert retell(run.genesis, [broken, good], 2, HEIGHTS)[-1].digest == applied[HEIGHTS - 1].digest
+    with pytest.raises(UntoldError, match="height 3: it is broken"):
+        retell(run.genesis, [broken], 2, HEIGHTS)
+
+
+def fail(*_arguments):
+    raise ValueError("it is broken")
 
 
 def test_a_block_that_all_validators_have_synced_and_none_has_applied_is_judged():
