@@ -132,6 +132,7 @@ def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
         "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),
         "extend_cycles": draw.one_of("timers.extend_cycles", (200, 200, 170)),
         "cancel_cycles": draw.one_of("timers.cancel_cycles", (200, 200, 90)),
+        "charges_index_cells": draw.one_of("timers.charges_index_cells", (True, True, True, False)),
     }
 
 

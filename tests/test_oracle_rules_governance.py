@@ -174,12 +174,12 @@ def test_the_governed_chain_has_everything_that_the_rules_speak_of(governed):
     assert consult(governed).status == "passed"
 
 
-def test_on_the_free_chain_timers_fire_late_and_for_nothing(free):
-    """Some wait longer than they asked to live; nobody has to pay."""
+def test_on_the_free_chain_all_due_timers_fire_in_one_block_for_nothing(free):
+    """The lane has no budget there; nobody has to pay."""
     _, chain = run_chain(free)
 
     assert sum(executed.summary.fired for executed in chain) == 24
-    assert [executed.summary.fired > 0 for executed in chain].count(True) >= 10
+    assert [executed.summary.fired > 0 for executed in chain].count(True) == 1
     assert consult(free).status == "passed"
 
 
