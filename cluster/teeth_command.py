@@ -92,7 +92,8 @@ def run_teeth(options: argparse.Namespace) -> int:
     rows = [_row(hunt) for hunt in campaign.hunts.values()]
     if options.out:
         with naming(options.out):
-            options.out.write_text(teeth_page(rows, len(options.seeds)), encoding="utf-8")
+            before = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
+            options.out.write_text(teeth_page(rows, len(options.seeds), before), encoding="utf-8")
     if options.json:
         sys.stdout.write(msgspec.json.encode(_as_json(campaign.hunts, directory)).decode() + "\n")
     else:

@@ -108,18 +108,28 @@ def teeth_totals(rows: Sequence[TeethRow]) -> Iterator[str]:
         yield f"{named} of {len(told)} caught variants that change the state are explained in full"
 
 
-def teeth_page(rows: Sequence[TeethRow], seeds: int) -> str:
-    """Return the page of docs/: what the campaign is, what came of it, the matrix, what each variant does."""
+CLEAN_HEADING: Final = "## The swarm without a planted bug"
+"""Begins the section of the page that is written by hand: the record of campaigns that must stay silent."""
+
+
+def teeth_page(rows: Sequence[TeethRow], seeds: int, before: str = "") -> str:
+    """Return the page of docs/: what the campaign is, what came of it, the matrix, what each variant does.
+
+    `before` is the page that stood there; its section from CLEAN_HEADING on is kept.
+    """
     totals = "\n".join(f"- {line}" for line in teeth_totals(rows))
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
     matrix = "".join(f"| {' | '.join((f'`{row.name}`', *row.cells()[1:]))} |\n" for row in rows)
     catalogue = "".join(f"| `{row.name}` | {row.what} |\n" for row in rows)
-    return _PAGE.format(seeds=seeds, totals=totals, matrix=head + matrix, catalogue=catalogue)
+    _, heading, record = before.partition(f"\n{CLEAN_HEADING}\n")
+    page = _PAGE.format(seeds=seeds, totals=totals, matrix=head + matrix, catalogue=catalogue)
+    return page + heading + record
 
 
 _PAGE = """# Teeth
 
-This page is written by `run_cluster.py teeth --shrink --explain --out docs/teeth.md`; a change by hand is lost.
+This page is written by `run_cluster.py teeth --shrink --explain --out docs/teeth.md`; a change by hand is lost,
+but for the last section.
 
 `checker/planted/` keeps a catalogue of known-bad variants of a validator. The campaign plants each of them alone in
 swarm seeds 0, 1, 2 ... (`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A variant is caught

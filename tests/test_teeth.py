@@ -10,7 +10,7 @@ from checker.planted import CATALOGUE
 from cluster.results import DamagedResultsError, SeedResult
 from cluster.swarm import draw_scenario
 from cluster.teeth import Campaign, Hunt, Size, caught_percent
-from report.teeth import TeethRow, teeth_page, teeth_totals
+from report.teeth import CLEAN_HEADING, TeethRow, teeth_page, teeth_totals
 from tests.cluster_runs import REPOSITORY
 
 NAMES = ("tip-burned", "created-keys-as-written", "waits-for-ever")
@@ -96,6 +96,17 @@ def test_the_page_tells_the_share_the_matrix_and_what_each_does():
     assert "| `a-bug` | state | order | one | oracle | 2 | 3.2 | 1 / 4 / 2 |" in page
     assert "| `another` | state | order | one | **no** oracle | 2 |" in page
     assert "| `a-bug` | what it does |" in page
+
+
+def test_a_new_page_keeps_the_record_of_clean_campaigns():
+    rows = [row("a-bug", is_caught=True)]
+    before = f"{teeth_page(rows, 9)}\n{CLEAN_HEADING}\n\n2,000 seeds passed.\n"
+
+    page = teeth_page([*rows, row("another", is_caught=True)], 50, before)
+
+    assert (
+        page == f"{teeth_page([*rows, row('another', is_caught=True)], 50)}\n{CLEAN_HEADING}\n\n2,000 seeds passed.\n"
+    )
 
 
 def teeth(tmp_path, *arguments):
