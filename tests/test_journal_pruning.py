@@ -75,6 +75,14 @@ def pruned(disk):
     return journal
 
 
+def half_pruned(disk):
+    """Cut the power when one copy is pruned and the other is not."""
+    journal = written(disk)
+    journal._copies = Journal(FailingDisk(disk, 5))._copies
+    with pytest.raises(PowerCutError):
+        journal.prune(b"floor", keep=KEPT.__contains__)
+
+
 def damage(disk, copy, offset):
     flipped = disk.read(JOURNAL_FILES[copy], offset, 1)[0] ^ 0x40
     disk.overwrite(JOURNAL_FILES[copy], offset, bytes([flipped]))
@@ -125,10 +133,7 @@ class TestJournal:
     def test_a_crash_in_the_repair_after_a_crash_leaves_a_good_copy(self, kind, steps, tmp_path):
         """The start after a half-finished pruning is cut off as well."""
         disk = make_disk(kind, tmp_path)
-        journal = written(disk)
-        journal._copies[1] = None
-        with pytest.raises(AttributeError):
-            journal.prune(b"floor", keep=KEPT.__contains__)
+        half_pruned(disk)
         try:
             Journal(FailingDisk(disk, steps)).recover(HEAD)
         except PowerCutError:

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from validators.storage.disk import Disk
-from validators.storage.errors import Damage, JournalLostError
+from validators.storage.errors import Damage, DiskReadError, JournalLostError
 from validators.storage.medium import JOURNAL_FILES
 from validators.storage.records import Contents, Record, RecordFile
 
@@ -116,13 +116,15 @@ class Journal:
             DiskError: The disk failed; it may hold the journal as it was, or pruned.
         """
         assert self._head is not None, "what was not read cannot be pruned"
-        kept = [artifact for artifact in self._artifacts if keep(artifact)]
-        generation = self._head.generation + 1
-        head = msgspec.structs.replace(self._head, generation=generation, carried=len(kept), floor=floor)
-        payloads = [msgspec.msgpack.encode(head), *(_prefix(generation, 0) + artifact for artifact in kept)]
-        for copy in self._copies:
-            copy.rewrite(payloads)
-        self._head, self._artifacts = head, kept
+        # One copy is all there is while the other is written: what has gone bad in it since the start is mended first.
+        try:
+            contents = [copy.read() for copy in self._copies]
+            merged = _merge(contents)
+        except (DiskReadError, JournalLostError):
+            # Left as it is: what is appended is still right, and the next finality tries again.
+            return
+        _repair(self._copies, contents, merged, self._head.generation)
+        self._begin_generation(1, floor, [artifact for artifact in self._artifacts if keep(artifact)])
 
     def recover(self, expected: JournalHead) -> JournalContents:
         """Read both copies, repair each from the other, cut a torn tail off.
@@ -136,25 +138,52 @@ class Journal:
         contents = [copy.read() for copy in self._copies]
         merged = _merge(contents)
         head = _read_head(merged, contents, expected)
-        for copy, found in zip(self._copies, contents, strict=True):
-            _repair(copy, found, merged, head.generation)
+        _repair(self._copies, contents, merged, head.generation)
         self._head = head
         self._artifacts = [record.payload[_PREFIX_BYTES:] for record in merged[1:]]
+        newest = max(map(_newest, contents))
+        if newest > head.generation or any(_lacks(found, merged, head.generation) for found in contents):
+            # A pruning that was given up, or that a copy does not show, may be read again one day: it is of the next
+            # generation at most, and what is appended from now on is above that.
+            self._begin_generation(newest - head.generation + 2, head.floor, self._artifacts)
         # What is wrong with a copy that pruning was about to replace is no damage of this journal.
         damaged = [found for found in contents if _newest(found) in {-1, head.generation}]
         return JournalContents(head, list(self._artifacts), [damage for found in damaged for damage in found.damages])
 
+    def _begin_generation(self, step: int, floor: bytes, artifacts: Sequence[bytes]) -> None:
+        """Write both copies anew, one after the other, `step` generations further; raises DiskError."""
+        assert self._head is not None, "what was not read cannot be written anew"
+        generation = self._head.generation + step
+        head = msgspec.structs.replace(self._head, generation=generation, carried=len(artifacts), floor=floor)
+        payloads = [msgspec.msgpack.encode(head), *(_prefix(generation, 0) + artifact for artifact in artifacts)]
+        for copy in self._copies:
+            copy.rewrite(payloads)
+        self._head, self._artifacts = head, list(artifacts)
 
-def _repair(copy: RecordFile, found: Contents, merged: Sequence[Record], generation: int) -> None:
-    """Make a copy hold exactly the merged records."""
-    if any(_generation_of(record) != generation for record in found.records):
-        copy.rewrite([record.payload for record in merged])
-        return
-    held = {record.offset for record in found.records}
-    for record in merged:
-        if record.offset not in held:
-            copy.repair(record)
-    copy.cut(merged[-1].end)
+
+def _repair(
+    copies: Sequence[RecordFile], contents: Sequence[Contents], merged: Sequence[Record], generation: int
+) -> None:
+    """Make both copies hold exactly the merged records, that of another generation last: the other is whole then."""
+    pairs = list(zip(copies, contents, strict=True))
+    for copy, found in sorted(pairs, key=lambda pair: _is_foreign(pair[1], generation)):
+        if _is_foreign(found, generation):
+            copy.rewrite([record.payload for record in merged])
+            continue
+        held = {record.offset for record in found.records}
+        for record in merged:
+            if record.offset not in held:
+                copy.repair(record)
+        copy.cut(merged[-1].end)
+
+
+def _is_foreign(found: Contents, generation: int) -> bool:
+    return any(_generation_of(record) != generation for record in found.records)
+
+
+def _lacks(found: Contents, merged: Sequence[Record], generation: int) -> bool:
+    """Whether a copy of this generation does not show all of its records."""
+    return not _is_foreign(found, generation) and len(found.records) < len(merged)
 
 
 def _merge(contents: Sequence[Contents]) -> list[Record]:
