@@ -8,9 +8,10 @@ the journal was durable when it was appended.
 Pruning begins the next generation. Its head says how many entries were carried over; one copy is written anew, durably,
 and only then the other. So a crash at any point leaves one copy whole: the newer one, or, as long as that is not there
 with all that it carries, the older one. Nothing is appended between the two, hence nothing can have been sent that only
-the newer one knows. A newer generation that has been appended to never gives way to an older one. Renaming a new file
-over the old one was rejected: the simulated disk would need a third operation that a crash can cut in two, and
-the two copies give the same safety without it.
+the newer one knows. A newer generation that has been appended to never gives way to an older one, and the number of one
+that did give way is not used again: stale sectors might show it whole one day. Renaming a new file over the old one was
+rejected: the simulated disk would need a third operation that a crash can cut in two, and the two copies give the same
+safety without it.
 
 What is survived, exactly. At recovery a record is taken from whichever copy holds it intact, and the other copy is
 written again there. So every damage of one copy is survived, however large (bits, sectors, a lost or stale tail, the
