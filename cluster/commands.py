@@ -82,7 +82,7 @@ _EPILOG: Final = """examples:
   run_cluster.py verify burned.json --run runs/calm-0
 
 exit codes: 0 passed, or failed as expected; 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic,
-6 environment"""
+6 environment, 130 interrupted"""
 
 
 class _Parser(argparse.ArgumentParser):
