@@ -10,9 +10,7 @@ watch, and takes from ``watch-faults`` what the faults of the plan have come to.
 import fcntl
 import hashlib
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ import msgspec
 
 from checker.fingerprint import this_code
 from checker.host import naming
+from checker.places import work_directory
 from checker.results import CheckResult
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
@@ -257,14 +256,9 @@ def _note_code(path: Path) -> None:
 
 def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
     """Provision every replica's disk, aside, and put it in its place at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".unfinished", dir=path.parent))
-    try:
+    with work_directory(path.parent, path.name) as aside:
         _fill(aside, scenario, manifest)
         aside.rename(path)
-    except BaseException:
-        shutil.rmtree(aside)
-        raise
     sync_directory(path.parent)
 
 

@@ -126,6 +126,8 @@ def _foreign_file(reader: RecordReader, judged: Judged) -> DamagedRecordError | 
 def _compare_verdict(reader: RecordReader, judged: Judged) -> None:
     """Refuse a record whose verdict is not that of its run, judged by the same code; raises DamagedRecordError."""
     recorded, told = reader.verdict(), reader.manifest.verdict
+    if reader.manifest.scenario != judged.scenario.name:
+        raise DamagedRecordError(reader.path, MANIFEST, f"is not named after {SCENARIO}: {judged.scenario.name}")
     if recorded.get("verdict") != told:
         raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and {VERDICT} another verdict")
     before, now = _failures_of(reader.checks()), _failures_of(judged.checks)

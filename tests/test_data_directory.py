@@ -311,6 +311,14 @@ def test_a_scenario_with_crashes_runs_on_real_disks(tmp_path):
     assert json.loads(done.stdout)["verdict"] == "passed"
 
 
+def test_what_a_dead_process_left_of_a_new_directory_is_cleared(tmp_path):
+    (tmp_path / ".stampede-data.abc.unfinished" / "validator-0").mkdir(parents=True)
+
+    open_data_directory(tmp_path / "data", load_scenario("calm"), 0).close()
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
 def test_a_directory_of_another_run_is_bad_input(tmp_path):
     """One line, exit code 2."""
     open_data_directory(tmp_path / "data", load_scenario("lossy"), 0).close()

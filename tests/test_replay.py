@@ -128,6 +128,13 @@ def test_a_manifest_that_says_passed_over_a_verdict_that_does_not_is_refused(fai
     assert "manifest.json: says passed, and verdict.json another verdict" in err
 
 
+def test_a_manifest_of_another_name_than_its_scenarios_is_refused(passing, tmp_path, capsys):
+    code, _, err = run(capsys, "explain", copied(passing, tmp_path, scenario="other"))
+
+    assert code == 2
+    assert "manifest.json: is not named after scenario.json: calm" in err
+
+
 def test_figures_that_the_run_does_not_have_are_refused(passing, tmp_path, capsys):
     verdict = json.loads((passing / VERDICT).read_bytes())
     verdict["figures"]["more"] = 1
