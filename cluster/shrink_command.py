@@ -77,6 +77,7 @@ def run_shrink(options: argparse.Namespace) -> int:
     out = options.out or runs / f"{options.directory.name}-shrunk.toml"
     if out.suffix != ".toml":
         raise ScenarioError(str(out), "a scenario file's name ends in .toml")
+    out.parent.mkdir(parents=True, exist_ok=True)
     with (
         Workers(options.jobs) as workers,
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,

@@ -108,7 +108,8 @@ def test_a_diff_names_the_checks_that_failed(directory, tmp_path, capsys):
 
 
 def test_what_is_shrunk_does_not_expect_its_failure(directory, tmp_path, capsys):
-    out = tmp_path / "small.toml"
+    # Where no directory is yet.
+    out = tmp_path / "new" / "small.toml"
     assert main(["shrink", str(directory), "--out", str(out), "--jobs", "1", "--limit", "1", "--json"]) == 0
 
     assert json.loads(capsys.readouterr().out)["signature"].startswith("safety: supply: ")
