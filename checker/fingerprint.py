@@ -39,6 +39,10 @@ GIT_SECONDS: Final = 10
 _ROOT: Final = Path(__file__).resolve().parent.parent
 
 
+class CodeChangedError(Exception):
+    """Data of other code, which this code cannot read or execute."""
+
+
 class Code(NamedTuple):
     """Which code something comes from: `fingerprint` tells it from any other, the rest says where to find it.
 

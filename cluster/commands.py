@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.explain.words import on_one_line
-from checker.fingerprint import this_code
+from checker.fingerprint import CodeChangedError, this_code
 from checker.host import refusal_behind
 from checker.locks import InUseError
 from checker.places import clear_litter
@@ -35,7 +35,7 @@ from cluster.plan import explain_plan
 from cluster.proof_commands import run_prove, run_verify
 from cluster.proofs import ProofError
 from cluster.repeat import compare_with_repeat
-from cluster.replay import CodeChangedError, replay_record
+from cluster.replay import replay_record
 from cluster.results import DamagedResultsError
 from cluster.scenario import Scenario, ScenarioError, load_scenario, scenario_paths
 from cluster.shrink_command import add_shrink_parser

@@ -12,13 +12,14 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 import msgspec
 
-from checker.fingerprint import this_code
+from checker.fingerprint import Code, this_code
 from checker.host import naming
 from checker.places import work_directory
 from checker.results import CheckResult
@@ -31,15 +32,21 @@ from network.types import SUPERVISOR
 from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
 
-FORMAT: Final = 2
-FORMATS_READ: Final = (1, 2)
+FORMAT: Final = 3
+FORMATS_READ: Final = (1, 2, 3)
 """What is gone on with; a directory of format 1 does not say which code wrote what it had before."""
+
+FORMAT_WHOLE: Final = 3
+"""From this format on a directory is made with all its parts; before, files appeared when they were first written."""
 
 WATCHED: Final = ("boot", "vote", "finalized", "rolled-back", "undone", "snapshot-joined")
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
 """Which code has written here: a line for each, in the order of the openings."""
+
+_CODES_TAIL_BYTES: Final = 4_096
+_WATCH: Final = "watch"
 
 
 PROMISES: Final = ("reorg", "promised-recovery", "promised-reports", "promised-roads", "roads-effective")
@@ -79,7 +86,7 @@ class WatchFile:
 
     def __init__(self, path: Path) -> None:
         self._disk = DirectoryDisk(path)
-        self._file = RecordFile(self._disk, "watch")
+        self._file = RecordFile(self._disk, _WATCH)
         records, damages = self._file.read()
         end = records[-1].end if records else 0
         if damages and damages[0].offset < end:
@@ -101,8 +108,13 @@ class WatchFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataDirectory:
-    """An open data directory. ``start_us`` is when the run goes on, ``height`` the greatest finalized one; 0: fresh."""
+    """An open data directory. ``start_us`` is when the run goes on, ``height`` the greatest finalized one; 0: fresh.
 
+    ``written_by`` is the code that wrote here last, None where nothing tells.
+    """
+
+    path: Path
+    written_by: Code | None
     disks: list[DirectoryDisk]
     watches: list[WatchFile]
     faults: WatchFile
@@ -145,6 +157,11 @@ class DataDirectory:
             return CheckResult(check.name, "passed", check.exit_class, "done earlier, by the directory's record", (), 1)
         return check
 
+    def note_code(self) -> None:
+        """Add this code to those that have written here, unless it was the last one; raises OSError."""
+        if self.written_by != this_code():
+            _add_code(self.path, this_code())
+
     def raise_refusal(self) -> None:
         """Raise what the file system has refused a validator: it is not the validator that is wrong."""
         for disk in self.disks:
@@ -164,8 +181,8 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
     """Open a data directory, or make it where there is none.
 
     Raises:
-        DataDirectoryError: It is another scenario's or seed's, in use, or no data directory; or the plan has faults
-            that a real disk cannot be given.
+        DataDirectoryError: It is another scenario's or seed's, in use, lacks a part, or is no data directory; or the
+            plan has faults that a real disk cannot be given.
         OSError: The file system refuses.
     """
     for name, fault in scenario.faults.items():
@@ -189,8 +206,8 @@ def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
     except OSError as error:
         raise DataDirectoryError(path, "is no data directory of this program") from error
     try:
-        _claim(path, lock, manifest)
-        _note_code(path)
+        _check_parts(path, _claim(path, lock, manifest).format, scenario.replicas)
+        written_by = _last_code(path)
     except (DataDirectoryError, OSError):
         os.close(lock)
         raise
@@ -201,6 +218,8 @@ def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
     start_us = max(times_us) + scenario.chain.slot_ms * 1_000 if times_us else 0
     faults = WatchFile(path / "watch-faults")
     return DataDirectory(
+        path=path,
+        written_by=written_by,
         disks=disks,
         watches=watches,
         faults=faults,
@@ -217,8 +236,8 @@ def _height(disk: DirectoryDisk) -> int:
     return entries[-1].height if entries else 0 if base is None else base.height
 
 
-def _claim(path: Path, lock: int, manifest: Manifest) -> None:
-    """Take the directory for this process, if it is this run's."""
+def _claim(path: Path, lock: int, manifest: Manifest) -> Manifest:
+    """Take the directory for this process, if it is this run's, and return its own manifest."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -233,22 +252,51 @@ def _claim(path: Path, lock: int, manifest: Manifest) -> None:
         is_read = name == "format" and theirs in FORMATS_READ
         if ours != theirs and not is_read:
             raise DataDirectoryError(path, f"belongs to another run: its {name} is {theirs}, this run's is {ours}")
+    return found
 
 
-def _note_code(path: Path) -> None:
-    """Add this code to those that have written here, unless it was the last one; raises OSError."""
-    line = msgspec.json.encode(this_code()._asdict()) + b"\n"
-    # Not through a link, and not waiting at a pipe.
-    descriptor = os.open(path / _CODES, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+def _check_parts(path: Path, made_as: int, replicas: int) -> None:
+    """Refuse a directory that lacks a part it was made with: made anew it would look like a validator's loss."""
+    whole = made_as >= FORMAT_WHOLE
+    parts = [f"validator-{node}" for node in range(replicas)] + [f"watch-{node}" for node in range(replicas)]
+    missing = [part for part in parts + ["watch-faults", _CODES] * whole if not os.path.lexists(path / part)]
+    missing += [part for part in parts[:replicas] if part not in missing and not any((path / part).iterdir())]
+    watches = [part for part in (*parts[replicas:], "watch-faults") if whole and part not in missing]
+    missing += [f"{part}/{_WATCH}" for part in watches if not os.path.lexists(path / part / _WATCH)]
+    if missing:
+        advice = "put it back from a copy, or begin anew with another --data-dir; nothing was changed"
+        raise DataDirectoryError(path, f"is damaged: {', '.join(missing)} missing or empty; {advice}")
+
+
+def _last_code(path: Path) -> Code | None:
+    """Return the code that wrote here last; None where nothing tells. Raises OSError."""
+    try:
+        # Not through a link, and not waiting at a pipe.
+        descriptor = os.open(path / _CODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DataDirectoryError(path, f"its {_CODES} is no file")
+        tail = os.pread(descriptor, _CODES_TAIL_BYTES, max(0, os.fstat(descriptor).st_size - _CODES_TAIL_BYTES))
+    finally:
+        os.close(descriptor)
+    for line in reversed(tail.splitlines()):
+        # A kill may have torn the last line.
+        with suppress(msgspec.MsgspecError, UnicodeError):
+            return Code(**msgspec.json.decode(line, type=dict[Literal["fingerprint", "commit", "python"], str]))
+    return None
+
+
+def _add_code(path: Path, code: Code) -> None:
+    """Append a line to the list of codes; raises OSError."""
+    line = msgspec.json.encode(code._asdict()) + b"\n"
+    descriptor = os.open(path / _CODES, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    try:
         size = os.fstat(descriptor).st_size
-        last = os.pread(descriptor, len(line), max(0, size - len(line)))
-        if last != line:
-            torn = b"" if last.endswith(b"\n") or not last else b"\n"
-            os.pwrite(descriptor, torn + line, size)
-            os.fsync(descriptor)
+        last = os.pread(descriptor, 1, max(0, size - 1))
+        os.pwrite(descriptor, line if last in {b"", b"\n"} else b"\n" + line, size)
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
     sync_directory(path)
@@ -269,6 +317,11 @@ def _fill(aside: Path, scenario: Scenario, manifest: Manifest) -> None:
         disk = DirectoryDisk(aside / f"validator-{node}")
         provision(disk, journal_head(genesis, node, keys.validator_keys))
         disk.close()
+    for watch in (*(f"watch-{node}" for node in range(scenario.replicas)), "watch-faults"):
+        (aside / watch).mkdir()
+        (aside / watch / _WATCH).touch()
+        DirectoryDisk(aside / watch).close()
+    _add_code(aside, this_code())
     with (aside / _MANIFEST).open("wb") as file:
         file.write(msgspec.json.encode(manifest) + b"\n")
         file.flush()

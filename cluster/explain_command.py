@@ -10,6 +10,7 @@ import msgspec
 
 from checker.explain import Explanation
 from checker.explain.words import on_one_line
+from checker.fingerprint import CodeChangedError
 from checker.record import RecordReader
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from checker.streams import Difference
@@ -17,7 +18,7 @@ from cluster.command_lines import command_line
 from cluster.diff import Diff, compare_records
 from cluster.explain import explain_record
 from cluster.judge import Judged
-from cluster.replay import CHECK, CodeChangedError, describe_change, is_made_by_this_code, replay_record
+from cluster.replay import CHECK, describe_change, is_made_by_this_code, replay_record
 from report.console import LiveProgress
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)

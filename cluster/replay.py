@@ -6,12 +6,12 @@ nothing against either: then the replay is inconclusive, and says what has chang
 """
 
 from dataclasses import replace
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
 from checker.cold_replay import load_genesis
-from checker.fingerprint import this_code
+from checker.fingerprint import CodeChangedError, this_code
 from checker.manifest import MANIFEST, SCENARIO
 from checker.record import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
 from checker.results import CheckResult
@@ -26,11 +26,6 @@ CHECK: Final = "replay"
 
 _MADE_BY_HAND: Final = ("determinism",)
 """Checks of a record that a replay does not make: they need more than one run."""
-
-
-@final
-class CodeChangedError(Exception):
-    """A record of other code that this code cannot read."""
 
 
 def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:

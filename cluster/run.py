@@ -14,6 +14,7 @@ from typing import Final
 
 import networkx as nx
 
+from checker.fingerprint import CodeChangedError, this_code
 from checker.inclusion import Sample
 from checker.planted import factories_of
 from cluster.clients import Clients, ClientStatistics
@@ -22,7 +23,7 @@ from cluster.directory import DirectoryDisk
 from cluster.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.liars import liars_of
 from cluster.power import Place, PowerGrid
-from cluster.retell import retell
+from cluster.retell import UntoldError, retell
 from cluster.road_keeper import RoadKeeper
 from cluster.roads import FinalizedOnly, ReplicaSection
 from cluster.scenario import Scenario
@@ -186,8 +187,13 @@ class Cluster:
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
 
     def run(self) -> ClusterRun:
-        """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks."""
+        """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks.
+
+        Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
+        """
         scenario = self.scenario
+        if self.data is not None:
+            self._accept(self.data)
         replicas = scenario.replicas
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
         trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
@@ -340,14 +346,27 @@ class Cluster:
         heights = self._progress.finalized_heights
         heights[boot.node] = max(heights[boot.node], height)
         if height > self._told_height:
-            places = self._grid.places
-            honest = [place for place in (places[boot.node], *places) if place.node not in self._liars]
-            sources = [(place, self.factories[place.node]) for place in honest]
-            sources += [(place, ValidatorFactory()) for place in places]
-            disks = ((place.disk.pristine(), factory) for place, factory in sources)
+            disks = self._tellers([place.disk.pristine() for place in self._grid.places], boot.node)
             for executed in retell(self._genesis, disks, self._told_height, height):
                 self._told_height = executed.header.height
                 self.hooks.on_applied(boot.node, executed)
+
+    def _tellers(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
+        """Return whose disks tell what is final, by which code: the honest by their own, then all by the plain one."""
+        honest = [node for node in (first, *range(len(disks))) if node not in self._liars]
+        own = [(disks[node], self.factories[node]) for node in honest]
+        return [*own, *((disk, ValidatorFactory()) for disk in disks)]
+
+    def _accept(self, data: DataDirectory) -> None:
+        """Go on with what other code wrote only where this code can execute it; until then nothing is written."""
+        before = data.written_by
+        if before is not None and before.fingerprint != this_code().fingerprint:
+            try:
+                retell(self._genesis, self._tellers(data.disks, 0), 0, data.height)
+            except UntoldError as error:
+                change = f"the code changed since: last written by {before}; this is {this_code()}"
+                raise CodeChangedError(f"{data.path}: {change}; {error}; go on with that code") from error
+        data.note_code()
 
     def _note_drain(self, executed: Executed) -> None:
         progress, summary = self._progress, executed.summary

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.fingerprint import Code
+from checker.fingerprint import Code, show_fingerprint, this_code
 from cluster.commands import main
 from cluster.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.directory import DirectoryDisk
@@ -20,6 +20,7 @@ from cluster.scenario import load_scenario
 from network.trace import Event
 from report.console import LiveProgress
 from tests.cluster_runs import REPOSITORY, check_named
+from validators.execution import InvalidBlockError
 from validators.storage import (
     BlockFile,
     DiskReadError,
@@ -184,12 +185,17 @@ class TestDirectory:
         scenario, codes = load_scenario("calm"), [Code("ab" * 32), Code("ab" * 32), Code("cd" * 32)]
         for code in codes:
             monkeypatch.setattr("cluster.data_directory.this_code", lambda code=code: code)
-            open_data_directory(tmp_path / "data", scenario, 0).close()
+            data = open_data_directory(tmp_path / "data", scenario, 0)
+            data.note_code()
+            data.close()
         lines = (tmp_path / "data" / "code.jsonl").read_text().splitlines()
         manifest = tmp_path / "data" / "stampede.json"
-        manifest.write_text(manifest.read_text().replace('"format":2', '"format":1'))
+        manifest.write_text(manifest.read_text().replace('"format":3', '"format":1'))
         (tmp_path / "data" / "code.jsonl").unlink()
-        open_data_directory(tmp_path / "data", scenario, 0).close()
+        shutil.rmtree(tmp_path / "data" / "watch-faults")
+        data = open_data_directory(tmp_path / "data", scenario, 0)
+        data.note_code()
+        data.close()
 
         assert [json.loads(line)["fingerprint"] for line in lines] == ["ab" * 32, "cd" * 32]
         assert "cd" * 32 in (tmp_path / "data" / "code.jsonl").read_text()
@@ -358,6 +364,44 @@ def test_a_final_block_that_is_lost_over_a_kill_is_found(finished, tmp_path):
 
     assert result.exit_code == 1
     assert "validator 1 restarted at finalized height 0 after 5" in check_named(result, "agreement").summary
+
+
+@pytest.mark.parametrize("part", ["validator-2", "watch-1", "watch-1/watch", "watch-faults", "code.jsonl"])
+def test_a_directory_without_one_of_its_parts_is_bad_input(finished, tmp_path, capsys, part):
+    """One line names the part; nothing is made anew, as that would look like a validator's loss."""
+    path = tmp_path / "data"
+    shutil.copytree(finished, path)
+    (path / part).rename(tmp_path / "away")
+    before = sorted(path.rglob("*"))
+
+    code = main(["run", "calm", "--set", "run.until_height=5", "--data-dir", str(path), "--runs", str(tmp_path / "r")])
+
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1)
+    assert f"is damaged: {part} missing or empty; put it back from a copy" in said[0]
+    assert sorted(path.rglob("*")) == before
+
+
+def test_other_code_that_cannot_execute_what_is_final_changes_nothing(finished, tmp_path, monkeypatch, capsys):
+    """Inconclusive, with both codes, as often as it is tried."""
+    path = tmp_path / "data"
+    shutil.copytree(finished, path)
+    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    monkeypatch.setattr("cluster.run.this_code", lambda: Code("cd" * 32))
+
+    def refuse(_claimed, _actual):
+        raise InvalidBlockError("other rules")
+
+    monkeypatch.setattr("validators.execution.engine._check_roots", refuse)
+    command = ["run", "calm", "--set", "run.until_height=5", "--data-dir", str(path), "--runs", str(tmp_path / "r")]
+    codes = [main(command) for _ in range(2)]
+
+    said = capsys.readouterr().err.splitlines()
+    assert (codes, len(said)) == ([3, 3], 2)
+    wrote, reads = show_fingerprint(this_code().fingerprint), show_fingerprint("cd" * 32)
+    for words in ("the code changed since", f"last written by {wrote}", f"this is {reads}", "height 1: other rules"):
+        assert [words in line for line in said] == [True, True], said
+    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
 
 
 def test_a_vote_that_contradicts_one_before_the_kill_is_found(finished, tmp_path):

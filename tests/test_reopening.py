@@ -131,7 +131,7 @@ def test_a_fault_without_a_record_of_its_effect_is_inconclusive(tmp_path, run_on
     """A directory that was written before effects were recorded."""
     scenario = scenario_with(CRASH, until=12)
     run_on(tmp_path / "data", scenario)
-    (tmp_path / "data" / "watch-faults" / "watch").unlink()
+    (tmp_path / "data" / "watch-faults" / "watch").write_bytes(b"")
     result = run_on(tmp_path / "data", scenario)
 
     assert result.exit_code == 3
