@@ -206,7 +206,8 @@ class RecordReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.manifest = read_manifest(path)
-        for name in REQUIRED_FILES:
+        # Format 1 is older than the executed blocks.
+        for name in REQUIRED_FILES if self.manifest.format == 1 else (*REQUIRED_FILES, BRANCHES):
             if name not in self.manifest.files:
                 raise DamagedRecordError(path, MANIFEST, f"does not list {name}")
         for name, entry in sorted(self.manifest.files.items()):

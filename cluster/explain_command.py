@@ -12,13 +12,13 @@ from checker.explain import Explanation
 from checker.explain.words import on_one_line
 from checker.fingerprint import CodeChangedError
 from checker.record import RecordReader
-from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
+from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
 from checker.streams import Difference
 from cluster.command_lines import command_line
 from cluster.diff import Diff, compare_records
-from cluster.explain import explain_record
+from cluster.explain import REPEATS_MAX, explain_record
 from cluster.judge import Judged
-from cluster.replay import CHECK, describe_change, is_made_by_this_code, replay_record
+from cluster.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
 from report.console import LiveProgress
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
@@ -32,8 +32,8 @@ def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None
         "explain",
         help="say why a recorded run went wrong: where, on whose side, by which write, from what cause",
         description="Run a recorded scenario again, look at every execution, and print the failure report.",
-        epilog="exit code 0 explained or passed, 2 damaged; where the repeated run differs from the recorded one, "
-        "3 the code changed since, 5 it did not. "
+        epilog="exit code 0 explained or passed, 2 damaged or not what its run gives; where the repeated run differs "
+        "from the recorded one, 3 the code changed since, 5 it did not. "
         "example: run_cluster.py explain runs/broken-refund-0",
     )
     explain.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
@@ -55,38 +55,64 @@ def add_explain_parsers(commands: "argparse._SubParsersAction[_Parser]") -> None
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """Explain a run directory; 0, or where the run could not be repeated 3 for other code and 5 for the same."""
+    """Explain a run directory once it was held against its run, as `replay` does; 0, or 3 or 5 where it is another."""
     reader = RecordReader(options.directory)
     repeat = command_line(["replay", str(options.directory)])
     manifest = reader.manifest
-    checks = reader.checks()
+    judged = _repeat(reader, is_quiet=options.json)
+    replay = judged.checks[-1]
+    # Where the run is another one, what the record says of its own is all that there is.
+    is_of_record = replay.status != "passed" and deciding_check(reader.checks()) is not None
+    checks = reader.checks() if is_of_record else checks_of(reader, judged)
     if deciding_check(checks) is None:
-        judged = _repeat(reader, is_quiet=options.json)
-        if deciding_check(judged.checks[:-1]) is None:
-            return _print_passed(reader, judged, repeat, as_json=options.json)
-        checks = judged.checks
+        return _print_passed(reader, judged, repeat, as_json=options.json)
     explanation, difference = explain_record(reader, checks)
+    confirmed = _confirm(reader, replay, checks, difference)
+    verdict = verdict_of(checks, judged.scenario.expect.fails).name
     if options.json:
         told = {
             "scenario": manifest.scenario,
             "seed": manifest.seed,
-            "verdict": manifest.verdict,
+            "verdict": verdict,
             "repeat": repeat,
+            "replay": confirmed.summary,
             "difference": None if difference is None else msgspec.to_builtins(difference),
             **msgspec.to_builtins(explanation),
         }
         sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
     else:
         lines = [
-            f"{on_one_line(manifest.verdict)}: {explanation.check}: {explanation.summary}",
+            f"{verdict}: {explanation.check}: {explanation.summary}",
             f"seed {manifest.seed}, repeat with: {repeat}",
-            *(_unrepeated(reader, difference) if difference is not None else ()),
+            *_unconfirmed(reader, confirmed, difference),
             *lines_of(explanation),
         ]
         sys.stdout.write("\n".join(lines) + "\n")
-    if difference is None:
-        return 0
-    return EXIT_CODES["determinism" if is_made_by_this_code(reader) else "inconclusive"]
+    return verdict_of([confirmed]).exit_code
+
+
+def _confirm(
+    reader: RecordReader, replay: CheckResult, checks: Sequence[CheckResult], difference: Difference | None
+) -> CheckResult:
+    """Return the replay's result, unless it says that the run is the recorded one and what is explained is not.
+
+    A run that differs from itself may by chance be the recorded one in some of its repeats, or in all of them.
+    """
+    if replay.status != "passed":
+        return replay
+    if difference is not None:
+        kind: ExitClass = "determinism" if is_made_by_this_code(reader) else "inconclusive"
+        return CheckResult(CHECK, "failed", kind, "the repeated run is not the recorded one", (), 1)
+    if any(check.name == "determinism" and check.status == "failed" for check in checks):
+        summary = f"the same run in all of {REPEATS_MAX + 1} repeats: that it differs from itself is not verified"
+        return CheckResult(CHECK, "failed", "inconclusive", summary, (), REPEATS_MAX + 1)
+    return replay
+
+
+def _unconfirmed(reader: RecordReader, confirmed: CheckResult, difference: Difference | None) -> list[str]:
+    if difference is not None:
+        return _unrepeated(reader, difference)
+    return [] if confirmed.status == "passed" else [on_one_line(confirmed.summary)]
 
 
 def _repeat(reader: RecordReader, *, is_quiet: bool) -> Judged:

@@ -14,7 +14,7 @@ from checker.cold_replay import load_genesis
 from checker.fingerprint import CodeChangedError, this_code
 from checker.manifest import MANIFEST, SCENARIO
 from checker.record import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
-from checker.results import CheckResult
+from checker.results import CheckResult, verdict_of
 from checker.streams import first_difference, iterate_events
 from cluster.judge import Judged, judge
 from cluster.scenario import Scenario, ScenarioError, decode_scenario
@@ -50,6 +50,12 @@ def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
     return judged.with_check(_passed(judged, ""))
 
 
+def checks_of(reader: RecordReader, judged: Judged) -> tuple[CheckResult, ...]:
+    """Return the checks of a repeated run, and those of its record that one run alone cannot make."""
+    made = [check for check in judged.checks if check.name != CHECK]
+    return (*made, *(check for check in reader.checks() if check.name in _MADE_BY_HAND))
+
+
 def recorded_scenario(reader: RecordReader) -> Scenario:
     """Return the scenario of a record once all in it was read, so that what is none is refused before anything is run.
 
@@ -81,7 +87,9 @@ def describe_change(reader: RecordReader) -> str:
 
 def _judge_by_other_code(reader: RecordReader, judged: Judged, difference: str | DamagedRecordError) -> Judged:
     if not difference:
-        return judged.with_check(_passed(judged, f", by {reader.manifest.code}"))
+        told = reader.manifest.verdict
+        other = "" if told == judged.verdict else f", which judged it {told}"
+        return judged.with_check(_passed(judged, f", by {reader.manifest.code}{other}"))
     found = f"{difference.place} {difference.reason}" if isinstance(difference, DamagedRecordError) else difference
     summary = f"{describe_change(reader)}; {found}; here the run ends as {judged.verdict}"
     return replace(judged, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
@@ -125,21 +133,24 @@ def _compare_verdict(reader: RecordReader, judged: Judged) -> None:
         raise DamagedRecordError(reader.path, MANIFEST, f"is not named after {SCENARIO}: {judged.scenario.name}")
     if recorded.get("verdict") != told:
         raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and {VERDICT} another verdict")
-    before, now = _failures_of(reader.checks()), _failures_of(judged.checks)
-    if before != now:
-        told, found = (", ".join(f"{name} {status}" for name, status in each) or "none" for each in (before, now))
-        raise DamagedRecordError(reader.path, VERDICT, f"says of failures: {told}; the run has: {found}")
+    _compare_checks(reader, judged)
     if recorded.get("figures") != judged.figures:
         raise DamagedRecordError(reader.path, VERDICT, "holds other figures than the run has")
-    if told != judged.verdict and _has_all_checks(reader):
-        raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and the run ends as {judged.verdict}")
+    verdict = verdict_of(checks_of(reader, judged), judged.scenario.expect.fails)
+    if told != verdict.name:
+        raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and the run ends as {verdict.name}")
+    if recorded.get("exit_code") != verdict.exit_code:
+        raise DamagedRecordError(reader.path, VERDICT, f"says another exit code than {verdict.exit_code}")
 
 
-def _has_all_checks(reader: RecordReader) -> bool:
-    return not any(check.name in _MADE_BY_HAND for check in reader.checks())
+def _compare_checks(reader: RecordReader, judged: Judged) -> None:
+    """Refuse a verdict that lacks a check, has another one, or says another outcome; raises DamagedRecordError."""
+    before, now = _outcomes_of(reader.checks()), _outcomes_of(judged.checks)
+    if before != now:
+        told = ", ".join(each for each in before if each not in now) or "nothing else"
+        found = ", ".join(each for each in now if each not in before) or "nothing else"
+        raise DamagedRecordError(reader.path, VERDICT, f"says of its checks: {told}; the run has: {found}")
 
 
-def _failures_of(checks: tuple[CheckResult, ...]) -> list[tuple[str, str]]:
-    return [
-        (check.name, check.status) for check in checks if check.status != "passed" and check.name not in _MADE_BY_HAND
-    ]
+def _outcomes_of(checks: tuple[CheckResult, ...]) -> list[str]:
+    return [f"{check.name} {check.status}" for check in checks if check.name not in _MADE_BY_HAND]

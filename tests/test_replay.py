@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from checker.fingerprint import this_code
-from checker.record import BLOCKS, VERDICT, RecordReader
+from checker.record import BLOCKS, BRANCHES, VERDICT, RecordReader
 from cluster.commands import main
 from tests.cluster_runs import judged
 from tests.test_bad_validators import make_slow_hearted
@@ -112,13 +112,89 @@ def test_a_record_of_the_format_before_is_of_unknown_code(strange, tmp_path, cap
     assert "the code changed since: recorded by unknown code" in out
 
 
+def with_checks(directory, change, **told):
+    """Return a verdict with other checks."""
+    verdict = json.loads((directory / VERDICT).read_bytes()) | told
+    verdict["checks"] = change(verdict["checks"])
+    return {VERDICT: json.dumps(verdict).encode()}
+
+
+def as_failed(name):
+    return lambda checks: [check | {"status": "failed"} if check["name"] == name else check for check in checks]
+
+
+def without(name):
+    return lambda checks: [check for check in checks if check["name"] != name]
+
+
+@pytest.mark.parametrize("command", ["explain", "replay"])
+def test_a_passed_run_that_was_sealed_as_failed_is_refused(command, passing, tmp_path, capsys):
+    forged = with_checks(passing, as_failed("agreement"), verdict="safety", exit_code=1)
+    code, out, err = run(capsys, command, copied(passing, tmp_path, forged, verdict="safety"))
+
+    assert (code, out) == (2, "")
+    assert "says of its checks: agreement failed; the run has: agreement passed" in err
+
+
+@pytest.mark.parametrize("record", ["passing", "failing"])
+def test_a_passed_check_that_was_taken_out_is_missed(record, tmp_path, capsys, request):
+    directory = request.getfixturevalue(record)
+    code, out, err = run(capsys, "explain", copied(directory, tmp_path, with_checks(directory, without("agreement"))))
+
+    assert (code, out) == (2, "")
+    assert "says of its checks: nothing else; the run has: agreement passed" in err
+
+
+def test_an_exit_code_that_the_verdict_does_not_have_is_refused(failing, tmp_path, capsys):
+    forged = with_checks(failing, list, exit_code=0)
+    code, _, err = run(capsys, "replay", copied(failing, tmp_path, forged))
+
+    assert code == 2
+    assert "says another exit code than 1" in err
+
+
+@pytest.mark.parametrize(("written_as", "found"), [(2, 2), (1, 0)])
+def test_only_a_record_of_the_format_before_may_lack_the_executed_blocks(passing, tmp_path, capsys, written_as, found):
+    copy = copied(passing, tmp_path, format=written_as)
+    told = json.loads((copy / "manifest.json").read_bytes())
+    del told["files"][BRANCHES]
+    (copy / "manifest.json").write_text(json.dumps(told))
+
+    code, _, err = run(capsys, "replay", copy)
+
+    assert (code, "manifest.json: does not list branches.msgpack" in err) == (found, found == 2)
+
+
+def test_explain_tells_what_the_repeated_run_says_and_not_the_record(failing, tmp_path, capsys):
+    forged = with_checks(failing, lambda checks: [check | {"summary": "made up"} for check in checks])
+    code, out, _ = run(capsys, "explain", copied(failing, tmp_path, forged))
+
+    assert (code, "made up" in out) == (0, False)
+
+
+def test_a_failed_determinism_that_no_repeat_shows_is_inconclusive(passing, tmp_path, capsys):
+    """One run cannot refute it."""
+    check = {
+        "name": "determinism",
+        "status": "failed",
+        "exit_class": "determinism",
+        "summary": "event 3",
+        "compared": 1,
+    }
+    forged = with_checks(passing, lambda checks: [*checks, check], verdict="determinism", exit_code=5)
+    code, out, _ = run(capsys, "explain", copied(passing, tmp_path, forged, verdict="determinism"))
+
+    assert code == 3
+    assert "the same run in all of 6 repeats: that it differs from itself is not verified" in out
+
+
 @pytest.mark.parametrize("command", ["explain", "replay"])
 def test_a_failed_run_that_was_sealed_as_passed_is_refused(command, failing, tmp_path, capsys):
     assert RecordReader(failing).manifest.verdict == "safety"
     code, out, err = run(capsys, command, copied(failing, tmp_path, as_passed(failing), verdict="passed"))
 
     assert (code, out) == (2, "")
-    assert "verdict.json: says of failures: none; the run has: cold-replay failed, oracle failed" in err
+    assert "verdict.json: says of its checks: cold-replay passed, oracle passed; the run has: cold-replay failed" in err
 
 
 def test_a_manifest_that_says_passed_over_a_verdict_that_does_not_is_refused(failing, tmp_path, capsys):
