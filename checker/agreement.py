@@ -46,6 +46,7 @@ class Agreement:
         self._judged = judged
         self._disk_faults = disk_faults
         self._blocks = {0: _Seen(rules.genesis_digest, -1)}
+        self._linked: dict[int, None] = {}
         self._heights: dict[int, int] = {}
         self._views: dict[int, int] = {}
 
@@ -137,6 +138,7 @@ class Agreement:
                 height=block.height,
                 parent=header.parent.hex(),
             )
+        self._linked[block.height] = None
 
     def halted(self, event: Event) -> None:
         """A validator that broke an invariant of its own, or cannot execute what is final, does not agree."""
@@ -157,6 +159,9 @@ class Agreement:
     def result(self) -> CheckResult:
         """Return what came of it."""
         nodes = sum(height > 0 for height in self._heights.values())
+        if self._judged == 1 and self._linked:
+            linked = f"1 validator's {len(self._linked)} blocks are linked, parent by parent in ascending views"
+            return self._tally.result(f"{linked}; no other validator finalized the same", heights=self.height)
         if nodes == 1 and self._judged > 1:
             return self._tally.inconclusive("one validator alone finalized anything")
         return self._tally.result(f"{nodes} validators agree on {self.height} heights", heights=self.height)

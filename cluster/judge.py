@@ -90,14 +90,16 @@ class Judged:
             return f"{self.decisive.name}: {self.decisive.summary}"
         height = max((row.finalized_height for row in self.validators), default=0)
         standings = [row.standing for row in self.validators]
-        holders = f"{standings.count('voter')} validators"
+        voters = standings.count("voter")
+        holders = f"{voters} validator{'s' if voters != 1 else ''}"
         if observers := standings.count("observer"):
             holders += f" and {observers} observer{'s' if observers > 1 else ''}"
         if liars := standings.count("dishonest"):
             holders += f" beside {liars} dishonest"
         stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
-        return f"{holders} hold one state root at every height up to {height}{stopped}{again}"
+        hold = "hold" if len(standings) > 1 else "holds"
+        return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}"
 
     def with_check(self, check: CheckResult) -> "Judged":
         """Return the same run with one more check."""

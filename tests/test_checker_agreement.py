@@ -79,6 +79,15 @@ class TestAgreement:
 
         assert failing(history.judge()) == []
 
+    def test_a_cluster_of_one_claims_no_agreement(self):
+        """What was compared is said: its own blocks, parent by parent."""
+        history = write_history()
+        history.honest = (0,)
+        summary = history.judge()["agreement"].summary
+
+        assert summary.startswith("1 validator's 4 blocks are linked")
+        assert "agree" not in summary
+
 
 class TestEqualRoots:
     def test_another_root_for_the_same_block_fails(self):
