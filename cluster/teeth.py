@@ -9,7 +9,7 @@ Each variant has a results file of its own, so that a killed campaign goes on wh
 code as it is: their directory's name has its fingerprint.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,14 +132,14 @@ class Campaign:
     def __exit__(self, *failure: object) -> None:
         self._stack.close()
 
-    def run(self, workers: Workers, on_result: Callable[[Hunt, SeedResult], None]) -> None:
-        """Hunt until every variant is caught or has no seed left."""
+    def run(self, workers: Workers) -> Iterator[tuple[Hunt, SeedResult]]:
+        """Hunt until every variant is caught or has no seed left; yield each result when it is written."""
         names: dict[bytes, str] = {}
         for task, result in workers.judge(self._tasks(names)):
             name = names[task.scenario]
             self._files[name].add(result)
             self.hunts[name].results[result.seed] = result
-            on_result(self.hunts[name], result)
+            yield self.hunts[name], result
 
     def _tasks(self, names: dict[bytes, str]) -> Iterator[Task]:
         """Yield the next seed of each variant that is at large, round by round; `names` tells whose each is."""

@@ -81,9 +81,14 @@ def run_teeth(options: argparse.Namespace) -> int:
     with (
         Campaign(variants, options.seeds, directory, fingerprint) as campaign,
         Workers(options.jobs) as workers,
-        TeethProgress(is_quiet=options.json) as progress,
+        TeethProgress(options.only, is_quiet=options.json) as progress,
     ):
-        campaign.run(workers, lambda hunt, result: progress.show(_line(hunt, result)))
+        told: dict[str, None] = {}
+        for hunt in campaign.hunts.values():
+            _tell_finished(hunt, len(options.seeds), progress, told)
+        for hunt, result in campaign.run(workers):
+            progress.show(_line(hunt, result))
+            _tell_finished(hunt, len(options.seeds), progress, told)
         caught = caught_tasks(campaign.hunts.values(), directory)
         if options.shrink:
             _shrink(caught, options.jobs, progress)
@@ -106,9 +111,11 @@ def run_teeth(options: argparse.Namespace) -> int:
 
 def _shrink(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgress) -> None:
     """Make what caught each variant smaller; a scenario file that is there already is not made again."""
+    hunts = {task.scenario: hunt for task, hunt in caught}
     with Workers(jobs, shrink_task) as workers:
-        for _, result in workers.judge(task for task, _ in caught if not Path(task.runs).exists()):
-            progress.show(result.headline)
+        for task, result in workers.judge(task for task, _ in caught if not Path(task.runs).exists()):
+            hunt = hunts[task.scenario]
+            progress.say(hunt.variant.name, len(hunt.tried), result.headline)
     for task, hunt in caught:
         if Path(task.runs).exists():
             hunt.size = size_of(load_scenario(task.runs))
@@ -121,7 +128,16 @@ def _explain(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProg
         for task, result in workers.judge(task for task, _ in caught if task.scenario in hunts):
             hunt = hunts[task.scenario]
             hunt.explained = "" if result.verdict == EXPLAINED else result.headline
-            progress.show(f"{hunt.variant.name}: {hunt.explained or 'explained'}")
+            progress.say(hunt.variant.name, len(hunt.tried), hunt.explained or "explained")
+
+
+def _tell_finished(hunt: Hunt, seeds: int, progress: TeethProgress, told: dict[str, None]) -> None:
+    """Say once what came of a variant: that it was caught, or that no seed is left."""
+    name = hunt.variant.name
+    if name not in told and (hunt.caught is not None or len(hunt.results) == seeds):
+        told[name] = None
+        found = f"caught by {hunt.check}" if hunt.caught is not None else f"at large; {hunt.check or 'nothing failed'}"
+        progress.say(name, len(hunt.tried), found)
 
 
 def _line(hunt: Hunt, result: SeedResult) -> str:

@@ -1,15 +1,15 @@
 """What a person sees of the campaign against the planted variants: its progress, the matrix, the page in docs/."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, Self
 
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from report.layout import fitting_columns
-
-PLAIN_LINE_SECONDS = 2.0
 
 
 class SizeView(Protocol):
@@ -56,25 +56,44 @@ _DROPPED_FIRST: Final = ("explained", "shrunk", "held by", "cause", "area", "sec
 
 
 class TeethProgress:
-    """Says how each hunt goes; on a pipe, at most one line every two seconds."""
+    """Says what came of each variant, in fixed columns under one header; a terminal shows the last seed as well.
 
-    def __init__(self, *, is_quiet: bool) -> None:
+    `names` are the variants: the column is as wide as the longest.
+    """
+
+    def __init__(self, names: Iterable[str], *, is_quiet: bool) -> None:
         self._console = Console(stderr=True, highlight=False)
         self._is_quiet = is_quiet
-        self._next_line = time.perf_counter()
+        self._width = max(map(len, (*names, "variant")))
+        self._live: Live | None = None
+        self._started = time.perf_counter()
+        self._has_header = False
 
     def __enter__(self) -> Self:
+        if not self._is_quiet and self._console.is_terminal:
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
         return self
 
     def __exit__(self, *failure: object) -> None:
-        pass
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, name: str, seeds: int, what: str) -> None:
+        """Print a line: a variant, how many seeds it took, and what came of it."""
+        if not self._is_quiet:
+            if not self._has_header:
+                self._has_header = True
+                self._print(f"{'real s':>8}{'seeds':>7}  {'variant':<{self._width}}  what came of it")
+            self._print(f"{time.perf_counter() - self._started:8.1f}{seeds:>7,}  {name:<{self._width}}  {what}")
 
     def show(self, line: str) -> None:
-        """Say something, if it is time to."""
-        now = time.perf_counter()
-        if not self._is_quiet and (self._console.is_terminal or now >= self._next_line):
-            self._next_line = now + PLAIN_LINE_SECONDS
-            self._console.print(line, soft_wrap=True, markup=False)
+        """Draw what was done last, on a terminal."""
+        if self._live is not None:
+            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True, markup=False)
 
 
 def teeth_table(rows: Sequence[TeethRow], width: int) -> Table:

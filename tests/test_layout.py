@@ -11,7 +11,7 @@ from report import console as live
 from report.campaign import SweepProgress, coverage_table
 from report.console import LiveProgress, ValidatorRow, validator_table
 from report.layout import fitting_columns, natural_width
-from report.teeth import TeethRow, teeth_table
+from report.teeth import TeethProgress, TeethRow, teeth_table
 
 ROW = ValidatorRow(
     node=1,
@@ -185,4 +185,19 @@ def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
         "  real s     seeds        of   seeds/h  verdicts",
         "     4.5        10     2,000     8,000  10 passed",
         "     9.0     1,020     2,000   408,000  1,020 passed",
+    ]
+
+
+def test_a_campaign_on_a_pipe_has_a_line_for_each_variant_under_one_header(clock, capsys):
+    """However quickly they come."""
+    with TeethProgress(["tip-burned", "order-of-a-set"], is_quiet=False) as progress:
+        progress.show("tip-burned: seed 0: at large: finality-regained")
+        clock[0] = 1.2
+        progress.say("tip-burned", 2, "caught by oracle")
+        progress.say("order-of-a-set", 1_000, "at large; nothing failed")
+
+    assert capsys.readouterr().err.splitlines() == [
+        "  real s  seeds  variant         what came of it",
+        "     1.2      2  tip-burned      caught by oracle",
+        "     1.2  1,000  order-of-a-set  at large; nothing failed",
     ]

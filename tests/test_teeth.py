@@ -35,7 +35,7 @@ class Workers:
 def hunt(tmp_path, failed, seeds=range(3), identity="code"):
     workers = Workers(failed)
     with Campaign([CATALOGUE[name] for name in NAMES], seeds, tmp_path, identity) as campaign:
-        campaign.run(workers, lambda *_: None)
+        list(campaign.run(workers))
     return campaign.hunts, workers.tasks
 
 
