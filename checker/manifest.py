@@ -20,6 +20,8 @@ KIND: Final = "stampede-run"
 
 MANIFEST: Final = "manifest.json"
 SCENARIO: Final = "scenario.json"
+REOPENED: Final = "reopened.json"
+"""What a run went on with, where it went on with a data directory."""
 
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 """The longest manifest."""

@@ -1,8 +1,9 @@
 """Where run directories stand beside each other, while any number of processes write some of them.
 
-Invariants: a run is replaced only by a run of the same plan, seed and code; every other one stays, whatever its name
-is. Runs are moved to their places one at a time, under a lock of the directory that they stand in. A directory that is
-being written is held by its process; what a dead process left is cleared by the next that writes there, and no more.
+Invariants: a run is replaced only by a run of the same plan, seed and code, and of the same opening where it went on
+with a data directory; every other one stays, whatever its name is. Runs are moved to their places one at a time,
+under a lock of the directory that they stand in. A directory that is being written is held by its process; what a
+dead process left is cleared by the next that writes there, and no more.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from checker.locks import held, holds_on, is_held
-from checker.manifest import SCENARIO, Manifest, read_manifest
+from checker.manifest import REOPENED, SCENARIO, Manifest, read_manifest
 from checker.streams import DamagedRecordError
 
 LOCK: Final = ".stampede.lock"
@@ -80,9 +81,9 @@ def refuse_foreign(path: Path) -> None:
 
 
 def _place_of(manifest: Manifest, wanted: Path) -> Path:
-    """Return the first place that is free or holds a run of the same plan, seed and code."""
-    plan, _, fingerprint = identity = _identity_of(manifest)
-    digits = hashlib.sha256(f"{plan} {fingerprint}".encode()).hexdigest()
+    """Return the first place that is free or holds a run of the same plan, seed, code and opening."""
+    plan, reopened, _, fingerprint = identity = _identity_of(manifest)
+    digits = hashlib.sha256(f"{plan}{reopened} {fingerprint}".encode()).hexdigest()
     others = [wanted.with_name(f"{wanted.name}-{digits[:count]}") for count in SUFFIX_DIGITS]
     for place in (wanted, *others):
         there = _manifest_at(place)
@@ -91,9 +92,10 @@ def _place_of(manifest: Manifest, wanted: Path) -> Path:
     raise RecordExistsError(others[-1])
 
 
-def _identity_of(manifest: Manifest) -> tuple[str, int, str]:
-    plan = manifest.files.get(SCENARIO)
-    return plan.sha256 if plan else "", manifest.seed, manifest.fingerprint
+def _identity_of(manifest: Manifest) -> tuple[str, str, int, str]:
+    """Return the digests of plan and of what the run went on with, if with anything, its seed and its code."""
+    plan, reopened = (manifest.files.get(name) for name in (SCENARIO, REOPENED))
+    return plan.sha256 if plan else "", reopened.sha256 if reopened else "", manifest.seed, manifest.fingerprint
 
 
 def _manifest_at(path: Path) -> Manifest | None:

@@ -7,12 +7,11 @@ were finalized, and when. A run that reopens the directory goes on one slot afte
 watch, and takes from ``watch-faults`` what the faults of the plan have come to.
 """
 
-import fcntl
 import hashlib
 import os
 import stat
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, final
@@ -21,7 +20,8 @@ import msgspec
 
 from checker.fingerprint import Code, this_code
 from checker.host import naming
-from checker.places import work_directory
+from checker.locks import held
+from checker.places import LOCK, work_directory
 from checker.results import CheckResult
 from cluster.directory import DirectoryDisk, sync_directory
 from cluster.genesis import genesis_of, keys_of
@@ -122,7 +122,12 @@ class DataDirectory:
     shown: dict[str, None]
     start_us: int
     height: int
-    lock: int
+    hold: ExitStack
+
+    def opening(self) -> bytes:
+        """Return what tells a run that goes on with this directory from others: where it is, and what it held then."""
+        history = hashlib.sha256(msgspec.msgpack.encode([watch.entries for watch in self.watches])).hexdigest()
+        return msgspec.json.encode({"data_directory": str(self.path), "history": history}) + b"\n"
 
     def history(self) -> list[Event]:
         """Return what earlier processes watched, in the order of its times, and of each validator as it was written."""
@@ -174,15 +179,16 @@ class DataDirectory:
             disk.close()
         for watch in (*self.watches, self.faults):
             watch.close()
-        os.close(self.lock)
+        self.hold.close()
 
 
 def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirectory:
     """Open a data directory, or make it where there is none.
 
     Raises:
-        DataDirectoryError: It is another scenario's or seed's, in use, lacks a part, or is no data directory; or the
-            plan has faults that a real disk cannot be given.
+        DataDirectoryError: It is another scenario's or seed's, lacks a part, or is no data directory; or the plan has
+            faults that a real disk cannot be given.
+        InUseError: Another process has it open.
         OSError: The file system refuses.
     """
     for name, fault in scenario.faults.items():
@@ -200,17 +206,16 @@ def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
         if path.exists() and path.samefile(Path.cwd()):
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")
         _make(path, scenario, manifest)
-    try:
-        # Not through a link, and not waiting at a pipe.
-        lock = os.open(path / _MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise DataDirectoryError(path, "is no data directory of this program") from error
-    try:
-        _check_parts(path, _claim(path, lock, manifest).format, scenario.replicas)
-        written_by = _last_code(path)
-    except (DataDirectoryError, OSError):
-        os.close(lock)
-        raise
+    found = _claim(path, manifest)
+    with ExitStack() as hold:
+        hold.enter_context(held(path / LOCK, path))
+        _check_parts(path, found.format, scenario.replicas)
+        return _open_held(path, scenario, hold)
+
+
+def _open_held(path: Path, scenario: Scenario, hold: ExitStack) -> DataDirectory:
+    """Open a directory's files; who has it open gets the hold on it, which stays with the caller if that fails."""
+    written_by = _last_code(path)
     nodes = range(scenario.replicas)
     disks = [DirectoryDisk(path / f"validator-{node}") for node in nodes]
     watches = [WatchFile(path / f"watch-{node}") for node in nodes]
@@ -227,7 +232,7 @@ def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
         shown={entry.values[0]: None for entry in faults.entries if entry.kind == "shown"},
         start_us=start_us,
         height=max(map(_height, disks)),
-        lock=lock,
+        hold=hold.pop_all(),
     )
 
 
@@ -236,17 +241,20 @@ def _height(disk: DirectoryDisk) -> int:
     return entries[-1].height if entries else 0 if base is None else base.height
 
 
-def _claim(path: Path, lock: int, manifest: Manifest) -> Manifest:
-    """Take the directory for this process, if it is this run's, and return its own manifest."""
+def _claim(path: Path, manifest: Manifest) -> Manifest:
+    """Return a directory's own manifest, which is never written again, if the directory is this run's."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Not through a link, and not waiting at a pipe.
+        descriptor = os.open(path / _MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise DataDirectoryError(path, "is in use by another run") from error
+        raise DataDirectoryError(path, "is no data directory of this program") from error
     try:
-        content = os.read(lock, _MANIFEST_BYTES_MAX) if stat.S_ISREG(os.fstat(lock).st_mode) else b""
+        content = os.read(descriptor, _MANIFEST_BYTES_MAX) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
         found = msgspec.json.decode(content, type=Manifest)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
+    finally:
+        os.close(descriptor)
     for name in Manifest.__struct_fields__:
         ours, theirs = getattr(manifest, name), getattr(found, name)
         is_read = name == "format" and theirs in FORMATS_READ

@@ -17,6 +17,7 @@ from checker.branches import BranchIndex
 from checker.cold_replay import ColdReplayer, run_cold_replay
 from checker.fingerprint import this_code
 from checker.majority import hear_the_oracle
+from checker.manifest import REOPENED
 from checker.observations import ReadBack
 from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
 from checker.promises import judge_counts
@@ -197,6 +198,7 @@ def _judge_into(
         judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
     if cluster.data is not None and cluster.data.start_us:
         judged = replace(judged, reopened=_describe_reopening(cluster.data, run.effects))
+        writer.write_file(REOPENED, cluster.data.opening())
     if extra is not None:
         progress.note("repeating the run in another process")
         judged = judged.with_check(extra(judged))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from checker.fingerprint import Code, show_fingerprint, this_code
+from checker.locks import InUseError
 from cluster.commands import main
 from cluster.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.directory import DirectoryDisk
@@ -149,7 +150,7 @@ class TestDirectory:
         """Two runs on one disk would both be wrong."""
         scenario = load_scenario("calm")
         data = open_data_directory(tmp_path / "data", scenario, 0)
-        with pytest.raises(DataDirectoryError, match="is in use by another run"):
+        with pytest.raises(InUseError, match=rf"data: is in use by process {os.getpid()} on .* since .* UTC: "):
             open_data_directory(tmp_path / "data", scenario, 0)
         data.close()
         (tmp_path / "other").mkdir()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +99,16 @@ def test_a_run_that_went_on_with_a_data_directory_has_its_own_place_and_is_not_r
     assert run(capsys, "replay", first)[0] == 0
     assert code == 3
     assert json.loads(out)["checks"][-1]["summary"].startswith("the run went on with a data directory")
+
+
+def test_runs_that_went_on_with_two_data_directories_do_not_take_each_others_place(tmp_path, capsys):
+    """Same plan, seed, code and time of the reopening."""
+    arguments = f"run calm --json --set run.until_height=2 --runs {tmp_path / 'runs'} --data-dir {tmp_path}"
+    first, other = ([run(capsys, f"{arguments}/{name}")[1] for _ in range(2)][-1] for name in ("first", "other"))
+    places = [json.loads(said)["directory"] for said in (first, other)]
+
+    assert places[1].startswith(f"{places[0]}-")
+    assert [str(tmp_path / "first") in (Path(place) / "reopened.json").read_text() for place in places] == [True, False]
 
 
 def test_a_record_of_the_format_before_is_of_unknown_code(strange, tmp_path, capsys):
