@@ -1,8 +1,9 @@
 """The cost of a plan before it is run: blocks, events, memory and seconds, from arithmetic alone.
 
 The coefficients were fitted on 2026-11-22 to `run --json` of calm (4, 10 and 16 validators), outage-storm, congestion
-and calm with 500 actors, on one core with CPython 3.11; they are right within a factor of two there, which is all that
-a warning needs. No workload is built: a plan of 10^8 timers is told so at once.
+and calm with 500 actors, and to calm with links cut and opened every millisecond and a restart every 10 ms, on one core
+with CPython 3.11; they are right within a factor of two there, which is all that a warning needs. No workload and no
+edge of a fault is built: a plan of 10^8 timers is told so at once.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 
 from cluster.scenario import Scenario, ScenarioError
 from cluster.submission import Volume
-from faults import span_ms
+from faults import edges_of, outages_of, span_ms
 
 SECONDS_WARNED: Final = 600
 """A run that may take longer than this is warned of."""
@@ -28,6 +29,13 @@ _EVENTS_PER_BLOCK_AND_PAIR: Final = 12
 _EVENTS_PER_TRANSACTION: Final = 3
 _MICROSECONDS_PER_EVENT: Final = 200
 _MICROSECONDS_PER_TIMER: Final = 170
+_MICROSECONDS_PER_EDGE: Final = 30
+"""Of a fault: a link that is cut, a pause that ends."""
+
+_MICROSECONDS_PER_OUTAGE: Final = 1_100
+_EVENTS_PER_OUTAGE: Final = 12
+"""Of a storm of restarts; a start reads its disk again."""
+
 _BASE_SECONDS: Final = 1
 _BASE_BYTES: Final = 70 << 20
 _BYTES_PER_EVENT: Final = 700
@@ -62,9 +70,14 @@ def estimate_cost(scenario: Scenario) -> PlanCost:
     total = Volume(*(sum(column) for column in zip(*volumes, strict=True))) if volumes else Volume()
     events = replicas * replicas * _EVENTS_PER_BLOCK_AND_PAIR * blocks
     events += replicas * _EVENTS_PER_TRANSACTION * total.transactions
+    faults = [fault for fault in scenario.faults.values() if fault.enabled]
+    outages = sum(outages_of(fault, replicas) for fault in faults)
+    edges = sum(map(edges_of, faults)) + 2 * outages
+    microseconds = events * _MICROSECONDS_PER_EVENT + replicas * total.timers * _MICROSECONDS_PER_TIMER
+    microseconds += edges * _MICROSECONDS_PER_EDGE + outages * _MICROSECONDS_PER_OUTAGE
+    events += edges + outages * _EVENTS_PER_OUTAGE
     memory = _BASE_BYTES + events * _BYTES_PER_EVENT
     memory += replicas * (total.timers * _BYTES_PER_TIMER + total.payload_bytes * _COPIES_OF_A_PAYLOAD)
-    microseconds = events * _MICROSECONDS_PER_EVENT + replicas * total.timers * _MICROSECONDS_PER_TIMER
     return PlanCost(blocks, *total, events, memory, _BASE_SECONDS + microseconds // 1_000_000)
 
 

@@ -16,7 +16,7 @@ from faults.disk_kinds import (
 )
 from faults.explain import explain_fault
 from faults.injection import FaultEffect, Injector, Touched
-from faults.kinds import Fault, kind_of, named_validators, span_ms
+from faults.kinds import Fault, edges_of, kind_of, named_validators, outages_of, span_ms
 from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
 from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.phases import PHASES, ROLES
@@ -71,10 +71,12 @@ __all__ = [
     "all_over_ms",
     "check_plan",
     "dishonest_validators",
+    "edges_of",
     "explain_fault",
     "is_destroying",
     "kind_of",
     "named_validators",
+    "outages_of",
     "promised_cells",
     "resolve_regions",
     "span_ms",

@@ -42,6 +42,31 @@ def cut_windows_ms(fault: Flapping | IsolateLeader | Pause) -> Iterator[tuple[in
         yield start_ms, min(start_ms + on_ms, fault.stop_ms)
 
 
+def edges_of(fault: Fault) -> int:
+    """Return about how many moments of a fault the supervisor is woken for, beside the outages of a storm."""
+    start_ms, stop_ms = span_ms(fault)
+    match fault:
+        case Flapping() | IsolateLeader() if fault.open_ms:
+            period_ms = fault.cut_ms + fault.open_ms
+        case Pause() if fault.run_ms:
+            period_ms = fault.pause_ms + fault.run_ms
+        case ClockSwing():
+            period_ms = fault.period_ms
+        case RestartStorm():
+            return 0
+        case _:
+            return 2
+    return 2 * -(-(stop_ms - start_ms) // period_ms)
+
+
+def outages_of(fault: Fault, validators: int) -> int:
+    """Return about how often a storm of restarts cuts somebody's power: nobody's who is off still."""
+    if not isinstance(fault, RestartStorm):
+        return 0
+    doubled_ms, nodes = 2 * (fault.stop_ms - fault.start_ms), len(fault.validators) or validators
+    return min(doubled_ms // sum(fault.every_ms) + 1, nodes * (doubled_ms // sum(fault.down_ms) + 1))
+
+
 def kind_of(fault: Fault) -> str:
     """Return what a scenario file calls the fault's kind."""
     return str(type(fault).__struct_config__.tag)

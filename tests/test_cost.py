@@ -4,9 +4,11 @@ import msgspec
 import pytest
 
 from cluster.cost import cost_warnings, estimate_cost, refuse_impossible
+from cluster.run import Cluster, RunHooks
 from cluster.scenario import ScenarioError, load_scenario, scenario_paths
 from cluster.swarm import draw_scenario
 from cluster.workload import transactions_of
+from faults import edges_of, outages_of
 
 
 def cost_of(*settings, name="outage-storm"):
@@ -70,3 +72,52 @@ def test_the_estimate_counts_at_least_the_transactions_there_are(seed):
 def test_the_estimate_is_plain_data():
     """What `check --json` prints."""
     assert "events" in msgspec.json.decode(msgspec.json.encode(cost_of()[1]._asdict()))
+
+
+def edgy(fault):
+    """Return calm with a fault of 10^8 ms, and its cost."""
+    return cost_of(
+        f"faults.edgy={{{fault}, start_ms=0, stop_ms=100_000_000}}", "run.time_limit_ms=200_000_000", name="calm"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "on", "off"),
+    [
+        ('kind="flapping", groups=[[3], [0, 1, 2]]', "cut_ms", "open_ms"),
+        ('kind="isolate-leader"', "cut_ms", "open_ms"),
+        ('kind="pause", validator=3', "pause_ms", "run_ms"),
+    ],
+)
+def test_a_fault_with_a_hundred_million_edges_is_warned_of(fault, on, off):
+    """Each edge is an event of the supervisor, and waits in memory."""
+    scenario, cost = edgy(f"{fault}, {on}=1, {off}=1")
+    _, seldom = edgy(f"{fault}, {on}=50_000, {off}=50_000")
+
+    warnings = " ".join(cost_warnings(scenario, cost))
+
+    assert cost.events - seldom.events > 99_000_000
+    assert cost.seconds > seldom.seconds + 1_000
+    assert all(word in warnings for word in ("may take", "of memory", "run.step_limit"))
+
+
+def test_a_storm_of_restarts_beyond_a_day_is_refused():
+    """A start costs many times what an edge does."""
+    scenario, cost = edgy('kind="restart-storm", every_ms=[1, 1], down_ms=[1, 1]')
+
+    with pytest.raises(ScenarioError, match="costs too much"):
+        refuse_impossible(scenario, cost)
+
+
+@pytest.mark.parametrize("name", ["flapping-leader", "restart-storm", "wrong-clocks"])
+def test_the_edges_that_are_counted_are_about_those_there_are(name):
+    """Within a factor of two."""
+    scenario = load_scenario(name)
+    cluster, seen = Cluster(scenario, 0), []
+    cluster.hooks = RunHooks(on_event=lambda event: seen.append(event.kind))
+    cluster.run()
+    faults = scenario.faults.values()
+
+    counted = sum(edges_of(fault) + 2 * outages_of(fault, scenario.replicas) for fault in faults)
+
+    assert counted / 2 <= seen.count("fault") <= 2 * counted
