@@ -34,15 +34,3 @@ def naming(path: Path) -> Iterator[None]:
         if error.filename is None:
             error.filename = str(path)
         raise
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file in one move: it is there whole, or as it was before; raises OSError with the path."""
-    beside = path.with_name(f".{path.name}.partial")
-    with naming(path):
-        try:
-            beside.write_bytes(content)
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise

@@ -6,15 +6,17 @@ under a lock of the directory that they stand in. A directory that is being writ
 dead process left is cleared by the next that writes there, and no more.
 """
 
+import errno
 import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from checker.host import naming
 from checker.locks import held, holds_on, is_held
 from checker.manifest import REOPENED, SCENARIO, Manifest, read_manifest
 from checker.streams import DamagedRecordError
@@ -54,6 +56,26 @@ def work_directory(parent: Path, name: str) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
         if hold is not None:
             os.close(hold)
+
+
+@contextmanager
+def scratch_directory(name: str) -> Iterator[Path]:
+    """Make a directory for what nobody keeps, where the next one clears what a killed process left; raises OSError."""
+    place = Path(tempfile.gettempdir(), f"stampede-{os.getuid()}")
+    with suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+    # Everybody may make a directory of that name there.
+    if place.lstat().st_uid != os.getuid():
+        raise PermissionError(errno.EACCES, "belongs to somebody else", str(place))
+    with work_directory(place, name) as scratch:
+        yield scratch
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file in one move: it is there whole, or as it was before; raises OSError with the path."""
+    with naming(path), work_directory(path.parent, path.name) as aside:
+        (aside / path.name).write_bytes(content)
+        (aside / path.name).replace(path)
 
 
 def put_in_place(source: Path, wanted: Path) -> Path:

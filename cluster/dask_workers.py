@@ -15,12 +15,11 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, final
 
 from checker.fingerprint import this_code
-from checker.places import put_in_place, work_directory
+from checker.places import put_in_place, scratch_directory, work_directory
 from cluster.results import SeedResult
 from cluster.sweep import TASKS_PER_JOB, Task, broken_result, judge_task
 
@@ -51,8 +50,8 @@ class Parcel(NamedTuple):
 
 def judge_remotely(task: Task) -> Parcel:
     """Judge one task; runs in a worker of the cluster."""
-    with _one_at_a_time, TemporaryDirectory(prefix="stampede-") as scratch:
-        result = judge_task(task._replace(runs=scratch if task.runs else ""))
+    with _one_at_a_time, scratch_directory("task") as scratch:
+        result = judge_task(task._replace(runs=str(scratch) if task.runs else ""))
         packed = io.BytesIO()
         if result.directory:
             with tarfile.open(fileobj=packed, mode="w") as archive:

@@ -8,7 +8,6 @@ its name only when all of that is written.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
@@ -20,6 +19,7 @@ from checker.majority import hear_the_oracle
 from checker.manifest import REOPENED
 from checker.observations import ReadBack
 from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
+from checker.places import scratch_directory
 from checker.promises import judge_counts
 from checker.readback import read_back, take_back
 from checker.record import BRANCHES, RecordWriter
@@ -164,7 +164,7 @@ def judge(
     reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
     name = f"{scenario.name}-{seed}{reopened}"
     if runs is None:
-        with TemporaryDirectory(prefix="stampede-") as scratch, RecordWriter(Path(scratch) / name) as writer:
+        with scratch_directory(name) as scratch, RecordWriter(scratch / name) as writer:
             return _judge_into(writer, cluster, jury, progress, extra)
     with RecordWriter(runs / name) as writer:
         judged = _judge_into(writer, cluster, jury, progress, extra)

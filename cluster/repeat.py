@@ -11,13 +11,13 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import trio
 
+from checker.places import scratch_directory
 from checker.results import CheckResult
 from checker.streams import first_difference, iterate_events
 from cluster.judge import Judged
@@ -47,8 +47,8 @@ def repeat_in_fresh_process(
     Raises:
         subprocess.CalledProcessError: the other process broke; its standard error is passed on.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        scenario_path, log_path = Path(scratch, "scenario.json"), Path(scratch, "events.msgpack")
+    with scratch_directory("repeat") as scratch:
+        scenario_path, log_path = scratch / "scenario.json", scratch / "events.msgpack"
         scenario_path.write_bytes(scenario)
         command = [python, "-m", "cluster.repeat", str(scenario_path), str(log_path)]
         subprocess.run(  # noqa: S603 - our own interpreter and module, no shell

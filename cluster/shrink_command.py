@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 import tomli_w
 
-from checker.host import write_whole
+from checker.places import write_whole
 from checker.record import RecordReader
 from cluster.command_lines import parse_runs, run_command
 from cluster.defaults import without_defaults

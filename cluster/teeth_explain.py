@@ -8,11 +8,11 @@ which its events have two roots of one block, and the first at which the oracle'
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from checker.explain import Explanation
 from checker.observations import ExecutedBlock, read_event
+from checker.places import scratch_directory
 from checker.planted import CATALOGUE, Variant
 from checker.record import RecordReader
 from cluster.explain import REPEATS_MAX, explain_record
@@ -26,10 +26,10 @@ EXPLAINED: Final = "explained"
 
 def explain_task(task: Task) -> SeedResult:
     """Run a task, explain its record, and return what the explanation lacks as the headline; in a worker process."""
-    with TemporaryDirectory(prefix="explain-") as scratch:
+    with scratch_directory("explain") as scratch:
         # What differs from itself may by chance be the same once.
         for _ in range(REPEATS_MAX if task.is_thorough else 1):
-            judged = judge_task(task._replace(runs=scratch))
+            judged = judge_task(task._replace(runs=str(scratch)))
             if judged.directory:
                 break
         else:

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from checker.host import naming, refusal_behind, write_whole
+from checker.host import naming, refusal_behind
+from checker.places import write_whole
 from checker.record import RecordWriter
 from cluster import sweep as sweep_module
 from cluster.directory import DirectoryDisk

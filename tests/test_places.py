@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from checker.locks import InUseError, held
-from checker.places import LOCK
+from checker.places import LOCK, scratch_directory, write_whole
 from checker.record import RecordExistsError, RecordReader, RecordWriter
 from cluster.commands import main
 from cluster.results import ResultsFile
-from tests.cluster_runs import REPOSITORY
+from tests.cluster_runs import REPOSITORY, judged
 from tests.test_record import finished
 
 OTHER = "ab" * 32
@@ -158,6 +158,34 @@ class TestLitter:
         write(tmp_path / "calm-7")
 
         assert list(tmp_path.iterdir()) == [place]
+
+    def test_what_a_killed_process_left_of_a_file_goes_with_the_next_one_there(self, tmp_path):
+        """Each writes under a name of its own."""
+        kill = "import os, sys; from pathlib import Path; from checker.places import write_whole;"
+        kill += "Path.replace = lambda *_: os.kill(os.getpid(), 9); write_whole(Path(sys.argv[1]), b'1')"
+        dead = subprocess.run([sys.executable, "-c", kill, str(tmp_path / "a.toml")], cwd=REPOSITORY, check=False)
+        left = len(list(tmp_path.iterdir()))
+        write_whole(tmp_path / "b.toml", b"2")
+
+        assert (dead.returncode, left) == (-signal.SIGKILL, 1)
+        assert list(tmp_path.iterdir()) == [tmp_path / "b.toml"]
+
+    def test_what_a_killed_replay_left_in_the_temporary_directory_goes_with_the_next(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        place = tmp_path / f"stampede-{os.getuid()}"
+        (place / ".stampede-calm-0.abc.unfinished" / "calm-0").mkdir(parents=True)
+        judged("calm", "run.until_height=1")
+
+        assert list(tmp_path.iterdir()) == [place]
+        assert list(place.iterdir()) == []
+
+    def test_a_temporary_directory_of_somebody_else_is_not_used(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        (tmp_path / "stampede-4021").mkdir()
+        monkeypatch.setattr("os.getuid", lambda: 4021)
+
+        with pytest.raises(PermissionError, match="stampede-4021"), scratch_directory("calm-0"):
+            pass
 
     def test_what_only_looks_like_litter_is_left_alone(self, tmp_path):
         (tmp_path / "precious").mkdir()
