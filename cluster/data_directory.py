@@ -209,7 +209,7 @@ def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
     found = _claim(path, manifest)
     with ExitStack() as hold:
         hold.enter_context(held(path / LOCK, path))
-        _check_parts(path, found.format, scenario.replicas)
+        _check_parts(path, found.format, scenario)
         return _open_held(path, scenario, hold)
 
 
@@ -263,12 +263,16 @@ def _claim(path: Path, manifest: Manifest) -> Manifest:
     return found
 
 
-def _check_parts(path: Path, made_as: int, replicas: int) -> None:
-    """Refuse a directory that lacks a part it was made with: made anew it would look like a validator's loss."""
+def _check_parts(path: Path, made_as: int, scenario: Scenario) -> None:
+    """Refuse a directory that lacks a part it was made with: made anew it would look like a validator's loss.
+
+    An observer's disk may hold nothing: its road empties it, and a kill may have come before it was filled again.
+    """
+    replicas, voters = scenario.replicas, scenario.cluster.validators
     whole = made_as >= FORMAT_WHOLE
     parts = [f"validator-{node}" for node in range(replicas)] + [f"watch-{node}" for node in range(replicas)]
     missing = [part for part in parts + ["watch-faults", _CODES] * whole if not os.path.lexists(path / part)]
-    missing += [part for part in parts[:replicas] if part not in missing and not any((path / part).iterdir())]
+    missing += [part for part in parts[:voters] if part not in missing and not any((path / part).iterdir())]
     watches = [part for part in (*parts[replicas:], "watch-faults") if whole and part not in missing]
     missing += [f"{part}/{_WATCH}" for part in watches if not os.path.lexists(path / part / _WATCH)]
     if missing:

@@ -269,3 +269,16 @@ def test_observers_go_their_roads_on_real_disks_over_processes(tmp_path):
         heights.append(min(row.finalized_height for row in result.validators))
 
     assert 12 <= heights[0] < heights[1]
+
+
+def test_an_observer_emptied_when_the_process_was_killed_is_no_damage(tmp_path):
+    """Its disk holds nothing for a moment."""
+    scenario = load_scenario("calm", (*SHORT, ROADS[2], ROADS[3]))
+    open_data_directory(tmp_path / "data", scenario, 0).close()
+    for each in (tmp_path / "data" / f"validator-{scenario.cluster.validators}").iterdir():
+        each.unlink()
+
+    data = open_data_directory(tmp_path / "data", scenario, 0)
+    data.close()
+
+    assert data.height == 0
