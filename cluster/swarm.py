@@ -110,6 +110,10 @@ def _draw_chain(draw: Draw) -> Plain:
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
         "block_cells": draw.one_of("chain.block_cells", (24_000, 10_000_000, 10_000_000)),
+        # Prices that begin above their floor fall in blocks that use nothing; a low floor lets them go on falling.
+        "min_basefee": draw.one_of("chain.min_basefee", (800, 800, 800, 8)),
+        "cycle_basefee": draw.one_of("chain.cycle_basefee", (800, 800, 1_000)),
+        "cell_basefee": draw.one_of("chain.cell_basefee", (800, 800, 1_300)),
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
         "timers": _draw_timers(draw, gc_timers, is_narrow=is_narrow),
     }

@@ -170,6 +170,8 @@ def test_every_parameter_of_the_chain_is_drawn_off_its_default():
     paused = {"execution_lane_paused", "gc_lane_paused"}
     by_key = {"max_cycles_per_fire_auction_phase", "tier_economy", "tier_standard", "tier_fast", "tier_urgent"}
 
+    for key in ("min_basefee", "cycle_basefee", "cell_basefee"):
+        assert len({getattr(each.chain, key) for each in DRAWN}) > 1
     assert by_key == {
         name for name in LaneConfig.__struct_fields__ if len({getattr(lane, name) for lane in lanes}) == 1
     }

@@ -60,8 +60,8 @@ def _finalize_whatever() -> list[Swap]:
 
 def _start_afresh() -> list[Swap]:
     def make(replay: Any) -> Any:
-        def replay_and_forget(self: Any, artifacts: Any) -> None:
-            replay(self, artifacts)
+        def replay_and_forget(self: Any, *journal: Any) -> None:
+            replay(self, *journal)
             self._is_restarted = False
 
         return replay_and_forget

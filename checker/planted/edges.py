@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.planted.phases import IN_LANE
 from checker.planted.variant import Swap, Variant, swap
 from scheduler import bidding, lifecycle, tally
 from scheduler.errors import UnknownTimer
@@ -89,6 +90,7 @@ EDGES: Final = (
         swaps=_let_agents_write,
         cause="execution",
         on_all=True,
+        needs=(*IN_LANE, 'workload.scribes={kind="heartbeats", actors=2, agent="write", may_be_idle=true}'),
     ),
     Variant(
         name="tier-tip-one-more",
