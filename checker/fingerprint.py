@@ -23,7 +23,7 @@ LIBRARIES: Final = (
     *("attrs", "cffi", "hypothesis", "idna", "markdown-it-py", "mdurl", "msgpack", "msgspec", "networkx", "outcome"),
     *("pycparser", "pycryptodome", "pygments", "pynacl", "rich", "sniffio", "sortedcontainers", "tomli-w", "trio"),
 )
-"""What requirements/run.txt installs, by name."""
+"""The libraries that requirements/run.txt installs, by name."""
 
 UNKNOWN: Final = "unknown"
 """Stands for the fingerprint of a record that holds none, and for a commit that nothing tells."""

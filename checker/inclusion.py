@@ -41,7 +41,7 @@ class Pooled(Protocol):
 
 
 class Sample(NamedTuple):
-    """What is pooled at a time: transactions by digest, for each honest validator that serves."""
+    """Transactions that are pooled at a time, by digest, for each honest validator that serves."""
 
     at_us: int
     pools: Sequence[Mapping[bytes, Pooled]]

@@ -1,4 +1,4 @@
-"""Who leads: every view has the leader that the rotation gives it, and no one else's block becomes final in it."""
+"""Leader election: every view has the leader that the rotation gives it, and only that one's block is final in it."""
 
 from typing import Final, final
 

@@ -1,4 +1,4 @@
-"""What a failed check saw where states do not differ: its values, the timer that it names, the last views.
+"""The evidence of a failed check where states do not differ: its values, the timer that it names, the last views.
 
 A timer's identifier says nothing by itself. Its record and every event that tells of it do, and so does the account
 that pays for it, before the block and after.
@@ -76,7 +76,7 @@ def _ends(lines: Sequence[str]) -> list[str]:
 @final
 @dataclass(slots=True)
 class _View:
-    """What became of one view: its leader, who entered it and left it for which reason, who got a certificate."""
+    """The fate of one view: its leader, who entered it and left it for which reason, who got a certificate."""
 
     leader: int
     entered: list[int] = field(default_factory=list)
