@@ -18,7 +18,7 @@ from typing import Final
 from checker.host import naming
 
 HOLDER_BYTES_MAX: Final = 400
-"""What a lock file says is read so far, and not written longer."""
+"""Bytes of a lock file that are read at most, and written at most."""
 
 
 class InUseError(Exception):

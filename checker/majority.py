@@ -1,4 +1,4 @@
-"""What checks say that compare validators with each other, once the oracle has been heard.
+"""Failures of checks that compare validators with each other, worded once the oracle has been heard.
 
 Such a check cannot tell who is right; it names whoever differs from the others. Where the oracle differs from what a
 quorum made final, those others are wrong, and the one that is named may be the only one who is right.
@@ -15,7 +15,7 @@ BY_COMPARISON: Final = ("agreement", "equal-roots", "write-sets", "certificates"
 """The checks that compare validators with each other."""
 
 OF_NO_FINAL_BLOCK: Final = ("refusal", "audit")
-"""What the oracle finds that no quorum did."""
+"""Findings of the oracle about what no quorum did."""
 
 
 def hear_the_oracle(results: Iterable[CheckResult]) -> list[CheckResult]:

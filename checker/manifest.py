@@ -13,7 +13,7 @@ FORMAT: Final = 2
 """Version of the layout."""
 
 FORMATS_READ: Final = (1, 2)
-"""What a reader accepts; a record of format 1 does not say which code wrote it."""
+"""Formats that a reader accepts; a record of format 1 does not say which code wrote it."""
 
 KIND: Final = "stampede-run"
 """Marks a directory as one of ours."""
@@ -21,7 +21,7 @@ KIND: Final = "stampede-run"
 MANIFEST: Final = "manifest.json"
 SCENARIO: Final = "scenario.json"
 REOPENED: Final = "reopened.json"
-"""What a run went on with, where it went on with a data directory."""
+"""The file that says which data directory a run went on with, if any."""
 
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 """The longest manifest."""
@@ -44,7 +44,7 @@ class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @final
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a run directory is and holds: `digest` is the run's, `code` says which code wrote it."""
+    """The description of a run directory: `digest` is the run's, `code` says which code wrote it."""
 
     kind: str
     format: int

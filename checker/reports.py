@@ -1,4 +1,4 @@
-"""What honest validators reported besides votes and certificates: why they left views, evidence, dropped requests.
+"""Reports of honest validators besides votes and certificates: why they left views, evidence, dropped requests.
 
 Evidence is two signed votes of one signer that exclude each other. It punishes nobody here; it is kept in the verdict.
 """
@@ -48,7 +48,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Reports:
-    """How often each thing was reported, by each validator that did, and the evidence itself."""
+    """Counts of each thing reported, by each validator that did, and the evidence itself."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(REPORTS, 0)

@@ -45,7 +45,7 @@ _COPIES_OF_A_PAYLOAD: Final = 3
 
 
 class PlanCost(NamedTuple):
-    """What a plan will cost, estimated; `timers` and `payload_bytes` count each timer once, not by replica."""
+    """The estimated cost of a plan; `timers` and `payload_bytes` count each timer once, not by replica."""
 
     blocks: int
     transactions: int

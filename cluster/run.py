@@ -85,7 +85,7 @@ class Progress:
 
     @property
     def stage(self) -> str:
-        """What the run is waiting for, in a word or two, and the last edge of a fault."""
+        """The thing that the run is waiting for, in a word or two, and the last edge of a fault."""
         if self.healed_us is None:
             return f"faults; {self.fault_edge}" if self.fault_edge else "faults"
         return "draining" if self.until_drained and self.drained_height is None else "to its height"
@@ -176,7 +176,7 @@ class Cluster:
 
     @property
     def sample(self) -> Sample:
-        """What the mempools of the honest validators hold that serve now."""
+        """The contents of the mempools of honest validators that serve now."""
         places = self._grid.places[: self.scenario.cluster.validators]
         serving = [place for place in places if place.is_serving and place.node not in self._liars]
         return Sample(self._progress.now_us, [place.validator.pooled for place in serving if place.validator])

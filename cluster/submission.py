@@ -61,7 +61,7 @@ class GenesisShare:
 
 
 class Volume(NamedTuple):
-    """How much a workload is: submissions, timers scheduled, and bytes of their payloads."""
+    """The size of a workload: submissions, timers scheduled, and bytes of their payloads."""
 
     transactions: int = 0
     timers: int = 0

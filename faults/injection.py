@@ -58,7 +58,7 @@ class FaultEffect:
 
 
 class Touched(NamedTuple):
-    """How often a fault has touched the run so far, and how many validators it has stopped that are not back yet."""
+    """The touches of a fault so far, and the number of validators that it has stopped and that are not back yet."""
 
     done: int
     pending: int

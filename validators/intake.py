@@ -1,4 +1,4 @@
-"""What arrives from peers: read, charged for, and given to the part that it is for, or refused with a reason.
+"""Messages from peers: read, charged for, and given to the part that it is for, or refused with a reason.
 
 Nothing that a peer sends is free. Reading costs its length, whatever is in it; a refusal costs the signatures that
 were verified before it; and answers are limited (``validators.serving``). So a flood takes time from its victim, as it

@@ -60,7 +60,7 @@ class StateMailbox:
 
     @property
     def sent(self) -> int:
-        """How many messages were ever sent."""
+        """The number of messages ever sent."""
         return self._queue().tail
 
     def check(self, request: SendRequest) -> None:
