@@ -13,6 +13,7 @@ from cluster.scenario import ScenarioError, load_scenario
 from cluster.swarm import draw_scenario
 from cluster.teeth import campaign_scenario
 from tests.cluster_runs import judged
+from tests.frozen import measure, read_frozen
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -124,6 +125,15 @@ def test_every_check_is_named_first_by_a_variant():
     first = [variant.caught_by[0] for variant in VARIANTS]
 
     assert [name for name in ALWAYS if name not in first] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_variant_is_killed_as_in_the_frozen_campaign(name):
+    """The run that killed it, once more: the same digest, the same failed checks."""
+    frozen = read_frozen()[f"mutant-{name}"]
+
+    assert measure(f"mutant-{name}", frozen.seed) == frozen
 
 
 SHORT = ("run.until_height=5", "run.time_limit_ms=40_000")

@@ -4,42 +4,25 @@ import pytest
 
 from cluster.scenario import load_scenario, scenario_paths
 from tests.cluster_runs import check_named, judged
+from tests.frozen import SMALL, read_frozen, small_settings
 
 NAMES = [path.stem for path in scenario_paths()]
 REQUIRED = [(name, required) for name in NAMES for required in load_scenario(name).requires]
 
-SMALL_STORM = (
-    "workload.storm.timers_per_actor=60",
-    "chain.timers.gc_cycles_per_block=9_000",
-    "expect.storm.dead_timers_min=1_000",
-)
-
-
-SHORT_CONGESTION = (
-    "run.until_height=60",
-    "expect.counts.blocks_lane_full=50",
-    "expect.counts.fires_tipped=100",
-    "expect.fired_by.crowd=10",
-)
-
-SMALL = {"outage-storm": SMALL_STORM, "congestion": SHORT_CONGESTION}
-"""What makes a large scenario small enough for every commit; ``make soak`` runs them as they are."""
-
-
-def settings_of(name):
-    return SMALL.get(name, ())
+FROZEN = read_frozen()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_scenario_passes(name):
     """Seed 0, at small size; the default scenario at full size is the next test. Some are there to fail."""
-    result = judged(name, *settings_of(name))
+    result = judged(name, *small_settings(name))
     fails = result.scenario.expect.fails
 
     # What cannot be judged any more after an expected failure is a consequence of it.
     sound = {"passed", "inconclusive"} if fails else {"passed"}
     others = [check.summary for check in result.checks if check.status not in sound and check.name not in fails]
     assert (result.verdict, others) == ("failed as expected" if fails else "passed", [])
+    assert result.digest.hex() == FROZEN[name].digest, "a run is not what it was: see tests/frozen"
 
 
 @pytest.mark.long
@@ -61,7 +44,7 @@ def test_a_scenario_without_what_it_requires_is_inconclusive(name, required):
     """A run that promised a fault or a workload which never came proves nothing."""
     is_fault = required in load_scenario(name).faults
     table, check = ("faults", "faults-effective") if is_fault else ("workload", "workloads-effective")
-    result = judged(name, *settings_of(name), f"{table}.{required}.enabled=false")
+    result = judged(name, *small_settings(name), f"{table}.{required}.enabled=false")
 
     assert result.exit_code == 3, result.headline
     assert check_named(result, check).status == "inconclusive"
@@ -118,7 +101,7 @@ def test_a_fault_that_touches_nothing_is_inconclusive():
 
 def test_a_storm_that_drains_too_soon_is_inconclusive():
     """Fewer than ten drain blocks are no storm."""
-    result = judged("outage-storm", *SMALL_STORM, "chain.timers.gc_cycles_per_block=1_000_000")
+    result = judged("outage-storm", *SMALL["outage-storm"], "chain.timers.gc_cycles_per_block=1_000_000")
 
     assert check_named(result, "storm").status == "inconclusive"
     assert result.exit_code == 3

@@ -18,8 +18,10 @@ from cluster.swarm_workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
 from cluster.sweep import sweep
 from faults import dishonest_validators, kind_of, span_ms
 from scheduler import LaneConfig, TimerConfig
+from tests.frozen import SWARM_SEEDS, read_frozen
 
 CLEAN_SEEDS = range(50)
+FROZEN = read_frozen()
 DRAWN = [draw_scenario(seed) for seed in range(200)]
 
 
@@ -35,9 +37,11 @@ def test_no_drawn_scenario_is_a_false_alarm(tmp_path):
             jobs=min(os.cpu_count() or 1, 4),
             on_result=lambda *_: None,
         )
+        digests = {result.seed: result.digest for result in results.results()}
 
     assert {name: [each.seed for each in group] for name, group in tally.groups.items()} == {}
     assert tally.verdicts == {"passed": len(CLEAN_SEEDS)}
+    assert [seed for seed in SWARM_SEEDS if digests[seed] != FROZEN[f"swarm-{seed}"].digest] == []
 
 
 def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
