@@ -25,8 +25,8 @@ if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
     )
 
 try:
-    from cluster.commands import main
-    from cluster.standard_streams import run_on_standard_streams
+    from cluster.cli.commands import main
+    from cluster.cli.standard_streams import run_on_standard_streams
 except ModuleNotFoundError as missing:
     give_up(f"stampede: {missing.name} is not installed; 'make run' sets up everything in .venv\n")
 except KeyboardInterrupt:

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from cluster.jury import Jury, make_jury
-from cluster.run import Cluster, ClusterRun, RunHooks
-from cluster.scenario import load_scenario
+from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
+from cluster.scenario.model import load_scenario
+from cluster.verdict.monitor import Jury, make_jury
 from network.trace import Event, Trace
 from network.types import SUPERVISOR
 from validators.execution import Executed

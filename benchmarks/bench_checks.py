@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from checker.results import CheckResult
-from cluster.judge import consult_oracle
-from cluster.jury import Jury, make_jury
-from cluster.run import Cluster, RunHooks
-from cluster.scenario import load_scenario
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.scenario.model import load_scenario
+from cluster.verdict.monitor import Jury, make_jury
+from cluster.verdict.pipeline import consult_oracle
 
 Show: TypeAlias = Callable[[str], None]
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from cluster.run import Cluster, RunHooks
-from cluster.scenario import load_scenario
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.scenario.model import load_scenario
 from validators.actors import PROGRAMS
 from validators.execution import Executed
 from validators.execution.genesis_state import build_genesis_state

@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
-from cluster.results import ResultsFile, SeedResult
-from cluster.run import Cluster
-from cluster.scenario import Scenario, encode_scenario, load_scenario
-from cluster.swarm import draw_scenario
-from cluster.sweep import Tally, sweep
+from cluster.campaign.results_db import ResultsFile, SeedResult
+from cluster.campaign.sweep import Tally, sweep
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.model import Scenario, encode_scenario, load_scenario
+from cluster.swarm.generator import draw_scenario
 
 Show: TypeAlias = Callable[[str], None]
 

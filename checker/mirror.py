@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, final
 
 import msgspec
 
-from checker.observations import BlockSummary
+from checker.checks.observations import BlockSummary
 from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
 from scheduler import MAX_U63, InvalidInput, LaneConfig, TimerConfig
 from validators.execution.phases import PhaseEntry

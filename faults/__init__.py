@@ -1,10 +1,16 @@
 """Fault plans as data, their injection into a run, and what they say in plain words."""
 
-from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
-from faults.coverage import Cell, Coverage
-from faults.dishonest import LIES, Liar, LyingPort
-from faults.dishonest_kinds import Dishonest
-from faults.disk_kinds import (
+from faults.byzantine import LIES, Liar, LyingPort
+from faults.coverage.cells import Cell, Coverage
+from faults.coverage.phases import PHASES, ROLES
+from faults.coverage.required import promised_cells
+from faults.explain import explain_fault
+from faults.injection.injection import FaultEffect, Injector, Touched
+from faults.injection.power import Power, Watch
+from faults.kinds import Fault, edges_of, kind_of, named_validators, outages_of, span_ms
+from faults.kinds.byzantine import Dishonest
+from faults.kinds.clock import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.kinds.disk import (
     BitRot,
     DiskFault,
     DiskFull,
@@ -14,15 +20,9 @@ from faults.disk_kinds import (
     StaleReads,
     TornWrites,
 )
-from faults.explain import explain_fault
-from faults.injection import FaultEffect, Injector, Touched
-from faults.kinds import Fault, edges_of, kind_of, named_validators, outages_of, span_ms
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
-from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
-from faults.phases import PHASES, ROLES
+from faults.kinds.machine import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.kinds.network import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.plan import PlanError, all_over_ms, check_plan, dishonest_validators, is_destroying, resolve_regions
-from faults.power import Power, Watch
-from faults.promises import promised_cells
 
 __all__ = [
     "LIES",

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
-from faults.dishonest.catalogue import explain_dishonest
-from faults.dishonest_kinds import Dishonest
-from faults.disk_kinds import (
+from faults.byzantine.catalogue import explain_dishonest
+from faults.kinds import Fault
+from faults.kinds.byzantine import Dishonest
+from faults.kinds.clock import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.kinds.disk import (
     BitRot,
     DiskFault,
     DiskFull,
@@ -16,10 +17,9 @@ from faults.disk_kinds import (
     StaleReads,
     TornWrites,
 )
-from faults.kinds import Fault
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
-from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule, SwizzleClog
-from faults.terms import Range
+from faults.kinds.fields import Range
+from faults.kinds.machine import Blackout, Crash, CrashAtBoundary, MachineFault, Pause, RestartStorm, Slow, Wipe
+from faults.kinds.network import Clog, Cut, Flapping, IsolateLeader, Links, NetworkFault, Partition, Rule, SwizzleClog
 
 
 def explain_fault(fault: Fault) -> str:

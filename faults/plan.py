@@ -1,7 +1,7 @@
 """What a fault plan may not say: a plan that cannot be meant is refused before anything runs.
 
 Every refusal names the place in the scenario, the rule, and what is allowed. Injection is in
-``faults.injection``; which links a fault is about is decided here, as plain functions of the plan.
+``faults.injection.injection``; which links a fault is about is decided here, as plain functions of the plan.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,16 +10,16 @@ from typing import Final
 
 import msgspec
 
-from faults.clock_kinds import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
-from faults.clocks import rules_of_clock, true_again_ms
-from faults.dishonest.catalogue import FORMS
-from faults.dishonest_kinds import Dishonest
-from faults.disk_kinds import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
+from faults.byzantine.catalogue import FORMS
+from faults.injection.clocks import rules_of_clock, true_again_ms
 from faults.kinds import Fault, kind_of, named_validators, span_ms
-from faults.machine_kinds import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.kinds.byzantine import Dishonest
+from faults.kinds.clock import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
+from faults.kinds.disk import BitRot, IoErrorFault, MisdirectedWrites, SlowDisk, StaleReads, TornWrites
+from faults.kinds.fields import Link
+from faults.kinds.machine import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
+from faults.kinds.network import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.nearest import did_you_mean
-from faults.network_kinds import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
-from faults.terms import Link
 from network.regions import Region
 from validators.messages import KINDS_WITHOUT_VIEW, MESSAGE_KINDS
 

@@ -18,7 +18,7 @@ SEEDS_SHOWN = 4
 
 
 class ResultView(Protocol):
-    """One judged seed; see cluster.results.SeedResult."""
+    """One judged seed; see cluster.campaign.results_db.SeedResult."""
 
     @property
     def seed(self) -> int: ...  # noqa: D102
@@ -31,7 +31,7 @@ class ResultView(Protocol):
 
 
 class TallyView(Protocol):
-    """How far a sweep has come; see cluster.sweep.Tally."""
+    """How far a sweep has come; see cluster.campaign.sweep.Tally."""
 
     total: int
     done: int

@@ -28,7 +28,7 @@ _STATUS_STYLE = {"passed": "green", "failed": "bold red", "inconclusive": "yello
 
 
 class ProgressView(Protocol):
-    """The live figures of a run; see cluster.run.Progress."""
+    """The live figures of a run; see cluster.runtime.cluster.Progress."""
 
     finalized_heights: list[int]
     now_us: int

@@ -9,15 +9,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import msgspec
 
-from cluster.scenario import scenario_paths
-
-ROOT = Path(__file__).resolve().parent.parent
+from checker.record.root import PROJECT_ROOT
+from cluster.scenario.model import scenario_paths
 
 
 class Finished(NamedTuple):
@@ -36,7 +34,7 @@ def run_one(scenario: str, seed: int) -> Finished:
     started = time.perf_counter()
     with TemporaryDirectory() as runs:
         command = [sys.executable, "run_cluster.py", "run", scenario, "--seed", str(seed), "--json", "--runs", runs]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - started
     if not done.stdout:
         return Finished(scenario, seed, done.returncode, done.stderr.strip()[-200:], "", seconds)
@@ -56,7 +54,10 @@ def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
     with TemporaryDirectory() as runs:
         command = [sys.executable, "run_cluster.py", "sweep", "--swarm", "--seeds", f"{seeds[0]}..{seeds[-1]}"]
         done = subprocess.run(
-            [*command, "--jobs", str(jobs), "--runs", runs, "--json"], cwd=ROOT, capture_output=True, check=False
+            [*command, "--jobs", str(jobs), "--runs", runs, "--json"],
+            cwd=PROJECT_ROOT,
+            capture_output=True,
+            check=False,
         )
     if not done.stdout:
         return 1, done.stderr.decode().strip()[-200:]

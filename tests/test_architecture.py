@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.cluster_runs import REPOSITORY
+from checker.record.root import PROJECT_ROOT
 
 LAYERS = ["scheduler", "network", "validators", "faults", "checker", "report", "cluster"]
 """From the bottom to the top; a package imports itself and what stands before it."""
@@ -14,7 +14,7 @@ IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "thre
 
 
 def modules_of(package):
-    return sorted((REPOSITORY / package).rglob("*.py"))
+    return sorted((PROJECT_ROOT / package).rglob("*.py"))
 
 
 def imports_of(path):
@@ -33,7 +33,7 @@ def test_imports_point_down(package):
     """A package imports nothing from above it."""
     above = LAYERS[LAYERS.index(package) + 1 :]
     wrong = [
-        (path.relative_to(REPOSITORY), name)
+        (path.relative_to(PROJECT_ROOT), name)
         for path in modules_of(package)
         for name in imports_of(path)
         if name.split(".")[0] in above
@@ -69,7 +69,7 @@ def test_the_oracle_shares_nothing_with_what_it_judges():
 def test_nothing_in_a_run_reads_a_wall_clock_or_draws_chance(package):
     """No module of a run imports what could differ from run to run."""
     wrong = [
-        (path.relative_to(REPOSITORY), name)
+        (path.relative_to(PROJECT_ROOT), name)
         for path in modules_of(package)
         for name in imports_of(path)
         if name.split(".")[0] in IMPURE
@@ -88,19 +88,19 @@ def test_consensus_critical_code_iterates_over_no_set_and_holds_no_float(package
             is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
             is_set_loop = isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Set | ast.SetComp)
             if is_float or is_division or is_set_loop:
-                wrong.append((path.relative_to(REPOSITORY), node.lineno if hasattr(node, "lineno") else 0))
+                wrong.append((path.relative_to(PROJECT_ROOT), node.lineno if hasattr(node, "lineno") else 0))
 
     assert wrong == []
 
 
 def test_no_tracked_file_names_a_registry_or_a_lock():
     """Requirement files pin by hash; where packages come from is the machine's business."""
-    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    listed = subprocess.run(["git", "ls-files"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.fail("this test needs the repository's git metadata")
     registry = "pypi" + ".org"
     for name in listed.stdout.split():
-        path = REPOSITORY / name
+        path = PROJECT_ROOT / name
         assert path.name not in {"uv.lock", "poetry.lock", "Pipfile.lock"}
         if path.suffix in {".txt", ".toml", ".in", ".py", ".sh", ".md"} or path.name == "Makefile":
             text = path.read_text()
@@ -111,7 +111,7 @@ def test_no_tracked_file_names_a_registry_or_a_lock():
 def test_every_pinned_requirement_has_a_hash():
     """What is installed is what was measured."""
     for name in ("run.txt", "dev.txt"):
-        text = (REPOSITORY / "requirements" / name).read_text().replace("\\\n", " ")
+        text = (PROJECT_ROOT / "requirements" / name).read_text().replace("\\\n", " ")
         pins = [line for line in text.splitlines() if "==" in line]
         assert pins
         assert all("--hash=sha256:" in line for line in pins)

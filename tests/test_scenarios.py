@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster.scenario import load_scenario, scenario_paths
-from tests.cluster_runs import check_named, judged
+from cluster.scenario.model import load_scenario, scenario_paths
 from tests.frozen import SMALL, read_frozen, small_settings
+from tests.support.cluster_runs import check_named, judged
 
 NAMES = [path.stem for path in scenario_paths()]
 REQUIRED = [(name, required) for name in NAMES for required in load_scenario(name).requires]

@@ -13,20 +13,20 @@ from typing import NamedTuple
 
 from network.codec import Codec
 from network.port import Port
-from validators.block_exchange import BlockExchange
-from validators.consensus import Finalization, Parent, Proposal, Scheme
-from validators.counts import REFUSED_FINAL, ValidatorCounts
+from validators.consensus.simplex import Finalization, Parent, Proposal, Scheme
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
-from validators.follower import Follower, Goal, Purpose, Settled, run_block
-from validators.gossip import Gossip
 from validators.identity import TransactionVerifier
+from validators.mempool.gossip import Gossip
 from validators.messages import BlockRelay, Message, block_label
-from validators.serving import Serving
 from validators.settings import Proposer, ValidatorSettings
-from validators.snapshot_sync import SnapshotJoin, SnapshotSource
 from validators.state import Snapshot
+from validators.stats import REFUSED_FINAL, ValidatorCounts
 from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
+from validators.sync.block_exchange import BlockExchange
+from validators.sync.follower import Follower, Goal, Purpose, Settled, run_block
+from validators.sync.serving import Serving
+from validators.sync.snapshots import SnapshotJoin, SnapshotSource
 
 
 class ExecutionOver(NamedTuple):

@@ -1,8 +1,8 @@
 """Messages from peers: read, charged for, and given to the part that it is for, or refused with a reason.
 
 Nothing that a peer sends is free. Reading costs its length, whatever is in it; a refusal costs the signatures that
-were verified before it; and answers are limited (``validators.serving``). So a flood takes time from its victim, as it
-would from a real one.
+were verified before it; and answers are limited (`sync/serving.py`). So a flood takes time from its victim, as
+it would from a real one.
 """
 
 from typing import Final, NamedTuple, final
@@ -10,9 +10,8 @@ from typing import Final, NamedTuple, final
 from network.codec import Codec, Refused
 from network.port import Delivery, Port
 from validators.application import Application
-from validators.consensus import STALE, CertificateRequest, Simplex
-from validators.counts import ValidatorCounts
-from validators.gossip import Gossip
+from validators.consensus.simplex import STALE, CertificateRequest, Simplex
+from validators.mempool.gossip import Gossip
 from validators.messages import (
     BlockRelay,
     BlockRequest,
@@ -25,8 +24,9 @@ from validators.messages import (
     SnapshotRequest,
     TransactionGossip,
 )
-from validators.serving import Serving
 from validators.settings import Costs
+from validators.stats import ValidatorCounts
+from validators.sync.serving import Serving
 
 KIB: Final = 1_024
 

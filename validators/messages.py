@@ -11,7 +11,7 @@ import msgspec
 
 from network.codec import Codec
 from network.types import Label
-from validators.consensus.messages import (
+from validators.consensus.simplex.messages import (
     CertificateRequest,
     CertificateResponse,
     Finalization,

@@ -28,7 +28,7 @@ import msgspec
 
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
-from validators.consensus import (
+from validators.consensus.simplex import (
     Append,
     Broadcast,
     CancelTimer,
@@ -46,23 +46,21 @@ from validators.consensus import (
     Verify,
     encode_artifact,
 )
-from validators.counts import BROKEN, DISK, ValidatorCounts
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
-from validators.gossip import Gossip, Verified
 from validators.identity import TransactionVerifier, journal_head
 from validators.intake import Intake, Sound
-from validators.mempool import Pooled
+from validators.mempool.gossip import Gossip, Verified
+from validators.mempool.pool import Pooled
 from validators.messages import (
     message_codec,
 )
 from validators.outbox import Outbox, trace_certificate
 from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
-from validators.serving import Answer
 from validators.settings import ValidatorFactory, ValidatorSettings
-from validators.snapshot_sync import Checked
 from validators.state import Snapshot
+from validators.stats import BROKEN, DISK, ValidatorCounts
 from validators.storage import (
     BlockFile,
     Disk,
@@ -71,6 +69,8 @@ from validators.storage import (
     Journal,
     SyncPoint,
 )
+from validators.sync.serving import Answer
+from validators.sync.snapshots import Checked
 
 
 class _Recovered(NamedTuple):

@@ -9,7 +9,7 @@ from typing import final
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
-from validators.consensus import (
+from validators.consensus.simplex import (
     Artifact,
     CertificateResponse,
     Finalization,

@@ -13,8 +13,8 @@ from typing import NamedTuple, final
 
 from network.port import Port
 from network.types import Micros
-from validators.consensus import Finalization, decode_artifact, encode_artifact
-from validators.consensus.recovery import artifact_view
+from validators.consensus.simplex import Finalization, decode_artifact, encode_artifact
+from validators.consensus.simplex.recovery import artifact_view
 from validators.storage import Barrier, Journal
 
 

@@ -12,19 +12,19 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from network.port import Port
-from validators.consensus import (
+from validators.consensus.simplex import (
     Artifact,
     CorruptArtifactError,
     Finalization,
     Simplex,
     decode_artifact,
 )
-from validators.consensus.recovery import artifact_view
-from validators.counts import ValidatorCounts
+from validators.consensus.simplex.recovery import artifact_view
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
 from validators.outbox import trace_certificate, trace_vote
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
+from validators.stats import ValidatorCounts
 from validators.storage import (
     Damage,
     Disk,

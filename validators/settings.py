@@ -12,7 +12,7 @@ from typing import Final
 
 from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
-from validators.consensus import Ed25519Scheme, Scheme, SimplexConfig
+from validators.consensus.simplex import Ed25519Scheme, Scheme, SimplexConfig
 from validators.execution import Engine, Executed, Genesis, ProposalContext, StateRoad
 from validators.execution.blocks import Header, Transaction
 from validators.state import Snapshot

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from checker.explain.sides import Outcome
-from checker.explain.words import (
+from checker.explain.formatting import (
     differing_keys,
     event_of,
     is_dead_timer,
@@ -22,7 +21,8 @@ from checker.explain.words import (
     timers_in,
     timers_of_keys,
 )
-from checker.planted.variant import Cause
+from checker.explain.sides import Outcome
+from checker.mutants.mutant import Cause
 from checker.tables import BUCKET, BUCKET_ENTRY, GC_CURSOR, TIMER
 from scheduler import Timer, TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 

@@ -9,13 +9,13 @@ from typing import Final
 
 import msgspec
 
+from checker.checks.observations import name_validators, short
 from checker.explain.explanation import Explanation, Findings, SideReport
+from checker.explain.formatting import on_one_line
 from checker.explain.seen import seen_by
 from checker.explain.sides import RefusedLog
 from checker.explain.story import TAKEN_BACK, surroundings
-from checker.explain.words import on_one_line
-from checker.observations import name_validators, short
-from checker.planted.variant import Cause
+from checker.mutants.mutant import Cause
 from checker.results import CheckResult
 
 _OF_MEMORY: Final[Mapping[str, Cause]] = {

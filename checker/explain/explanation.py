@@ -6,7 +6,7 @@ from typing import NamedTuple, final
 import msgspec
 
 from checker.explain.sides import Executions, Outcome, Parting
-from checker.planted.variant import Cause
+from checker.mutants.mutant import Cause
 from checker.results import CheckResult, Evidence, deciding_check
 from network.trace import Event
 from scheduler import Timebase

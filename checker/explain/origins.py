@@ -9,8 +9,7 @@ import re
 from itertools import zip_longest
 from typing import NamedTuple
 
-from checker.explain.sides import Outcome, Parting
-from checker.explain.words import (
+from checker.explain.formatting import (
     decode,
     events_of,
     is_dead_timer,
@@ -20,6 +19,7 @@ from checker.explain.words import (
     show_operation,
     show_receipt,
 )
+from checker.explain.sides import Outcome, Parting
 from checker.tables import TIMER
 from scheduler import Timer, TimerScheduled
 from validators.execution.blocks import address_of, decode_transaction

@@ -6,14 +6,11 @@ from typing import Final
 
 import msgspec
 
+from checker.checks.observations import short
 from checker.explain.cause import Circumstances, cause_of
 from checker.explain.elsewhere import explain_elsewhere
 from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
-from checker.explain.origins import Origin
-from checker.explain.seen import last_views
-from checker.explain.sides import Outcome, Parting, Side, find_parting, wrong_validators
-from checker.explain.story import TAKEN_BACK, Mention, follow, mentions_of, surroundings, tell
-from checker.explain.words import (
+from checker.explain.formatting import (
     differing_keys,
     name_key,
     on_one_line,
@@ -23,8 +20,11 @@ from checker.explain.words import (
     show_written,
     timer_of_key,
 )
+from checker.explain.origins import Origin
+from checker.explain.seen import last_views
+from checker.explain.sides import Outcome, Parting, Side, find_parting, wrong_validators
+from checker.explain.story import TAKEN_BACK, Mention, follow, mentions_of, surroundings, tell
 from checker.explain.writes import find_timer, origin_of
-from checker.observations import short
 from checker.results import Evidence
 from scheduler import Timer
 from validators.execution.schema import KEY_BYTES

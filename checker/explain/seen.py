@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from string import hexdigits
 from typing import Final, final
 
+from checker.checks.observations import Certificate, Entered, FinalizedBlock, Report, name_validators, read_event
 from checker.explain.explanation import Findings
+from checker.explain.formatting import events_of, name_key, on_one_line, show, show_entry, timer_of, timers_in
 from checker.explain.sides import Executions, take_changes
-from checker.explain.words import events_of, name_key, on_one_line, show, show_entry, timer_of, timers_in
-from checker.observations import Certificate, Entered, FinalizedBlock, Report, name_validators, read_event
 from checker.results import CheckResult
 from network.trace import Event
 from scheduler import Timer

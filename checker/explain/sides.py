@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple, final
 
-from checker.observations import name_validators
+from checker.checks.observations import name_validators
 from checker.oracle.blocks import InvalidBlockError, OracleChain
 from checker.oracle.judge import unknown_to_the_oracle
 from checker.oracle.records import MalformedError, read_block, read_genesis, write

@@ -11,12 +11,12 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple, final
 
+from checker.checks.observations import ExecutedBlock, name_validators, read_event, short
+from checker.explain.formatting import decode, events_of, name_key, show, show_root, show_written, timers_in
 from checker.explain.origins import Origin
 from checker.explain.sides import Parting, Past, Side, wrong_validators
-from checker.explain.words import decode, events_of, name_key, show, show_root, show_written, timers_in
-from checker.observations import ExecutedBlock, name_validators, read_event, short
+from checker.record.streams import describe_event
 from checker.results import Evidence
-from checker.streams import describe_event
 from network.trace import Event
 from validators.execution.blocks import Header
 from validators.execution.receipts import TransactionReceipt

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from checker.explain.origins import Origin, origin_in_input, origin_in_log, origin_of_break, origin_of_refusal
-from checker.explain.sides import Outcome, Parting
-from checker.explain.words import (
+from checker.explain.formatting import (
     decode,
     differing_keys,
     event_of,
@@ -18,6 +16,8 @@ from checker.explain.words import (
     timer_of_key,
     timers_in,
 )
+from checker.explain.origins import Origin, origin_in_input, origin_in_log, origin_of_break, origin_of_refusal
+from checker.explain.sides import Outcome, Parting
 from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE, read_amount
 from scheduler import (
     Timer,

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
-PUBLISHED = Path(__file__).parent.parent / "vectors" / "scheduler.json"
+from checker.record.root import PROJECT_ROOT
+
+PUBLISHED = PROJECT_ROOT / "tests" / "vectors" / "scheduler.json"
 
 
 def pytest_addoption(parser):

@@ -23,9 +23,9 @@ from scheduler.fee_market import basefee_delta, doubled_median, exact_basefee, m
 from scheduler.pool import PoolRules
 from scheduler.ranking import Ranking, Scale
 from scheduler.types import MAX_U63, Quote
-from tests.chain_harness import make_genesis
-from tests.lane_doubles import PROPOSER, LaneBench, free
-from tests.scheduler_doubles import Bench
+from tests.support.chain_harness import make_genesis
+from tests.support.lane_doubles import PROPOSER, LaneBench, free
+from tests.support.scheduler_doubles import Bench
 from validators.execution.run import Rules
 
 ACTOR = b"\xaa" * 20

@@ -23,8 +23,8 @@ from scheduler import (
     timer_id_of,
 )
 from scheduler.errors import InvalidInput
-from tests.lane_doubles import LaneBench
-from tests.scheduler_doubles import Bench
+from tests.support.lane_doubles import LaneBench
+from tests.support.scheduler_doubles import Bench
 from validators.actors import Actor, Frame, Heartbeat, HeartbeatOrder, Host, Meter
 from validators.actors.metering import CALL_CYCLES
 

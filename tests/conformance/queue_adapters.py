@@ -1,8 +1,8 @@
 """Adapters for the introduction page: tiers, epochs, promotion, its priority queue (part E)."""
 
 from scheduler import CalendarQueue, LaneConfig, Profile, Tier, TimerConfig
-from tests.lane_doubles import LaneBench
-from tests.scheduler_doubles import Bench
+from tests.support.lane_doubles import LaneBench
+from tests.support.scheduler_doubles import Bench
 
 ACTOR = b"\xaa" * 20
 

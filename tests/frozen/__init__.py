@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from checker.planted import CATALOGUE
-from cluster.scenario import encode_scenario, load_scenario, scenario_paths
-from cluster.swarm import draw_scenario
-from cluster.sweep import Task, judge_task
-from cluster.teeth import campaign_scenario, needs_repeat
+from checker.mutants import CATALOGUE
+from cluster.campaign.mutants import campaign_scenario, needs_repeat
+from cluster.campaign.sweep import Task, judge_task
+from cluster.scenario.model import encode_scenario, load_scenario, scenario_paths
+from cluster.swarm.generator import draw_scenario
 
 FROZEN_FILE: Final = Path(__file__).with_name("digests.json")
 

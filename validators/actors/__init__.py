@@ -2,7 +2,6 @@
 
 from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, RiskAgent, RiskOrder
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler
-from validators.actors.clerk import Clerk, Script, Step
 from validators.actors.game import GameLoop, GameOrder, GamePlayer
 from validators.actors.heartbeat import Heartbeat, HeartbeatOrder
 from validators.actors.host import Emitted, Frame, Host, MessageSent, Revert, SendRequest, World
@@ -11,6 +10,7 @@ from validators.actors.metering import Meter, OutOfGas
 from validators.actors.oracle_feed import FeedOrder, OracleFeed, Submission
 from validators.actors.orders import FeeTerms
 from validators.actors.programs import PROGRAMS
+from validators.actors.script import Clerk, Script, Step
 from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_payload
 from validators.actors.subscription import Merchant, PlanOrder, Subscription
 

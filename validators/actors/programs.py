@@ -5,11 +5,11 @@ from typing import Final
 
 from validators.actors.agents import ChaosAgent, RiskAgent
 from validators.actors.calls import Programs
-from validators.actors.clerk import Clerk
 from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
 from validators.actors.liquidation_bot import LiquidationBot
 from validators.actors.oracle_feed import OracleFeed
+from validators.actors.script import Clerk
 from validators.actors.storm_maker import StormMaker
 from validators.actors.subscription import Merchant, Subscription
 

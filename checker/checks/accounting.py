@@ -1,0 +1,123 @@
+"""The storm's books: what a block removes and leaves follows from its budgets, and the living never wait for the dead.
+
+`checker.checks.timers` keeps the list of timers; this one asks, block by block, whether the number of dead timers
+left is what the budget predicts from the number at hand, and whether a live timer that was held back was so by the
+execution lane alone. Which timers are insolvent cannot be told from receipts, so of these it knows bounds only.
+"""
+
+from typing import Final, final
+
+from checker.checks.budgets import add_up
+from checker.checks.timers import Pending, TimerDelivery
+from checker.mirror import SettledBlock
+from checker.results import CheckResult, Tally
+from scheduler.events import DeferralReason, DeferredSummary
+from validators.execution.receipts import TimerReceipt
+
+NAME: Final = "storm-accounting"
+
+
+@final
+class StormAccounting:
+    """Predicts each block's clean-up from its budget, and finds the reason for each live timer that waits."""
+
+    def __init__(self, delivery: TimerDelivery) -> None:
+        """Read the timers that wait from a check that has judged the block before this one does."""
+        self._tally = Tally(NAME, "safety")
+        self._delivery = delivery
+        self._blocks = 0
+        self._backlog_blocks = 0
+        self._removed = 0
+        self._held = 0
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block."""
+        self._blocks += 1
+        self._predict_cleanup(block)
+        claimed = block.summary.waiting_dead + block.summary.waiting_live
+        if claimed != self._delivery.figures().waiting:
+            # Who waits is in doubt, and the delivery check has said so.
+            return
+        waiting = self._delivery.waiting() if claimed else []
+        if waiting and not _is_by_cursor(block):
+            self._classify(block, waiting)
+        self._explain_held(block, [timer for timer in waiting if timer.expires_at >= block.now])
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._removed:,} removals as the budgets predict, dead timers left in {self._backlog_blocks:,} of "
+            f"{self._blocks:,} blocks; live ones held back in {self._held:,}, for the execution lane alone",
+            removed=self._removed,
+            backlog_blocks=self._backlog_blocks,
+            held_blocks=self._held,
+        )
+
+    def _predict_cleanup(self, block: SettledBlock) -> None:
+        """The GC lane removes what is dead as far as its budget goes, in every block."""
+        spent, config = add_up(block), block.config
+        if _is_by_cursor(block):
+            # How far the walk comes depends on what it looks at, and whom nobody looks at counts as held.
+            return
+        removed, left = spent.removed, block.summary.waiting_dead
+        budget = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
+        predicted = max(0, removed + left - budget)
+        self._removed += removed
+        self._backlog_blocks += left > 0
+        if removed > budget:
+            # More than the lane may: for the check on budgets to say.
+            return
+        if not removed and not left:
+            return
+        self._require(
+            left == predicted, block, "{} dead timers were left, the budget of {} predicts {}", left, budget, predicted
+        )
+
+    def _classify(self, block: SettledBlock, waiting: list[Pending]) -> None:
+        """Whatever is past its expiry is dead, and nothing else that waits but the insolvent."""
+        expired = sum(timer.expires_at < block.now for timer in waiting)
+        dead, live = block.summary.waiting_dead, block.summary.waiting_live
+        self._require(expired <= dead, block, "{} expired timers wait, the block counts {} as dead", expired, dead)
+        most = len(waiting) - expired
+        self._require(live <= most, block, "{} live timers are said to wait, {} are not expired", live, most)
+
+    def _explain_held(self, block: SettledBlock, unexpired: list[Pending]) -> None:
+        """A live timer waits because the lane had no room for it or one before it, or because it exceeds the lane."""
+        counts = _deferred(block)
+        held = sum(counts.values())
+        live = block.summary.waiting_live
+        self._held += held > 0
+        self._require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
+        lane = block.lane_cycles_max
+        if block.lane is not None:
+            lane = min(lane, block.lane.max_cycles_per_fire_auction_phase)
+        over_cap = sum(timer.gas_limit > lane for timer in unexpired)
+        stated = counts.get(DeferralReason.OVER_CAP, 0)
+        if stated:
+            self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
+        is_reserved = block.lane is not None and block.lane.packing_account == "limit"
+        if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused and not is_reserved:
+            room = block.lane_cycles_max - add_up(block).lane_cycles
+            # A default above the cap is read as the cap in the lane (K-5).
+            limits = [timer.gas_limit if block.lane is None else min(timer.gas_limit, lane) for timer in unexpired]
+            greatest = max((limit for limit in limits if limit <= lane), default=0)
+            text = "live timers of at most {} cycles wait beside {} free in the lane"
+            self._require(greatest > room, block, text, greatest, room)
+
+    def _require(self, holds: object, block: SettledBlock, what: str, *values: int) -> None:
+        self._tally.compared += 1
+        if not holds:
+            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+
+
+def _is_by_cursor(block: SettledBlock) -> bool:
+    return block.lane is not None and block.lane.classification == "cursor"
+
+
+def _deferred(block: SettledBlock) -> dict[str, int]:
+    """Return how many live timers each reason held back in a block, by the block's own summary of them."""
+    counts: dict[str, int] = {}
+    for receipt in block.receipts:
+        if isinstance(receipt, TimerReceipt) and isinstance(receipt.event, DeferredSummary):
+            counts.update({str(reason): count for reason, count in receipt.event.counts})
+    return counts

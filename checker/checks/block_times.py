@@ -1,0 +1,139 @@
+"""What blocks say of the time: it goes on from block to block, and nobody let it run ahead of his own clock.
+
+A block's time is what a leader's clock showed, right or wrong, so there is no true value to compare it with. Checked:
+it is above the parent's, the slot follows from it, and each honest validator that notarized the block as another's had
+a clock that was near enough. Of an honest leader whose clock nobody touched more is asked: its block bears a time
+between its entering the view and its vote, or the one right after the parent's. Of others it is not checked that a
+timestamp is not too low; a leader may drag the time, which costs the chain slots but no state.
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from checker.checks.observations import ChainRules, ClockSet, Entered, Vote, read_event
+from checker.results import CheckResult, Tally
+from network.trace import Event
+from validators.execution.blocks import Header
+
+_MILLION: Final = 1_000_000
+_MILLISECOND_US: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Lead:
+    """How far one wall clock is ahead of true time, and how far it was at most before its last setting."""
+
+    since_us: int = 0
+    offset_us: int = 0
+    ppm: int = 0
+    strobe_us: int = 0
+    greatest_us: int = 0
+
+    def drifted_us(self, at_us: int) -> int:
+        return self.offset_us + (at_us - self.since_us) * self.ppm // _MILLION
+
+    def greatest_until_us(self, at_us: int) -> int:
+        """Return the greatest lead up to this time."""
+        leads = (self.offset_us, self.drifted_us(at_us))
+        return max(self.greatest_us, *leads, *(lead + self.strobe_us for lead in leads))
+
+
+@final
+class BlockTimes:
+    """Final blocks follow each other in time, and were notarized by clocks at most `max_skew_ms` behind them.
+
+    Of blocks up to `retold_height` the votes are not judged: nobody told what the clocks were then.
+    """
+
+    def __init__(self, rules: ChainRules, *, max_skew_ms: int, retold_height: int = 0) -> None:
+        self._tally = Tally("block-times", "safety")
+        self._slot_ms = rules.slot_ms
+        self._parent_ms = rules.timestamp_ms
+        self._max_skew_ms = max_skew_ms
+        self._retold_height = retold_height
+        self._leads: dict[int, _Lead] = {}
+        self._votes: dict[bytes, dict[int, int]] = {}
+        self._entered_us: dict[tuple[int, int], int] = {}
+        self._furthest_ms = 0
+        self._judged_votes = 0
+
+    def clock(self, event: Event) -> None:
+        """The supervisor set a machine's clocks."""
+        setting = read_event(event, ClockSet)
+        before = self._leads.get(setting.node, _Lead())
+        offset_us = before.drifted_us(event.at_us) if setting.offset_us is None else setting.offset_us
+        greatest_us = before.greatest_until_us(event.at_us)
+        self._leads[setting.node] = _Lead(event.at_us, offset_us, setting.ppm, setting.strobe_us, greatest_us)
+
+    def entered(self, event: Event) -> None:
+        """Remember when a leader entered its view, in this life or an earlier one."""
+        entered = read_event(event, Entered)
+        if entered.leader == event.node:
+            self._entered_us.setdefault((entered.view, event.node), event.at_us)
+
+    def vote(self, event: Event) -> None:
+        """Remember how far the clock of whoever notarizes may have been by then, in microseconds of virtual time."""
+        vote = read_event(event, Vote)
+        if vote.kind == "notarize":
+            lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
+            self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)
+
+    def settle(self, header: Header, digest: bytes) -> None:
+        """Judge a final block; heights ascend by one."""
+        time_ms, place = header.timestamp_ms, f"block of height {header.height}"
+        self._tally.require(
+            time_ms > self._parent_ms,
+            f"{place} has timestamp {time_ms:,} ms, its parent {self._parent_ms:,} ms",
+            height=header.height,
+        )
+        self._tally.require(
+            header.slot == time_ms // self._slot_ms,
+            f"{place} has slot {header.slot} and timestamp {time_ms:,} ms: slot {time_ms // self._slot_ms}",
+            height=header.height,
+        )
+        votes = self._votes.pop(digest, {})
+        self._judge_leader(header, votes.get(header.proposer))
+        for node, clock_us in sorted(votes.items()) if header.height > self._retold_height else ():
+            # A leader notarizes its own block although its clock may be behind the parent's.
+            if node != header.proposer:
+                self._judge_vote(node, clock_us // _MILLISECOND_US, header)
+        self._furthest_ms = max(self._furthest_ms, time_ms - self._parent_ms)
+        self._parent_ms = time_ms
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"each block is later than its parent, by {self._furthest_ms:,} ms at most, and within "
+            f"{self._max_skew_ms:,} ms of the clocks behind {self._judged_votes:,} votes",
+            votes=self._judged_votes,
+            furthest_ms=self._furthest_ms,
+        )
+
+    def _judge_leader(self, header: Header, voted_us: int | None) -> None:
+        """A leader by true time puts down what its clock shows while it proposes, or what is next after the parent."""
+        entered_us = self._entered_us.pop((header.view, header.proposer), None)
+        if voted_us is None or entered_us is None or header.proposer in self._leads:
+            return
+        if voted_us < entered_us:
+            # What is known is that another life entered the view again, to which another process had told the vote.
+            return
+        next_ms = self._parent_ms + 1
+        first_ms, last_ms = (max(at_us // _MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
+        self._tally.require(
+            first_ms <= header.timestamp_ms <= last_ms,
+            f"the block of height {header.height} has timestamp {header.timestamp_ms:,} ms; its leader, validator "
+            f"{header.proposer}, proposed it between {first_ms:,} and {last_ms:,} ms",
+            height=header.height,
+            validator=header.proposer,
+        )
+
+    def _judge_vote(self, node: int, clock_ms: int, header: Header) -> None:
+        self._judged_votes += 1
+        self._tally.compared += 1
+        if header.timestamp_ms > clock_ms + self._max_skew_ms:
+            self._tally.fail(
+                f"validator {node} notarized the block of height {header.height}, whose timestamp is "
+                f"{header.timestamp_ms:,} ms, when its clock had shown {clock_ms:,} ms at most",
+                height=header.height,
+                validator=node,
+            )

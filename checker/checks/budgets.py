@@ -1,0 +1,110 @@
+"""Budgets: what a block spent, added up from its receipts, within what it may spend."""
+
+from typing import NamedTuple, final
+
+from checker.checks.observations import ChainRules
+from checker.mirror import SettledBlock
+from checker.results import CheckResult, Tally
+from scheduler.events import TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+from validators.execution.receipts import TimerReceipt, TransactionReceipt
+
+
+class Spent(NamedTuple):
+    """What a block's receipts add up to: cycles and cells of transactions, lane cycles of fires, removals."""
+
+    cycles: int
+    cells: int
+    lane_cycles: int
+    fired: int
+    expired: int
+    insolvent: int
+    overdue: int
+
+    @property
+    def removed(self) -> int:
+        """How many timers the GC lane removed."""
+        return self.expired + self.insolvent + self.overdue
+
+
+@final
+class Budgets:
+    """Both timer lanes and the block's own limits hold in every block, and the summary says what the receipts say."""
+
+    def __init__(self, rules: ChainRules) -> None:
+        self._tally = Tally("budgets", "safety")
+        self._rules = rules
+        self._fullest_lane = 0
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block."""
+        spent = add_up(block)
+        config, rules = block.config, self._rules
+        lane = 0 if config.execution_lane_paused else block.lane_cycles_max
+        removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
+        self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
+        self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)
+        self._tally.compared += not lane
+        if spent.fired and not lane:
+            self._tally.fail(
+                f"height {block.height}: {spent.fired:,} timers fired with a paused lane", height=block.height
+            )
+        self._limit(block, "removals in the GC lane", spent.removed, removals)
+        self._limit(block, "cycles of transactions", spent.cycles, rules.block_cycles)
+        self._limit(block, "cells of transactions", spent.cells, rules.block_cells)
+        self._match(block, spent)
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._tally.compared:,} limits and sums held; the fullest lane used {self._fullest_lane:,} cycles",
+            fullest_lane_cycles=self._fullest_lane,
+        )
+
+    def _limit(self, block: SettledBlock, what: str, used: int, limit: int) -> None:
+        # What is not used keeps within any limit.
+        self._tally.compared += used > 0
+        if used > limit:
+            self._tally.fail(
+                f"height {block.height}: {used:,} {what}, at most {limit:,} are allowed",
+                height=block.height,
+                used=used,
+                limit=limit,
+            )
+
+    def _match(self, block: SettledBlock, spent: Spent) -> None:
+        summary = block.summary
+        gc_cycles = spent.removed * block.config.gc_cost_per_timer
+        pairs = (
+            ("cycles_used", summary.cycles_used, spent.cycles),
+            ("cells_used", summary.cells_used, spent.cells),
+            ("lane_cycles", summary.lane_cycles, spent.lane_cycles),
+            ("gc_cycles", summary.gc_cycles, gc_cycles),
+            ("fired", summary.fired, spent.fired),
+            ("expired", summary.expired, spent.expired),
+            ("insolvent", summary.insolvent, spent.insolvent),
+        )
+        for name, claimed, found in pairs:
+            self._tally.compared += 1
+            if claimed != found:
+                self._tally.fail(
+                    f"height {block.height}: the summary's {name} is {claimed:,}, the receipts add up to {found:,}",
+                    height=block.height,
+                    claimed=claimed,
+                    found=found,
+                )
+
+
+def add_up(block: SettledBlock) -> Spent:
+    """Return what a block's receipts add up to."""
+    calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
+    events = [receipt.event for receipt in block.receipts if isinstance(receipt, TimerReceipt)]
+    fires = [event for event in events if isinstance(event, TimerFired)]
+    return Spent(
+        cycles=sum(call.cycles for call in calls),
+        cells=sum(call.cells for call in calls),
+        lane_cycles=sum(fire.used_cycles for fire in fires),
+        fired=len(fires),
+        expired=sum(isinstance(event, TimerExpired) for event in events),
+        insolvent=sum(isinstance(event, TimerCancelledInsufficientFunds) for event in events),
+        overdue=sum(isinstance(event, TimerCancelledForDelay) for event in events),
+    )

@@ -1,0 +1,208 @@
+"""Nobody leaves a transaction out: what is valid and pooled everywhere is taken by the next honest leaders.
+
+What counts is chosen so that an honest leader without a mistake never fails it. A transaction counts while every honest
+validator that serves has it in its mempool. A block of an honest leader counts against it where the leader entered the
+view after that, without having lost its memory since, and where the transaction could have stood at the end of the
+block: its sender's next one by the state before, charge and fees covered by that state, none of the sender's in the
+block, and room left in cycles, cells and bytes. A leader tries everything in its mempool in turn, and whoever sends
+nothing else has no less then than before the block: so it would have been taken.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple, Protocol, TypeAlias, final
+
+from checker.checks.observations import BlockSummary, ChainRules, Entered, read_event
+from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
+from checker.results import CheckResult, Tally
+from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
+from network.trace import Event
+from validators.execution.blocks import Header
+
+BLOCKS_MAX: Final = 3
+"""So many blocks of honest leaders may leave a transaction out; one would be a mistake already."""
+
+POOLED_MAX: Final = 1_000
+"""So many transactions are followed at a time: of one validator's those that came first."""
+
+ROOM_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
+"""A block that is longer may have had no room for another transaction's bytes."""
+
+TRANSACTION_CYCLES: Final = 1_000
+
+
+class Pooled(Protocol):
+    """A transaction in a mempool."""
+
+    @property
+    def encoded(self) -> bytes:
+        """Its encoding."""
+
+
+class Sample(NamedTuple):
+    """Transactions that are pooled at a time, by digest, for each honest validator that serves."""
+
+    at_us: int
+    pools: Sequence[Mapping[bytes, Pooled]]
+
+
+Pools: TypeAlias = Callable[[], Sample]
+"""Looks into the mempools."""
+
+
+class IncludedBlock(NamedTuple):
+    """A final block: its header, its transactions, its length, what it used, and the state before it."""
+
+    header: Header
+    transactions: Sequence[bytes]
+    length_bytes: int
+    summary: BlockSummary
+    before: Mapping[bytes, bytes]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A transaction that is pooled everywhere: since when, and how many blocks left it out."""
+
+    transaction: Transaction
+    sender: bytes
+    length_bytes: int
+    since_us: int
+    left_out: int = 0
+
+
+@final
+class Inclusion:
+    """A transaction that is valid and pooled everywhere is in one of the next `BLOCKS_MAX` blocks of honest leaders."""
+
+    def __init__(self, rules: ChainRules, honest: Collection[int], pools: Pools) -> None:
+        self._tally = Tally("inclusion", "liveness")
+        self._rules = rules
+        self._honest = dict.fromkeys(sorted(honest))
+        self._pools = pools
+        self._waiting: dict[bytes, _Waiting] = {}
+        self._entered_us: dict[tuple[int, int], int] = {}
+        self._booted_us: dict[int, int] = {}
+        self._most = 0
+
+    def observe(self, event: Event) -> None:
+        """Note when leaders enter their views, and when validators lose their memory."""
+        if event.kind == "boot":
+            self._booted_us[event.node] = event.at_us
+        elif event.kind == "enter":
+            entered = read_event(event, Entered)
+            if entered.leader == event.node:
+                self._entered_us.setdefault((event.node, entered.view), event.at_us)
+
+    def settle(self, block: IncludedBlock) -> None:
+        """Judge a final block when the first validator applies it; heights ascend."""
+        # Of others nobody could have said that they were left out.
+        self._tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
+        leader = block.header.proposer
+        entered_us = self._entered_us.pop((leader, block.header.view), -1)
+        # A leader that booted since may have lost what it had.
+        booted_us = self._booted_us.get(leader, 0)
+        senders = dict.fromkeys(map(_sender_of, block.transactions)) if self._waiting else {}
+        for digest, waiting in self._waiting.items() if leader in self._honest else ():
+            is_there = booted_us <= waiting.since_us < entered_us
+            if is_there and waiting.sender not in senders and self._fits(waiting, block):
+                self._leave_out(digest, waiting, block.header)
+        self._follow(self._pools())
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._tally.compared:,} times one was in every mempool; at most {self._most} blocks left it out",
+            left_out_most=self._most,
+        )
+
+    @property
+    def has_judged(self) -> bool:
+        """Whether any transaction was seen in every mempool and then in a block, or left out."""
+        return self._tally.compared > 0
+
+    def _leave_out(self, digest: bytes, waiting: _Waiting, header: Header) -> None:
+        waiting.left_out += 1
+        self._tally.compared += 1
+        self._most = max(self._most, waiting.left_out)
+        if waiting.left_out == BLOCKS_MAX:
+            self._tally.fail(
+                f"transaction {digest[:6].hex()} of {waiting.sender.hex()} was valid and in every mempool from "
+                f"{waiting.since_us / 1_000_000:.3f} s on, and {BLOCKS_MAX} blocks of honest leaders that had room "
+                f"left it out, the last one at height {header.height}",
+                transaction=digest.hex(),
+                sender=waiting.sender.hex(),
+                height=header.height,
+                validator=header.proposer,
+            )
+
+    def _fits(self, waiting: _Waiting, block: IncludedBlock) -> bool:
+        """Say whether a transaction could have stood at the end of a block in which its sender has none."""
+        transaction, rules, summary = waiting.transaction, self._rules, block.summary
+        nonce, balance = _account(block.before, waiting.sender)
+        cycle_basefee, cell_basefee = _basefees(block.before)
+        charge = transaction.cycles_limit * transaction.max_fee_per_cycle
+        charge += transaction.cells_limit * transaction.max_fee_per_cell
+        return (
+            transaction.nonce == nonce
+            and charge <= balance
+            and cycle_basefee <= transaction.max_fee_per_cycle
+            and cell_basefee <= transaction.max_fee_per_cell
+            and transaction.priority_fee_per_cycle <= transaction.max_fee_per_cycle
+            and TRANSACTION_CYCLES <= transaction.cycles_limit <= rules.block_cycles - summary.cycles_used
+            and waiting.length_bytes <= transaction.cells_limit <= rules.block_cells - summary.cells_used
+            and block.length_bytes + waiting.length_bytes <= ROOM_BYTES
+        )
+
+    def _follow(self, sample: Sample) -> None:
+        """Follow what every mempool has; what is gone from one of them is not followed any more."""
+        first, others = (sample.pools[0], sample.pools[1:]) if sample.pools else ({}, ())
+        everywhere = {
+            digest: pooled.encoded
+            for digest, pooled in islice(first.items(), POOLED_MAX)
+            if all(digest in other for other in others)
+        }
+        self._waiting = {
+            digest: waiting
+            for digest, encoded in everywhere.items()
+            if (waiting := self._waiting.get(digest) or _waiting_since(encoded, sample.at_us)) is not None
+        }
+
+
+def _waiting_since(encoded: bytes, at_us: int) -> _Waiting | None:
+    """Return a transaction as it begins to wait, None for what is none."""
+    try:
+        transaction = read_transaction(encoded)
+    except MalformedError:
+        return None
+    return _Waiting(transaction, address_of(transaction.public_key), len(encoded), at_us)
+
+
+def _sender_of(encoded: bytes) -> bytes:
+    """Return the sender of an included transaction; of one that is none, which the oracle refuses, nobody."""
+    try:
+        return address_of(read_transaction(encoded).public_key)
+    except MalformedError:
+        return b""
+
+
+def _account(state: Mapping[bytes, bytes], address: bytes) -> tuple[int, int]:
+    """Return the nonce and the units of an address."""
+    value = state.get((bytes((ACCOUNT,)) + address).ljust(32, b"\0"))
+    balance, nonce = _numbers(value) or (0, 0)
+    return nonce, balance
+
+
+def _basefees(state: Mapping[bytes, bytes]) -> tuple[int, int]:
+    cycle, cell = _numbers(state.get(FEE_MARKET_KEY)) or (0, 0)
+    return cycle, cell
+
+
+def _numbers(value: bytes | None) -> tuple[int, int] | None:
+    """Return the two numbers of a record, None where it is absent or none of those."""
+    fields = None if value is None else read_fields(value)
+    if fields is None or len(fields) != 2:
+        return None
+    one, other = fields
+    return (one, other) if isinstance(one, int) and isinstance(other, int) else None

@@ -1,0 +1,146 @@
+"""Messages, judged from the receipts of final blocks alone: sent in sequence, delivered in that order, exactly once.
+
+The check keeps its own list of the messages that wait. Timers go first: within a block the mailbox is served when the
+last event of the timer phase has happened, and what is sent from then on waits for the next block.
+"""
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from checker.checks.observations import ChainRules
+from checker.mirror import SettledBlock
+from checker.results import CheckResult, Tally
+from checker.tables import MAILBOX_KEY, MESSAGE, read_fields
+from scheduler.events import (
+    DeferredSummary,
+    TimerCancelledForDelay,
+    TimerCancelledInsufficientFunds,
+    TimerDeferred,
+    TimerExpired,
+    TimerFired,
+)
+from validators.actors import MessageSent
+from validators.execution.receipts import ChainEvent, MessageDelivered, TransactionReceipt
+
+NAME: Final = "message-delivery"
+
+OF_THE_TIMER_PHASE: Final = (
+    TimerFired,
+    TimerDeferred,
+    TimerExpired,
+    TimerCancelledInsufficientFunds,
+    TimerCancelledForDelay,
+    DeferredSummary,
+)
+"""Events that nothing but the timer phase makes."""
+
+
+@final
+class MessageDelivery:
+    """Each message is sent once, delivered once, in its turn and within its cycles; what waits is in the state."""
+
+    def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
+        self._tally = Tally(NAME, "safety")
+        self._budget = rules.mailbox_cycles
+        self._waiting: dict[int, int] = {}
+        self._next = 0
+        self._sent = 0
+        self._delivered = 0
+        self._reverted = 0
+        self._in_state = sum(key[0] == MESSAGE for key in genesis_values)
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block."""
+        sent, delivered, reverted = self._sent, self._delivered, self._reverted
+        calls = [event for it in block.receipts if isinstance(it, TransactionReceipt) for event in it.events]
+        later = [it.event for it in block.receipts if not isinstance(it, TransactionReceipt)]
+        served_from = max(
+            (place + 1 for place, it in enumerate(later) if isinstance(it, OF_THE_TIMER_PHASE)), default=0
+        )
+        self._take(block, [*calls, *later[:served_from]], None)
+        list_end = self._next
+        used = self._take(block, later[served_from:], list_end)
+        self._judge_budget(block, used, list_end)
+        summary = block.summary
+        self._match(block, "messages_sent", summary.messages_sent, self._sent - sent)
+        self._match(block, "messages_delivered", summary.messages_delivered, self._delivered - delivered)
+        self._match(block, "messages_reverted", summary.messages_reverted, self._reverted - reverted)
+        self._match(block, "messages_waiting", summary.messages_waiting, len(self._waiting))
+        self._match(block, "mailbox_cycles", summary.mailbox_cycles, used)
+        self._judge_state(block)
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._sent:,} messages sent, {self._delivered:,} delivered in their order, {len(self._waiting):,} wait",
+            sent=self._sent,
+            delivered=self._delivered,
+            waiting=len(self._waiting),
+        )
+
+    def _take(self, block: SettledBlock, events: list[ChainEvent], list_end: int | None) -> int:
+        """Follow events in their order; return the cycles of delivered messages. No `list_end`: not served yet."""
+        used = 0
+        for event in events:
+            if isinstance(event, MessageSent):
+                self._require(
+                    event.sequence == self._next, block, "message {} was sent as {}", self._next, event.sequence
+                )
+                self._next = event.sequence + 1
+                self._waiting[event.sequence] = event.cycles
+                self._sent += 1
+            elif isinstance(event, MessageDelivered):
+                used += event.used_cycles
+                self._deliver(block, event, list_end)
+        return used
+
+    def _deliver(self, block: SettledBlock, event: MessageDelivered, list_end: int | None) -> None:
+        sequence = event.sequence
+        self._delivered += 1
+        self._reverted += not event.ok
+        self._require(list_end is not None, block, "message {} was delivered before the timers were done", sequence)
+        is_listed = list_end is None or sequence < list_end
+        self._require(is_listed, block, "message {} was delivered in the block that answered by it", sequence)
+        oldest = next(iter(self._waiting), -1)
+        self._require(sequence == oldest, block, "message {} was delivered where {} waits longest", sequence, oldest)
+        cycles = self._waiting.pop(sequence, event.used_cycles)
+        used = event.used_cycles
+        self._require(used <= cycles, block, "message {} used {} of {} cycles", sequence, used, cycles)
+
+    def _judge_budget(self, block: SettledBlock, used: int, list_end: int) -> None:
+        """The budget holds, and what was left waiting did not fit it."""
+        budget = self._budget
+        if used:
+            self._require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
+        oldest = next(iter(self._waiting), list_end)
+        if oldest < list_end and used <= budget:
+            cycles, room = self._waiting[oldest], budget - used
+            self._require(cycles > room, block, "message {} of {} cycles waits beside {} free", oldest, cycles, room)
+
+    def _judge_state(self, block: SettledBlock) -> None:
+        """The state holds the messages that wait, and the record of the mailbox says which ones these are."""
+        for key, value in block.changes.items():
+            if key[0] != MESSAGE:
+                continue
+            self._in_state += (value is not None) - (key in block.before)
+            sequence = int.from_bytes(key[1:9], "big")
+            fields = [] if value is None else read_fields(value) or []
+            stored = fields[4] if len(fields) > 4 else None
+            expected = self._waiting.get(sequence)
+            text = "the state gives message {} {} cycles, where {} wait for it"
+            self._require(stored == expected, block, text, sequence, stored, expected)
+        count = len(self._waiting)
+        self._require(self._in_state == count, block, "the state holds {} messages, {} wait", self._in_state, count)
+        encoded = block.changes.get(MAILBOX_KEY, block.before.get(MAILBOX_KEY))
+        queue = [0, 0] if encoded is None else read_fields(encoded)
+        expected_queue = [next(iter(self._waiting), self._next), self._next]
+        self._require(queue == expected_queue, block, "the mailbox is {}, it should be {}", queue, expected_queue)
+
+    def _match(self, block: SettledBlock, name: str, claimed: int, found: int) -> None:
+        text = "the summary's {} is {}, the receipts add up to {}"
+        self._require(claimed == found, block, text, name, claimed, found)
+
+    def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
+        self._tally.compared += 1
+        if not holds:
+            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)

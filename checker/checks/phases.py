@@ -1,0 +1,125 @@
+"""The ledger of a block's phases: what each found equals what it did and what it left, and the receipts say the same.
+
+Chains have halted because a phase that must run was skipped: an earlier one had used the block's budget up. The state
+need not show it in that block. So each phase counts, outside the state, what it found in the tables and what it left
+there; here these counts are added up, and compared with what the receipts and the other checks' own lists say.
+Which phases a block must have is restated by the oracle (`checker/oracle/phases.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, final
+
+from checker.checks.budgets import add_up
+from checker.checks.timers import TimerDelivery
+from checker.mirror import SettledBlock
+from checker.results import CheckResult, Tally
+from scheduler.events import EpochPromoted
+from validators.actors import MessageSent
+from validators.execution.receipts import MessageDelivered, TimerReceipt, TransactionReceipt
+
+NAME: Final = "phases"
+
+Counts = Mapping[str, int]
+
+
+@final
+class PhaseLedger:
+    """In each block: due = fired + removed + left, promoted = left the overflow tree, found = delivered + left."""
+
+    def __init__(self, delivery: TimerDelivery) -> None:
+        """Read the timers that wait from a check that has judged the block before this one does."""
+        self._tally = Tally(NAME, "safety")
+        self._delivery = delivery
+        self._entries = 0
+        self._messages = 0
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block."""
+        entries: dict[str, Counts] = {entry.phase: entry.counts for entry in block.phases}
+        self._entries += len(block.phases)
+        self._require(len(entries) == len(block.phases), block, "a phase ran twice: {}", _names(block))
+        self._judge_transactions(block, entries.get("transactions"))
+        self._judge_timers(block, entries.get("timers"))
+        self._judge_mailbox(block, entries.get("mailbox"))
+        self._judge_totals(block, entries.get("prices"), entries.get("burns"), entries.get("tiers"))
+        if block.lane is not None:
+            self._judge_promotion(block, entries.get("promotion"))
+
+    def result(self) -> CheckResult:
+        """Return the check result."""
+        return self._tally.result(
+            f"{self._entries:,} phases account for all that they found, in {self._tally.compared:,} sums"
+        )
+
+    def _judge_transactions(self, block: SettledBlock, counts: Counts | None) -> None:
+        calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
+        found = {"included": len(calls), "reverted": sum(call.status != 0 for call in calls)}
+        self._match(block, "transactions", counts, found)
+
+    def _judge_timers(self, block: SettledBlock, counts: Counts | None) -> None:
+        """What was due left by an exit of the phase or waits; why it waits is for the accounting of storms to say."""
+        spent, waiting = add_up(block), self._delivery.figures().waiting
+        done = spent.fired + spent.removed
+        self._match(block, "timers", counts, {"fired": spent.fired, "removed": spent.removed})
+        if counts is None or waiting != block.summary.waiting_live + block.summary.waiting_dead:
+            # Who waits is in doubt, and the delivery check has said so.
+            return
+        self._match(block, "timers", counts, {"due": waiting + done, "left": waiting})
+        due, left = counts["due"], counts["left"]
+        self._require(due == done + left, block, "{} timers were due, {} left and {} wait", due, done, left)
+
+    def _judge_mailbox(self, block: SettledBlock, counts: Counts | None) -> None:
+        """What waited was delivered or waits on; what was sent meanwhile was not found."""
+        events = [event for receipt in block.receipts for event in _events_of(receipt)]
+        sent = sum(isinstance(event, MessageSent) for event in events)
+        delivered = sum(isinstance(event, MessageDelivered) for event in events)
+        self._match(block, "mailbox", counts, {"delivered": delivered})
+        if counts is not None:
+            found, left, meanwhile = counts["found"], counts["left"], counts["sent_meanwhile"]
+            self._require(
+                found == delivered + left, block, "{} messages, {} delivered, {} left", found, delivered, left
+            )
+            expected = self._messages + sent - meanwhile
+            self._require(found == expected, block, "the mailbox found {} messages, {} waited", found, expected)
+        self._messages += sent - delivered
+
+    def _judge_totals(
+        self, block: SettledBlock, prices: Counts | None, burns: Counts | None, tiers: Counts | None
+    ) -> None:
+        spent = add_up(block)
+        self._match(block, "prices", prices, {"cycles": spent.cycles + spent.lane_cycles})
+        self._match(block, "burns", burns, {})
+        self._match(block, "tiers", tiers, {})
+
+    def _judge_promotion(self, block: SettledBlock, counts: Counts | None) -> None:
+        """As many heights were promoted as the overflow tree has lost, and the event of an epoch says how many."""
+        if counts is None:
+            self._match(block, "promotion", counts, {})
+            return
+        promoted, lost = counts["promoted"], counts["left_overflow"]
+        self._require(promoted == lost, block, "{} heights were promoted, {} left the overflow tree", promoted, lost)
+        for receipt in block.receipts:
+            if isinstance(receipt, TimerReceipt) and isinstance(receipt.event, EpochPromoted):
+                told = receipt.event.heights
+                self._require(told == promoted, block, "{} heights are told as promoted, {} were", told, promoted)
+
+    def _match(self, block: SettledBlock, phase: str, counts: Counts | None, expected: Counts) -> None:
+        self._require(counts is not None, block, "the phase {} left no entry; there are {}", phase, _names(block))
+        if counts is None:
+            return
+        for name, count in expected.items():
+            found = counts.get(name)
+            self._require(found == count, block, "the phase {} counts {} {}, there were {}", phase, found, name, count)
+
+    def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
+        self._tally.compared += 1
+        if not holds:
+            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+
+
+def _names(block: SettledBlock) -> str:
+    return ", ".join(entry.phase for entry in block.phases) or "none"
+
+
+def _events_of(receipt: TransactionReceipt | TimerReceipt) -> Sequence[object]:
+    return receipt.events if isinstance(receipt, TransactionReceipt) else (receipt.event,)

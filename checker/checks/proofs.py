@@ -1,0 +1,125 @@
+"""Whether what each validator proves of its state is true for everybody who has the final header, and nothing else is.
+
+The verifier shares no code with the prover (`validators/state/verify.py`), so that a mistake in either shows here: a
+proof that is refused, or one that is taken for something that it does not prove.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar, final
+
+from checker.checks.observations import ProvedState, ReadBack
+from checker.results import CheckResult, Tally
+from checker.tables import describe_key
+from validators.state import Database, verify_key, verify_operation, verify_root
+
+KEYS_PROVED: Final = 8
+OPERATIONS_PROVED: Final = 4
+"""Spread over all that there are, both ends included."""
+
+DIGEST_BYTES: Final = 32
+
+_Item = TypeVar("_Item")
+
+
+class _Claim(NamedTuple):
+    """What a proof is said to prove, how it is verified, and what it is verified with: as it is, and falsified."""
+
+    what: str
+    verify: Callable[..., bool]
+    stated: tuple[object, ...]
+    falsified: tuple[tuple[object, ...], ...]
+
+
+def prove_database(database: Database) -> ProvedState:
+    """Return proofs of some keys and operations of a committed state; where proving fails, an empty one."""
+    keys = [key for key, _ in database.items()]
+    locations = range(database.start, database.size)
+    return ProvedState(
+        log_root=database.root,
+        root=_prove(database.prove_root),
+        keys=tuple(
+            (key, database.get(key) or b"", _prove(database.prove_key, key)) for key in _spread(keys, KEYS_PROVED)
+        ),
+        operations=tuple(
+            (location, database.operations(location)[0], _prove(database.prove_operation, location))
+            for location in _spread(locations, OPERATIONS_PROVED)
+        ),
+    )
+
+
+@final
+class Proofs:
+    """Each validator's proofs lead to its final header's state root; with anything changed they lead nowhere."""
+
+    def __init__(self) -> None:
+        self._tally = Tally("proofs", "safety")
+        self._validators = 0
+
+    def compare(self, readback: ReadBack) -> None:
+        """Verify what one validator proved; where its operations lead to another root, `operation-log` says so."""
+        if readback.proved is None or readback.audit.canonical_root != readback.root:
+            return
+        self._validators += 1
+        for claim in _claims(readback.proved, readback.root):
+            self._tally.compared += 1 + len(claim.falsified)
+            where = f"validator {readback.node}, height {readback.height}"
+            if not claim.verify(*claim.stated):
+                self._fail(readback, f"{where}: its proof of {claim.what} does not hold")
+            elif any(claim.verify(*falsified) for falsified in claim.falsified):
+                self._fail(readback, f"{where}: a falsified proof of {claim.what} holds")
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        return self._tally.result(
+            f"{self._tally.compared:,} proofs of {self._validators} validators, true and falsified"
+        )
+
+    def _fail(self, readback: ReadBack, text: str) -> None:
+        self._tally.fail(text, validator=readback.node, height=readback.height)
+
+
+def _claims(proved: ProvedState, root: bytes) -> Iterator[_Claim]:
+    proof, inside, other = proved.root, proved.log_root, _flip(root)
+    yield _Claim(
+        "the root over its operations",
+        verify_root,
+        (proof, root, inside),
+        ((proof, other, inside), (proof, root, other), (_flip(proof), root, inside)),
+    )
+    for key, value, proof in proved.keys:
+        false_contents = (
+            (proof, root, key, value + b"\0"),
+            (proof, root, _flip(key), value),
+            (proof, other, key, value),
+        )
+        false_proofs = ((_flip(proof), root, key, value), (proof[:-DIGEST_BYTES], root, key, value))
+        yield _Claim(describe_key(key), verify_key, (proof, root, key, value), (*false_contents, *false_proofs))
+    for at, operation, proof in proved.operations:
+        yield _Claim(
+            f"operation {at}",
+            verify_operation,
+            (proof, inside, at, operation),
+            (
+                *((proof, inside, at + 1, operation), (proof, inside, at, operation + b"\0")),
+                *((proof, root, at, operation), (proof + bytes(DIGEST_BYTES), inside, at, operation)),
+            ),
+        )
+
+
+def _prove(prove: Callable[..., bytes], *subject: object) -> bytes:
+    try:
+        return prove(*subject)
+    except Exception:  # noqa: BLE001 - whatever goes wrong, there is no proof, and this is a finding
+        return b""
+
+
+def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
+    """Return so many items, both ends among them; all where there are not as many."""
+    if len(items) <= count:
+        return list(items)
+    return [items[place * (len(items) - 1) // (count - 1)] for place in range(count)]
+
+
+def _flip(data: bytes) -> bytes:
+    """Return other bytes: the last bit is another one."""
+    return data[:-1] + bytes((data[-1] ^ 1,)) if data else b"\0"

@@ -1,0 +1,100 @@
+"""Reports of honest validators besides votes and certificates: why they left views, evidence, dropped requests.
+
+Evidence is two signed votes of one signer that exclude each other. It punishes nobody here; it is kept in the verdict.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, final
+
+import msgspec
+
+from checker.checks.observations import Report, read_event, short
+from network.trace import Event
+from validators.consensus.simplex import Finalize, Notarize
+from validators.consensus.simplex.timeouts import TimeoutReason
+from validators.messages import message_codec
+from validators.sync.serving import TOO_MANY, UNDER_WAY
+
+EVIDENCE: Final = ("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize")
+"""What two votes that exclude each other are called."""
+
+UNANSWERED: Final = (UNDER_WAY, TOO_MANY)
+"""Why requests of peers are not answered."""
+
+REPORTS: Final = (*(reason.value for reason in TimeoutReason), *EVIDENCE, *UNANSWERED)
+"""Everything that is counted and can be promised: reasons to leave a view, kinds of evidence, requests not answered."""
+
+
+SHOWN: Final = 3
+"""So many pieces of evidence does the verdict show; all of them are in its file."""
+
+
+@final
+class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
+    """Two signed votes of one signer that exclude each other, encoded in hexadecimal, and who holds them."""
+
+    activity: str
+    signer: int
+    view: int
+    votes: tuple[str, str]
+    holders: list[int]
+
+    def describe(self) -> str:
+        """Return a line about it."""
+        first, second = (describe_vote(bytes.fromhex(vote)) for vote in self.votes)
+        held_by = ", ".join(map(str, self.holders))
+        return f"view {self.view}, validator {self.signer}: {first} and {second}, held by {held_by}"
+
+
+@final
+class Reports:
+    """Counts of each thing reported, by each validator that did, and the evidence itself."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(REPORTS, 0)
+        self._evidence: dict[tuple[str, int, int, bytes, bytes], list[int]] = {}
+
+    def observe(self, event: Event) -> None:
+        """See an event of an honest validator."""
+        if event.kind == "refused" and event.values[1] in UNANSWERED:
+            self._count(str(event.values[1]))
+        elif event.kind == "report":
+            report = read_event(event, Report)
+            is_evidence = report.activity in EVIDENCE
+            self._count(report.activity if is_evidence else report.detail)
+            if is_evidence:
+                self._keep(event.node, report)
+
+    def evidence(self) -> tuple[Contradiction, ...]:
+        """Return what is held against dishonest validators, each pair once, in the order in which it was found."""
+        return tuple(
+            Contradiction(
+                activity=activity, signer=signer, view=view, votes=(first.hex(), second.hex()), holders=sorted(holders)
+            )
+            for (activity, signer, view, first, second), holders in self._evidence.items()
+        )
+
+    def _count(self, name: str) -> None:
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    def _keep(self, holder: int, report: Report) -> None:
+        """Note who holds a pair; two validators may have had its votes in another order."""
+        first, second = sorted((report.first, report.second))
+        holders = self._evidence.setdefault((report.activity, report.signer, report.view, first, second), [])
+        if holder not in holders:
+            holders.append(holder)
+
+
+def describe_evidence(evidence: Sequence[Contradiction]) -> Iterator[str]:
+    """Yield a line for each of the first pairs of votes, and one for the rest."""
+    for each in evidence[:SHOWN]:
+        yield f"evidence: {each.describe()}"
+    if len(evidence) > SHOWN:
+        yield f"evidence: {len(evidence) - SHOWN} more pairs of votes in verdict.json"
+
+
+def describe_vote(encoded: bytes) -> str:
+    """Return what a vote says, in few words."""
+    vote = message_codec().decode(encoded)
+    kind = type(vote).__name__.lower()
+    return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind

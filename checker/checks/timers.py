@@ -1,0 +1,286 @@
+"""Timer delivery, judged from the receipts of final blocks alone: scheduled once, never early, gone exactly once.
+
+A timer is due later than the block that makes it and fires no sooner than it is due: so it never fires in the block
+that made it. The check keeps its own list of pending timers. It knows nothing of buckets or tiers; only the count of
+entries in the state's timer table is compared, after each block, and at the end the very identifiers.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from checker.checks.observations import ChainRules
+from checker.mirror import SettledBlock
+from checker.results import CheckResult, Tally
+from checker.tables import TIMER, read_fields
+from scheduler.events import (
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledForDelay,
+    TimerCancelledInsufficientFunds,
+    TimerExpired,
+    TimerExtended,
+    TimerExtendedByGovernance,
+    TimerFired,
+    TimerScheduled,
+)
+from validators.execution.receipts import ChainEvent, TransactionReceipt
+
+
+class Pending(NamedTuple):
+    """A timer that has not left: its place in the waiting order, its gas limit and its expiry."""
+
+    due: int
+    sequence: int
+    gas_limit: int
+    expires_at: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TimerFigures:
+    """All timers of the chain so far, in counts.
+
+    Every timer whose due slot (or height) has come is in exactly one of `fired`, `expired`, `insolvent`,
+    `cancelled_after_due` and `waiting`; `removed_early` were cancelled, or died, before they were due.
+    """
+
+    scheduled: int
+    due: int
+    fired: int
+    expired: int
+    insolvent: int
+    cancelled_after_due: int
+    removed_early: int
+    waiting: int
+
+
+@final
+class TimerDelivery:
+    """Each timer is scheduled once, fires in order and never early, leaves by one exit, and the sums agree."""
+
+    def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
+        self._tally = Tally("timer-delivery", "safety")
+        self._rules = rules
+        self._pending: dict[bytes, Pending] = dict(_stored_timers(genesis_values))
+        self._exits: dict[bytes, int] = {}
+        self._not_yet_due = [(timer.due, timer_id) for timer_id, timer in self._pending.items()]
+        heapq.heapify(self._not_yet_due)
+        self._state_timers = len(self._pending)
+        self._now = 0
+        self._last_place = (-1, -1)
+        self._scheduled = len(self._pending)
+        self._due = 0
+        self._waiting: dict[bytes, None] = {}
+        self._counts = dict.fromkeys(("fired", "expired", "insolvent", "cancelled", "early"), 0)
+
+    def figures(self) -> TimerFigures:
+        """Return the sums so far."""
+        counts = self._counts
+        return TimerFigures(
+            scheduled=self._scheduled,
+            due=self._due,
+            fired=counts["fired"],
+            expired=counts["expired"],
+            insolvent=counts["insolvent"],
+            cancelled_after_due=counts["cancelled"],
+            removed_early=counts["early"],
+            waiting=len(self._waiting),
+        )
+
+    def waiting(self) -> list[Pending]:
+        """Return the timers whose time has come and that have not left, in the order in which they came due."""
+        return [self._pending[timer_id] for timer_id in self._waiting]
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge one block's events in their order, then the sums."""
+        self._now = block.now
+        self._last_place = (-1, -1)
+        self._count_due()
+        for event in _events_of(block):
+            self._judge(block, event)
+        self._judge_sums(block)
+
+    def finish(self, values: Mapping[bytes, bytes]) -> None:
+        """Compare the pending timers with the timer table of the last state, by identifier."""
+        stored = dict.fromkeys(timer_id for timer_id, _ in _stored_timers(values))
+        self._tally.compared += 1
+        missing = [timer_id for timer_id in self._pending if timer_id not in stored]
+        extra = [timer_id for timer_id in stored if timer_id not in self._pending]
+        for timer_id in missing[:1]:
+            self._fail(timer_id, "is pending, but the last state does not hold it")
+        for timer_id in extra[:1]:
+            self._fail(timer_id, "is in the last state, but its events say that it has left")
+
+    def result(self) -> CheckResult:
+        """Return what came of it."""
+        figures = self.figures()
+        return self._tally.result(
+            f"{figures.scheduled:,} timers scheduled, {figures.due:,} due: {figures.fired:,} fired, "
+            f"{figures.expired:,} expired, {figures.insolvent:,} insolvent, {figures.cancelled_after_due:,} cancelled, "
+            f"{figures.waiting:,} waiting",
+            scheduled=figures.scheduled,
+            due=figures.due,
+            fired=figures.fired,
+            expired=figures.expired,
+            insolvent=figures.insolvent,
+            waiting=figures.waiting,
+        )
+
+    def _count_due(self) -> None:
+        """Count the timers whose time has come with this block and that have not left before."""
+        heap = self._not_yet_due
+        while heap and heap[0][0] <= self._now:
+            _, timer_id = heapq.heappop(heap)
+            if timer_id in self._pending:
+                self._due += 1
+                self._waiting[timer_id] = None
+
+    def _judge(self, block: SettledBlock, event: ChainEvent) -> None:
+        if isinstance(event, TimerScheduled):
+            self._schedule(block, event)
+        elif isinstance(event, TimerFired):
+            self._fire(block, event)
+        elif isinstance(event, TimerExpired):
+            self._expire(block, event)
+        elif isinstance(event, TimerCancelledInsufficientFunds):
+            if self._leave(block, event.timer_id, "insolvent") is not None:
+                is_short = event.available < event.required
+                reason = "was cancelled for funds with {} of {} at hand"
+                self._require(is_short, block, event.timer_id, reason, event.available, event.required)
+        elif isinstance(event, TimerCancelled | TimerCancelledForDelay):
+            self._leave(block, event.timer_id, "cancelled")
+        elif isinstance(event, TimerCancelledByGovernance):
+            is_pending = event.timer_id in self._pending
+            self._require(is_pending == event.was_live, block, event.timer_id, "cancelled as live: {}", event.was_live)
+            if is_pending:
+                self._leave(block, event.timer_id, "cancelled")
+        elif isinstance(event, TimerExtended | TimerExtendedByGovernance):
+            self._extend(block, event)
+
+    def _schedule(self, block: SettledBlock, event: TimerScheduled) -> None:
+        timer_id = event.timer_id
+        is_new = timer_id not in self._pending and timer_id not in self._exits
+        self._require(is_new, block, timer_id, "was scheduled a second time")
+        self._require(event.due > block.now, block, timer_id, "was scheduled at {} for {}", block.now, event.due)
+        self._pending[timer_id] = Pending(event.due, event.sequence, event.gas_limit, event.expires_at)
+        self._scheduled += 1
+        heapq.heappush(self._not_yet_due, (event.due, timer_id))
+
+    def _fire(self, block: SettledBlock, event: TimerFired) -> None:
+        timer_id, now = event.timer_id, block.now
+        timer = self._leave(block, timer_id, "fired")
+        if timer is None:
+            return
+        self._require(timer.due <= now, block, timer_id, "due at {} fired early at {}", timer.due, now)
+        self._require(now <= timer.expires_at, block, timer_id, "fired at {}, expired at {}", now, timer.expires_at)
+        self._require(timer.due == event.due, block, timer_id, "due at {} fired as due at {}", timer.due, event.due)
+        place = (timer.due, timer.sequence)
+        if not self._rules.is_in_lane(block.height):
+            # Outside the lane fires follow the waiting order.
+            self._require(place > self._last_place, block, timer_id, "at {} fired after {}", place, self._last_place)
+        self._last_place = place
+
+    def _expire(self, block: SettledBlock, event: TimerExpired) -> None:
+        timer = self._leave(block, event.timer_id, "expired")
+        if timer is not None:
+            expiry = timer.expires_at
+            is_past = event.current_height == block.now > expiry == event.expires_at
+            self._require(is_past, block, event.timer_id, "was removed as expired at {}, expiry {}", block.now, expiry)
+
+    def _extend(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance) -> None:
+        timer = self._pending.get(event.timer_id)
+        self._require(timer is not None, block, event.timer_id, "was extended but is not pending")
+        if timer is not None:
+            self._pending[event.timer_id] = timer._replace(expires_at=event.expires_at)
+
+    def _leave(self, block: SettledBlock, timer_id: bytes, exit_name: str) -> Pending | None:
+        timer = self._pending.pop(timer_id, None)
+        self._waiting.pop(timer_id, None)
+        self._tally.compared += 1
+        if timer is None:
+            gone = self._exits.get(timer_id)
+            known = "was never scheduled" if gone is None else f"had left at height {gone}"
+            self._fail(timer_id, f"{exit_name} at height {block.height}, but it {known}", block)
+            return None
+        self._exits[timer_id] = block.height
+        self._counts[exit_name if timer.due <= block.now else "early"] += 1
+        return timer
+
+    def _judge_sums(self, block: SettledBlock) -> None:
+        """Compare with what the validator says: due timers that wait, and timers in the state."""
+        figures = self.figures()
+        waiting = figures.waiting
+        left = figures.fired + figures.expired + figures.insolvent + figures.cancelled_after_due
+        self._tally.compared += 1
+        if figures.due != left + waiting:
+            self._tally.fail(
+                f"height {block.height}: {figures.due:,} timers came due, {left:,} left and {waiting:,} wait",
+                height=block.height,
+                due=figures.due,
+                left=left,
+                waiting=waiting,
+            )
+        claimed = block.summary.waiting_live + block.summary.waiting_dead
+        self._tally.compared += 2
+        if waiting != claimed:
+            self._tally.fail(
+                f"height {block.height}: {waiting:,} due timers have not left, the block says that {claimed:,} wait",
+                height=block.height,
+                counted=waiting,
+                claimed=claimed,
+            )
+        for key, value in block.changes.items():
+            if key[0] == TIMER:
+                self._state_timers += (value is not None) - (key in block.before)
+        if self._state_timers != len(self._pending):
+            self._tally.fail(
+                f"height {block.height}: the state holds {self._state_timers:,} timers, scheduled less exits are "
+                f"{len(self._pending):,}",
+                height=block.height,
+                in_state=self._state_timers,
+                pending=len(self._pending),
+            )
+
+    def _require(self, holds: object, block: SettledBlock, timer_id: bytes, what: str, *values: object) -> None:
+        """Compare once; the text is put together only when it is needed, five times an event would be dear."""
+        self._tally.compared += 1
+        if not holds:
+            self._fail(timer_id, what.format(*values), block)
+
+    def _fail(self, timer_id: bytes, what: str, block: SettledBlock | None = None) -> None:
+        place = "" if block is None else f"height {block.height}: "
+        height = -1 if block is None else block.height
+        self._tally.fail(f"{place}timer {timer_id[:6].hex()} {what}", height=height, timer=timer_id.hex())
+
+
+def _events_of(block: SettledBlock) -> Iterator[ChainEvent]:
+    for receipt in block.receipts:
+        if isinstance(receipt, TransactionReceipt):
+            yield from receipt.events
+        else:
+            yield receipt.event
+
+
+def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pending]]:
+    """Yield identifier and place of each entry in the timer table; a damaged one goes by its key."""
+    for key, value in values.items():
+        if key[0] == TIMER:
+            match read_fields(value):
+                case [
+                    bytes() as timer_id,
+                    _,
+                    int() as due,
+                    int() as sequence,
+                    _,
+                    _,
+                    _,
+                    int() as gas_limit,
+                    _,
+                    int() as expiry,
+                    *_,
+                ]:
+                    yield timer_id, Pending(due, sequence, gas_limit, expiry)
+                case _:
+                    yield key, Pending(0, 0, 0, 0)

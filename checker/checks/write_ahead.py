@@ -1,0 +1,338 @@
+"""What a validator says aloud, its disk must know: the write-ahead order, judged by the disks themselves.
+
+A word that leaves too early is seldom punished: it takes a loss of power in just that moment, and a second life that
+says otherwise. This check does not wait for it. Whenever a vote is sent, a certificate is held or a block is final, it
+looks at what a crash in this instant would leave on that validator's disk, as it was written, damaged or not. And after
+a start it demands the view that the journal leads to, by a reckoning of its own.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final, Protocol, final
+
+import msgspec
+
+from checker.checks.observations import (
+    NO_DISK_FAULTS,
+    Boot,
+    Certificate,
+    DiskFaults,
+    FinalizedBlock,
+    PowerEdge,
+    Vote,
+    read_event,
+    short,
+)
+from checker.checks.vote_rules import Story, VoteRules
+from checker.results import CheckResult, Tally
+from network.trace import Event
+from network.types import SUPERVISOR
+from validators.consensus.simplex import (
+    Artifact,
+    Certification,
+    CorruptArtifactError,
+    Finalization,
+    Notarization,
+    Nullification,
+    decode_artifact,
+)
+from validators.consensus.simplex.recovery import artifact_view
+from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
+from validators.storage.records import HEAD_BYTES
+
+_LOGS: Final = ("operations-a", "operations-b")
+_SYNCED_BYTES: Final = 8
+"""Every record of the journal but its head begins with so many bytes, which are no part of the artifact."""
+
+_Said = tuple[str, int, bytes]
+"""A vote or certificate as its event names it: kind, view, payload."""
+
+
+class WrittenDisk(Protocol):
+    """A disk that can be read beside its validator: `SimulatedDisk` and `DirectoryDisk` are such."""
+
+    def written(self) -> Disk:
+        """Return a view of it, for reading, that always shows the bytes that were written to it."""
+
+
+class _Stored(msgspec.Struct, array_like=True, frozen=True):
+    """How an entry of the operation log and one of the block file begin."""
+
+    height: int
+    digest: bytes
+
+
+@final
+class _Durable:
+    """One file as a crash would leave it, read as it grows."""
+
+    def __init__(self, disk: Disk, name: str) -> None:
+        self._disk = disk
+        self._file = RecordFile(disk, name)
+        self._end = 0
+        self._start = b""
+
+    def news(self) -> Iterator[tuple[int, bytes]]:
+        """Yield offset and payload of each record that has become durable since the last call."""
+        synced_bytes = self._disk.synced_bytes(self._file.name)
+        while self._end < synced_bytes:
+            offset, payload = self._end, self._file.read_at(self._end)
+            end = synced_bytes + 1 if payload is None else offset + len(self._file.frame(offset, payload))
+            if payload is None or end > synced_bytes:
+                return
+            if not offset:
+                self._start = self._read_start()
+            self._end = end
+            yield offset, payload
+
+    def begin_anew(self) -> None:
+        """Yield everything again: the file may have been cut, or be another one."""
+        self._end = 0
+
+    def is_rewritten(self) -> bool:
+        """Whether the file begins with another record than the one that was yielded first."""
+        return bool(self._end) and self._read_start() != self._start
+
+    def read_head(self) -> JournalHead | None:
+        """Return the durable head of a copy of the journal that holds all that its last pruning carried over."""
+        reader = _Durable(self._disk, self._file.name)
+        payloads = [payload for _, payload in reader.news()]
+        try:
+            head = msgspec.msgpack.decode(payloads[0], type=JournalHead) if payloads else None
+        except msgspec.MsgspecError:
+            return None
+        return head if head is not None and len(payloads) > head.carried else None
+
+    def _read_start(self) -> bytes:
+        """Return the frame before the first record's body, with its checksums."""
+        return self._disk.read(self._file.name, 0, HEAD_BYTES)
+
+
+@final
+class _Books:
+    """What one validator's disk holds durably: what it said, by each copy of the journal, and blocks by digest."""
+
+    def __init__(self, disk: Disk, story: Story) -> None:
+        self._story = story
+        self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
+        self._logs = [_Durable(disk, name) for name in _LOGS]
+        self._block_file = _Durable(disk, "blocks")
+        self._teller = self._copies[0]
+        self._observes: str | None = None
+        self._said: list[dict[_Said, None]] = [{} for _ in self._copies]
+        self._final: dict[bytes, None] = {}
+        self._blocks: dict[bytes, None] = {}
+        self.next_view = self.reopen()
+
+    def has_said(self, said: _Said) -> bool:
+        """Whether both copies of the journal hold it."""
+        self._read_journal()
+        return all(said in held for held in self._said)
+
+    def has_final(self, digest: bytes) -> bool:
+        """Whether the log of the finalized state holds the block."""
+        for log in self._logs:
+            self._final.update((_digest_of(payload), None) for _, payload in log.news())
+        return digest in self._final
+
+    def has_block(self, digest: bytes) -> bool:
+        """Whether the block file holds the block."""
+        self._blocks.update((_digest_of(payload), None) for _, payload in self._block_file.news())
+        return digest in self._blocks
+
+    def reopen(self) -> int:
+        """The validator starts from this disk: read all of it anew and return the view in which it has to go on."""
+        self._final.clear()
+        self._blocks.clear()
+        self._block_file.begin_anew()
+        self.cut_logs()
+        self.next_view = _next_view(self._reread_journal(is_start=True))
+        return self.next_view
+
+    def cut_logs(self) -> None:
+        """A log may stand now where another one stood."""
+        for log in self._logs:
+            log.begin_anew()
+
+    def _reread_journal(self, *, is_start: bool) -> list[Artifact]:
+        """Read the journal from its head, and return what it says: it was pruned, repaired, or a start reads it."""
+        for copy, held in zip(self._copies, self._said, strict=True):
+            copy.begin_anew()
+            held.clear()
+        heads = [copy.read_head() for copy in self._copies]
+        # A crash in the midst of a pruning leaves one copy whole; the newer one counts.
+        newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
+        head = heads[newest]
+        self._teller = self._copies[newest]
+        if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):
+            # Lost, or that of a replica without a vote, whose disk may be another one after each start.
+            self._story.forget()
+        self._observes = None if head is None else head.observes
+        floor = None if head is None else _floor_of(head)
+        self._story.begin_anew(floor, carried=0 if head is None else head.carried)
+        found = self._read_news()
+        self._story.end_retelling()
+        return found if floor is None else [floor, *found]
+
+    def _read_journal(self) -> None:
+        """Read on, or anew where a pruning has begun the journal again."""
+        if any(copy.is_rewritten() for copy in self._copies):
+            self._reread_journal(is_start=False)
+        else:
+            self._read_news()
+
+    def _read_news(self) -> list[Artifact]:
+        found: list[Artifact] = []
+        for copy, held in zip(self._copies, self._said, strict=True):
+            # The record at the start of the file is its head.
+            artifacts = list(self._decode(payload for offset, payload in copy.news() if offset))
+            held.update((_as_event(artifact), None) for artifact in artifacts)
+            if copy is self._teller:
+                self._story.tell(artifacts)
+            found += artifacts
+        return found
+
+    def _decode(self, payloads: Iterable[bytes]) -> Iterator[Artifact]:
+        for payload in payloads:
+            try:
+                yield decode_artifact(payload[_SYNCED_BYTES:])
+            except CorruptArtifactError as error:
+                self._story.refuse(str(error))
+
+
+@final
+class WriteAhead:
+    """Votes, certificates and final blocks are durable at a validator before it tells of them.
+
+    Args:
+        disks: The validators' disks, by number.
+        honest: Those that are judged.
+        public_keys: Of each validator, by number: signatures in the journals are held against them.
+        view_retention: Entries of so many views below its floor a journal has to keep.
+        disk_faults: Validators whose disks the plan's faults touch.
+    """
+
+    def __init__(
+        self,
+        disks: Sequence[WrittenDisk],
+        *,
+        honest: Collection[int],
+        public_keys: Sequence[bytes] = (),
+        view_retention: int,
+        disk_faults: DiskFaults = NO_DISK_FAULTS,
+    ) -> None:
+        self._tally = Tally("write-ahead", "safety")
+        self._destroyed = disk_faults.destroyed
+        self._rules = VoteRules(public_keys, view_retention=view_retention)
+        self._books = [_Books(disk.written(), self._rules.story(node)) for node, disk in enumerate(disks)]
+        self._is_starting = dict.fromkeys(range(len(disks)), True)
+        self._honest = dict.fromkeys(sorted(honest))
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            "restart": self._restart,
+            "boot": self._boot,
+            "vote": self._vote,
+            "certificate": self._certificate,
+            "finalized": self._finalized,
+            "snapshot-joined": self._snapshot_joined,
+        }
+
+    def observe(self, event: Event) -> None:
+        """See one event of the run, in the order of the log."""
+        handle = self._handlers.get(event.kind)
+        if handle is not None and (event.node in self._honest or event.node == SUPERVISOR):
+            handle(event)
+
+    def results(self) -> list[CheckResult]:
+        """Return what came of it, and of the rules that the journals show to be kept."""
+        summary = f"{self._tally.compared:,} words and blocks were durable before they were told"
+        return [self._tally.result(summary), self._rules.result()]
+
+    def _restart(self, event: Event) -> None:
+        """A validator has read its disk: nothing but what is there counts from now on."""
+        node = read_event(event, PowerEdge).node
+        if node in self._honest:
+            self._books[node].reopen()
+            self._is_starting[node] = True
+
+    def _boot(self, event: Event) -> None:
+        """The first view of a life is the one that its journal leads to; not asked where votes were destroyed."""
+        node, view = event.node, read_event(event, Boot).view
+        if self._is_starting.pop(node, False) and node not in self._destroyed:
+            expected = self._books[node].next_view
+            self._tally.compared += 1
+            if view != expected:
+                self._tally.fail(
+                    f"validator {node} started in view {view}; its journal leads to view {expected}",
+                    validator=node,
+                    view=view,
+                )
+
+    def _vote(self, event: Event) -> None:
+        """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
+        vote = read_event(event, Vote)
+        self._judge_said(event.node, "sent", (vote.kind, vote.view, vote.payload))
+        if vote.kind == "finalize":
+            # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
+            self._judge_said(event.node, "voted to finalize without", ("certification", vote.view, b""))
+        if vote.kind == "finalize" and event.node not in self._destroyed:
+            is_stored = self._books[event.node].has_block(vote.payload)
+            self._judge(event.node, is_stored, f"voted to finalize block {short(vote.payload)} of view {vote.view}")
+
+    def _certificate(self, event: Event) -> None:
+        """A certificate is held: so after a crash."""
+        certificate = read_event(event, Certificate)
+        self._judge_said(event.node, "held", (certificate.kind, certificate.view, certificate.payload))
+
+    def _finalized(self, event: Event) -> None:
+        """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
+        block = read_event(event, FinalizedBlock)
+        books, deed = self._books[event.node], f"applied block {short(block.digest)} of height {block.height}"
+        self._judge(event.node, books.has_final(block.digest), deed)
+        if event.node not in self._destroyed:
+            self._judge(event.node, books.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
+
+    def _snapshot_joined(self, event: Event) -> None:
+        """A base was put in the place of an older one."""
+        self._books[event.node].cut_logs()
+
+    def _judge_said(self, node: int, verb: str, said: _Said) -> None:
+        kind, view, _ = said
+        self._judge(node, self._books[node].has_said(said), f"{verb} a {kind} of view {view}")
+
+    def _judge(self, node: int, is_durable: bool, deed: str) -> None:  # noqa: FBT001 - what is judged
+        self._tally.compared += 1
+        if not is_durable:
+            self._tally.fail(f"validator {node} {deed} before it was durable on its disk", validator=node)
+
+
+def _as_event(artifact: Artifact) -> _Said:
+    payload = artifact.proposal.payload if hasattr(artifact, "proposal") else b""
+    return type(artifact).__name__.lower(), artifact_view(artifact), payload
+
+
+def _generation_of(head: JournalHead | None) -> int:
+    return -1 if head is None else head.generation
+
+
+def _floor_of(head: JournalHead) -> Finalization | None:
+    """Return the finality in a head; None before the first pruning, and where there is something else."""
+    try:
+        floor = decode_artifact(head.floor) if head.floor else None
+    except CorruptArtifactError:
+        return None
+    return floor if isinstance(floor, Finalization) else None
+
+
+def _digest_of(payload: bytes) -> bytes:
+    return msgspec.msgpack.decode(payload, type=_Stored).digest
+
+
+def _next_view(journal: Sequence[Artifact]) -> int:
+    """Return the view after the best certificate, and none below a vote; a notarization alone leads nowhere."""
+    finalized = max((artifact_view(each) for each in journal if isinstance(each, Finalization)), default=0)
+    views = [finalized + 1]
+    for artifact in journal:
+        view = artifact_view(artifact)
+        if view > finalized and not isinstance(artifact, Notarization):
+            is_left = isinstance(artifact, Nullification) or (isinstance(artifact, Certification) and artifact.ok)
+            views.append(view + 1 if is_left else view)
+    return max(views)

@@ -1,0 +1,104 @@
+"""The executed blocks of a run: noted as validators execute them, kept in the record, handed to the oracle by parent.
+
+Memory holds one small entry for each block; its bytes stand in branches.msgpack and are read when it is their turn.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, final
+
+import msgspec
+
+from checker.checks.observations import NATIVE_TYPES
+from checker.oracle import OracleBranch
+from checker.record.run_directory import BRANCHES, read_branches
+from checker.record.streams import BLOCK_RECORD_BYTES_MAX, BranchRecord, open_file, unpacker_of
+from validators.execution import Block, BrokenOff, Executed, InvalidBlockError
+from validators.execution.blocks import encode_block, header_digest
+
+
+@final
+class ExecutedBlocks:
+    """Notes each block once as kept and once as refused, whoever executes it; `pending` are those not yet written."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[bytes, bool], None] = {}
+        self.pending: list[BranchRecord] = []
+
+    def executed(self, node: int, executed: Executed) -> None:
+        """Note what an execution came to: the block is kept where that is what its header claims."""
+        block, digest = executed.block, header_digest(executed.block.header)
+        if digest != executed.digest:
+            self._refuse(node, block, "its roots are not those that executing it gives")
+        elif (digest, True) not in self._seen:
+            self._seen[digest, True] = None
+            self.pending.append(BranchRecord(block.header.parent, digest, node, "", encode_block(block)))
+
+    def broken_off(self, node: int, broken: BrokenOff) -> None:
+        """Note a block that breaks a rule; code that broke says nothing about the block."""
+        if isinstance(broken.error, InvalidBlockError):
+            self._refuse(node, broken.block, broken.error.reason)
+
+    def take(self) -> list[BranchRecord]:
+        """Return what was noted since the last time."""
+        pending, self.pending = self.pending, []
+        return pending
+
+    def _refuse(self, node: int, block: Block, reason: str) -> None:
+        encoded = encode_block(block)
+        identity = _identity(encoded)
+        if (identity, False) not in self._seen:
+            self._seen[identity, False] = None
+            digest = header_digest(block.header)
+            self.pending.append(BranchRecord(block.header.parent, digest, node, reason, encoded))
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One block: its digest, where it stands in the file, and who made what of it."""
+
+    digest: bytes
+    offset: int
+    kept_by: int | None = None
+    refused_by: int | None = None
+    reason: str = ""
+
+
+@final
+class BranchIndex:
+    """The executed blocks of a run directory by their parents.
+
+    Raises:
+        DamagedRecordError: The file cannot be read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory: Final = directory
+        self._by_parent: dict[bytes, dict[bytes, _Entry]] = {}
+        for offset, record in read_branches(directory):
+            siblings = self._by_parent.setdefault(record.parent, {})
+            # Of a refused block nobody says that these are the transactions of its header.
+            entry = siblings.setdefault(_identity(record.block), _Entry(record.digest, offset))
+            if record.refusal:
+                entry.refused_by, entry.reason = record.node, record.refusal
+            else:
+                entry.kept_by = record.node
+
+    def executed_on(self, parent: bytes) -> Iterator[OracleBranch]:
+        """Yield the blocks that were executed on a parent, in the order in which they first were."""
+        for entry in self._by_parent.get(parent, {}).values():
+            read = partial(self._read, entry.offset)
+            yield OracleBranch(entry.digest, read, entry.kept_by, entry.refused_by, entry.reason)
+
+    def _read(self, offset: int) -> bytes:
+        with open_file(self._directory, BRANCHES) as opened:
+            opened.seek(offset)
+            record = next(iter(unpacker_of(opened, BLOCK_RECORD_BYTES_MAX)))
+        return msgspec.convert(record, BranchRecord, builtin_types=NATIVE_TYPES).block
+
+
+def _identity(encoded: bytes) -> bytes:
+    return hashlib.sha256(encoded).digest()

@@ -1,0 +1,234 @@
+"""The cold replay: genesis and the finalized blocks, executed again by a fresh process that knows nothing else.
+
+    python -m checker.record.cold_replay DIRECTORY [--values-at HEIGHT ...]
+    python -m checker.record.cold_replay --serve
+
+The process has no network, no disk of a validator and no memory of the run, and another hash seed; it reads
+genesis.msgpack and blocks.msgpack of a run directory, which need not be finished, and writes its result to standard
+output as one msgpack array. It does not look at roots that anybody claims, except those in the headers, which execution
+checks by itself.
+
+A sweep replays thousands of runs, and starting a process costs more than most of them take. `ColdReplayWorker` starts
+one and sends it one directory after the other: still another process with another hash seed that shares no object with
+the runs, but no longer fresh for each. Both ends speak msgpack in frames, be4(length) || bytes.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Protocol, Self, final
+
+import msgspec
+
+from checker.record.root import PROJECT_ROOT
+from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
+from validators.actors import PROGRAMS
+from validators.execution import Engine, Genesis
+from validators.execution.blocks import decode_block
+from validators.identity import TransactionVerifier
+
+"""Where the process is started, so that the packages are found."""
+
+
+@final
+class ColdReplay(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """What a cold replay came to.
+
+    Attributes:
+        roots: The state root at each height, genesis first, as far as the replay came.
+        values: All values of the state at the heights that were asked for, and at the last one.
+        error: Why it came no further; empty when it replayed every block.
+    """
+
+    roots: tuple[bytes, ...]
+    values: dict[int, dict[bytes, bytes]]
+    error: str = ""
+
+
+class ColdReplayProcessError(Exception):
+    """The process gave no result: it was killed or could not start."""
+
+    def __init__(self, returncode: int, message: str) -> None:
+        super().__init__(f"the cold replay's process ended with {returncode} and no result: {message}")
+
+
+class ColdReplayer(Protocol):
+    """Replays a run directory in another process: `run_cold_replay` in a fresh one, or a worker's `run`."""
+
+    def __call__(self, directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
+        """Return what the replay came to."""
+
+
+class ReplayRequest(msgspec.Struct, frozen=True, array_like=True):
+    """One directory to replay, and the heights at which all values are wanted."""
+
+    directory: str
+    values_at: tuple[int, ...]
+
+
+@final
+class ColdReplayWorker:
+    """One process that replays one run directory after another; a context manager.
+
+    Args:
+        hash_seed: PYTHONHASHSEED of the process.
+    """
+
+    def __init__(self, hash_seed: int) -> None:
+        self.hash_seed: Final = hash_seed
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "checker.record.cold_replay", "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=PROJECT_ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
+        """Replay a run directory, finished or not; see `run_cold_replay`.
+
+        Raises:
+            ColdReplayProcessError: The process is gone.
+        """
+        assert hash_seed == self.hash_seed, f"this worker's hash seed is {self.hash_seed}"
+        requests, results = self._process.stdin, self._process.stdout
+        assert requests is not None, "the process was started with a pipe to it"
+        assert results is not None, "the process was started with a pipe from it"
+        request = ReplayRequest(str(directory.resolve()), tuple(sorted(values_at)))
+        try:
+            write_frame(requests, msgspec.msgpack.encode(request))
+            frame = next(read_frames(results))
+            return msgspec.msgpack.decode(frame, type=ColdReplay)
+        except (OSError, ValueError, StopIteration, msgspec.DecodeError):
+            self.close()
+            raise ColdReplayProcessError(self._process.returncode, "the replay worker is gone") from None
+
+    def close(self) -> None:
+        """End the process; it ends by itself when this one does, because nobody writes to it any more."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None, "the process was started with pipes"
+            pipe.close()
+
+
+def write_frame(stream: IO[bytes], payload: bytes) -> None:
+    """Write a payload with its length before it."""
+    stream.write(len(payload).to_bytes(4, "big") + payload)
+    stream.flush()
+
+
+def read_frames(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield payloads until the other end is closed."""
+    while len(head := stream.read(4)) == 4:
+        yield stream.read(int.from_bytes(head, "big"))
+
+
+def serve(requests: IO[bytes], results: IO[bytes]) -> None:
+    """Answer requests until nobody asks any more: the other end of `ColdReplayWorker`."""
+    for frame in read_frames(requests):
+        request = msgspec.msgpack.decode(frame, type=ReplayRequest)
+        replay = replay_directory(Path(request.directory), request.values_at)
+        write_frame(results, msgspec.msgpack.encode(replay))
+
+
+def run_cold_replay(directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
+    """Replay a run directory, finished or not, in a fresh process of this Python.
+
+    Args:
+        directory: Holds genesis.msgpack and blocks.msgpack.
+        hash_seed: PYTHONHASHSEED of the process.
+        values_at: Heights, besides the last, at which all values are wanted.
+
+    Raises:
+        ColdReplayProcessError: There is no result. An invalid block is a result.
+    """
+    heights = [f"--values-at={height}" for height in sorted(values_at)]
+    finished = subprocess.run(  # noqa: S603 - our own interpreter and module, no shell
+        [sys.executable, "-m", "checker.record.cold_replay", str(directory.resolve()), *heights],
+        check=False,
+        capture_output=True,
+        cwd=PROJECT_ROOT,
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+    )
+    try:
+        return msgspec.msgpack.decode(finished.stdout, type=ColdReplay)
+    except msgspec.DecodeError:
+        lines = finished.stderr.decode(errors="replace").strip().splitlines() or ["nothing on standard error"]
+        raise ColdReplayProcessError(finished.returncode, lines[-1]) from None
+
+
+def replay_directory(directory: Path, values_at: Collection[int] = ()) -> ColdReplay:
+    """Replay in this process; whatever goes wrong on the way is told in the result."""
+    roots: list[bytes] = []
+    values: dict[int, dict[bytes, bytes]] = {}
+    try:
+        for engine in replay_heights(directory):
+            roots.append(engine.database.canonical_root)
+            if engine.finalized.height in values_at:
+                values[engine.finalized.height] = dict(engine.database.items())
+    except Exception as error:  # noqa: BLE001 - a replay that breaks is a finding about the chain, whatever broke it
+        return ColdReplay(roots=tuple(roots), values=values, error=_explain(error, len(roots)))
+    values.setdefault(engine.finalized.height, dict(engine.database.items()))
+    return ColdReplay(roots=tuple(roots), values=values)
+
+
+def replay_heights(directory: Path) -> Iterator[Engine]:
+    """Yield one engine at genesis and again after each recorded block, lowest height first.
+
+    Raises:
+        DamagedRecordError: The files cannot be read.
+        Exception: What decoding and executing raise, where the chain cannot be replayed.
+    """
+    engine = Engine(load_genesis(directory), programs=PROGRAMS, verify_transaction=TransactionVerifier())
+    yield engine
+    for record in read_blocks(directory):
+        executed = engine.execute(decode_block(record.block))
+        engine.finalize(executed.digest)
+        yield engine
+
+
+def load_genesis(directory: Path) -> Genesis:
+    """Return the genesis of a run directory; raises DamagedRecordError."""
+    try:
+        return msgspec.msgpack.decode(read_genesis(directory), type=Genesis)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise DamagedRecordError(directory, "genesis.msgpack", str(error)) from None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Replay a directory, or with `--serve` one after another, and write what came of it to standard output."""
+    parser = argparse.ArgumentParser(prog="python -m checker.record.cold_replay")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("directory", type=Path, nargs="?")
+    what.add_argument("--serve", action="store_true")
+    parser.add_argument("--values-at", type=int, action="append", default=[], metavar="HEIGHT")
+    options = parser.parse_args(arguments)
+    if options.serve:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+        return 0
+    sys.stdout.buffer.write(msgspec.msgpack.encode(replay_directory(options.directory, options.values_at)))
+    return 0
+
+
+def _explain(error: Exception, height: int) -> str:
+    if isinstance(error, DamagedRecordError):
+        return str(error)
+    return f"height {height}: {type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

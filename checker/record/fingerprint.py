@@ -1,0 +1,116 @@
+"""One fingerprint of the code: results belong to the code that they came from, and this tells it from any other.
+
+It is the SHA-256 over relative path and bytes of every source of the packages and over the versions of the libraries
+that a run imports. Tests, documents and scenarios are outside: a plan is stated in full beside every result. So are the
+commit and the version of Python, which are told beside it: the same sources give the same runs on each. It never gets
+into a run: no event and no digest knows it.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from checker.record.root import PROJECT_ROOT
+
+PACKAGES: Final = ("checker", "cluster", "faults", "network", "report", "scheduler", "validators")
+"""Whose sources are covered; `run_cluster.py` only calls them."""
+
+LIBRARIES: Final = (
+    *("attrs", "cffi", "hypothesis", "idna", "markdown-it-py", "mdurl", "msgpack", "msgspec", "networkx", "outcome"),
+    *("pycparser", "pycryptodome", "pygments", "pynacl", "rich", "sniffio", "sortedcontainers", "tomli-w", "trio"),
+)
+"""The libraries that requirements/run.txt installs, by name."""
+
+UNKNOWN: Final = "unknown"
+"""Stands for the fingerprint of a record that holds none, and for a commit that nothing tells."""
+
+DIGITS: Final = 64
+
+SHOWN_DIGITS: Final = 12
+"""Digits of a fingerprint or commit that a person is shown."""
+
+GIT_SECONDS: Final = 10
+"""A git that has not answered by then tells nothing."""
+
+
+class CodeChangedError(Exception):
+    """Data of other code, which this code cannot read or execute."""
+
+
+class Code(NamedTuple):
+    """Which code something comes from: `fingerprint` tells it from any other, the rest says where to find it.
+
+    Attributes:
+        fingerprint: 64 hexadecimal digits, or "unknown".
+        commit: What was checked out, with "+changes" where files differ from it, or "unknown".
+        python: The version of Python.
+    """
+
+    fingerprint: str = UNKNOWN
+    commit: str = UNKNOWN
+    python: str = UNKNOWN
+
+    def __str__(self) -> str:
+        """Return it in a few words for a person."""
+        digits, plus, changes = self.commit.partition("+")
+        commit = f"{digits[:SHOWN_DIGITS]}{plus}{changes}"
+        return f"{show_fingerprint(self.fingerprint)}, commit {commit}, Python {self.python}"
+
+
+def is_fingerprint(text: str) -> bool:
+    """Return whether a text that came from a file is a fingerprint, or says that there is none."""
+    return text == UNKNOWN or (len(text) == DIGITS and set(text) <= set("0123456789abcdef"))
+
+
+def show_fingerprint(fingerprint: str) -> str:
+    """Return the beginning of a fingerprint for a person."""
+    return "unknown code" if fingerprint == UNKNOWN else f"code {fingerprint[:SHOWN_DIGITS]}"
+
+
+@cache
+def this_code() -> Code:
+    """Return which code this process runs, as its files were when it asked first."""
+    return Code(fingerprint_of(PROJECT_ROOT), commit_of(PROJECT_ROOT), platform.python_version())
+
+
+def fingerprint_of(root: Path) -> str:
+    """Return the fingerprint of the packages in a directory, with the libraries that are installed here."""
+    hasher = hashlib.sha256()
+    for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
+        content = path.read_bytes()
+        hasher.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode() + content)
+    for name in LIBRARIES:
+        hasher.update(f"{name} {_version_of(name)}\0".encode())
+    return hasher.hexdigest()
+
+
+def commit_of(root: Path) -> str:
+    """Return the commit that a directory is a checkout of; unknown where it is none, or where there is no git."""
+    git = shutil.which("git")
+    # Without .git of its own the directory may lie in somebody else's checkout.
+    if git is None or not (root / ".git").exists():
+        return UNKNOWN
+    command = [git, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"]
+    # A hook's variables would lead elsewhere, and who only looks takes no lock.
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    outside["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        done = subprocess.run(  # noqa: S603 - a program that was looked up, and no shell
+            command, cwd=root, env=outside, capture_output=True, text=True, timeout=GIT_SECONDS, check=True
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return UNKNOWN
+    return done.stdout.strip() or UNKNOWN
+
+
+def _version_of(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,100 @@
+"""Locks between processes: the kernel lets go of one when its process dies, however that dies.
+
+A lock is a file that is there while it is held, and says by whom. Its holder removes it before letting go; whoever
+waited for a file that is gone takes the next one of the name, so that two never hold locks on two files.
+"""
+
+import fcntl
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from checker.record.host import naming
+
+HOLDER_BYTES_MAX: Final = 400
+"""Bytes of a lock file that are read at most, and written at most."""
+
+
+class InUseError(Exception):
+    """Something that another process holds: which path, and who."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"{path}: is in use by {holder or 'another process'}")
+
+
+@contextmanager
+def held(lock: Path, subject: Path, *, waits: bool = False) -> Iterator[None]:
+    """Hold a lock.
+
+    Args:
+        lock: The lock file, which is there only meanwhile.
+        subject: What is locked, for the message.
+        waits: Whether to wait for another holder.
+
+    Raises:
+        InUseError: Another process holds it.
+        OSError: The file system refuses.
+    """
+    descriptor = _take(lock, subject, waits=waits)
+    try:
+        with naming(lock):
+            os.pwrite(descriptor, _this_process(), 0)
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def holds_on(directory: Path) -> int:
+    """Lock a directory that this process has made, and return the descriptor that holds the lock until it is closed."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def is_held(directory: Path) -> bool:
+    """Return whether a process that lives holds a directory; also where that cannot be told."""
+    try:
+        os.close(holds_on(directory))
+    except OSError:
+        return True
+    return False
+
+
+def _take(lock: Path, subject: Path, *, waits: bool) -> int:
+    while True:
+        # Not through a link, and not waiting at a pipe.
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+            if _is_at(descriptor, lock):
+                os.truncate(descriptor, 0)
+                return descriptor
+        except BlockingIOError:
+            holder = os.pread(descriptor, HOLDER_BYTES_MAX, 0).decode(errors="replace")
+            os.close(descriptor)
+            raise InUseError(subject, holder) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Return whether an open file is the one of that name: its last holder may have removed it meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat(follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _this_process() -> bytes:
+    since = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    said = f"process {os.getpid()} on {socket.gethostname()} since {since} UTC: {shlex.join(sys.argv)}"
+    return said.encode(errors="replace")[:HOLDER_BYTES_MAX]

@@ -1,0 +1,89 @@
+"""The manifest of a run directory: what it is, which code wrote it, and size and SHA-256 of every other file."""
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Final, final
+
+import msgspec
+
+from checker.record.fingerprint import UNKNOWN, Code
+from checker.record.streams import DamagedRecordError, read_document
+
+FORMAT: Final = 2
+"""Version of the layout."""
+
+FORMATS_READ: Final = (1, 2)
+"""Formats that a reader accepts; a record of format 1 does not say which code wrote it."""
+
+KIND: Final = "stampede-run"
+"""Marks a directory as one of ours."""
+
+MANIFEST: Final = "manifest.json"
+SCENARIO: Final = "scenario.json"
+REOPENED: Final = "reopened.json"
+"""The file that says which data directory a run went on with, if any."""
+
+MANIFEST_BYTES_MAX: Final = 1024 * 1024
+"""The longest manifest."""
+
+_CHUNK_BYTES: Final = 1 << 20
+
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
+Hexadecimal = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Fingerprint = Annotated[str, msgspec.Meta(pattern=rf"^([0-9a-f]{{64}}|{UNKNOWN})\Z")]
+Version = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z.+-]{1,80}\Z")]
+
+
+@final
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Size in bytes and SHA-256 of one file."""
+
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    sha256: Hexadecimal
+
+
+@final
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The description of a run directory: `digest` is the run's, `code` says which code wrote it."""
+
+    kind: str
+    format: int
+    scenario: str
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+    digest: Hexadecimal
+    verdict: str
+    python: Version
+    fingerprint: Fingerprint = UNKNOWN
+    commit: Version = UNKNOWN
+    files: dict[FileName, FileEntry]
+
+    @property
+    def code(self) -> Code:
+        """Which code wrote the directory."""
+        return Code(self.fingerprint, self.commit, self.python)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest of a run directory without looking at the other files; raises DamagedRecordError."""
+    if not path.is_dir():
+        raise DamagedRecordError(path, MANIFEST, "no such run directory")
+    try:
+        manifest = msgspec.json.decode(read_document(path, MANIFEST, MANIFEST_BYTES_MAX), type=Manifest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DamagedRecordError(path, MANIFEST, str(error)) from None
+    if manifest.seed >= 1 << 64:
+        raise DamagedRecordError(path, MANIFEST, "seed is not below 2^64")
+    if manifest.kind != KIND or manifest.format not in FORMATS_READ:
+        found, ours = f"{manifest.kind} {manifest.format}", " and ".join(map(str, FORMATS_READ))
+        raise DamagedRecordError(path, MANIFEST, f"is a {found}, this program reads {KIND} {ours}")
+    return manifest
+
+
+def describe_file(path: Path) -> FileEntry:
+    """Return size and SHA-256 of a file; raises OSError."""
+    hasher, size = hashlib.sha256(), 0
+    with path.open("rb") as opened:
+        while chunk := opened.read(_CHUNK_BYTES):
+            hasher.update(chunk)
+            size += len(chunk)
+    return FileEntry(size, hasher.hexdigest())

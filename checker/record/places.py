@@ -1,0 +1,151 @@
+"""Where run directories stand beside each other, while any number of processes write some of them.
+
+Invariants: a run is replaced only by a run of the same plan, seed and code, and of the same opening where it went on
+with a data directory; every other one stays, whatever its name is. Runs are moved to their places one at a time,
+under a lock of the directory that they stand in. A directory that is being written is held by its process; what a
+dead process left is cleared by the next that writes there, and no more.
+"""
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from checker.record.host import naming
+from checker.record.locks import held, holds_on, is_held
+from checker.record.manifest import REOPENED, SCENARIO, Manifest, read_manifest
+from checker.record.streams import DamagedRecordError
+
+LOCK: Final = ".stampede.lock"
+"""The lock file of a directory that runs stand in, there while something is moved."""
+
+_MARK: Final = ".stampede-"
+_UNFINISHED: Final = ".unfinished"
+_RETIRED: Final = ".retired"
+
+SUFFIX_DIGITS: Final = (6, 64)
+"""Digits of plan and code after a name that another run has; all of them where so few are another run's, too."""
+
+
+class RecordExistsError(DamagedRecordError):
+    """The place of a run directory is taken by something that is not a run directory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "run directory", "exists and is none of ours; give another path or remove it")
+
+
+@contextmanager
+def work_directory(parent: Path, name: str) -> Iterator[Path]:
+    """Make a directory to write in beside where it will stand, and remove what is left of it here; raises OSError."""
+    parent.mkdir(parents=True, exist_ok=True)
+    path, hold = None, None
+    try:
+        with held(parent / LOCK, parent, waits=True):
+            _clear_litter(parent)
+            path = Path(tempfile.mkdtemp(prefix=f"{_MARK}{name}.", suffix=_UNFINISHED, dir=parent))
+            hold = holds_on(path)
+        yield path
+    finally:
+        # An interrupt may come before it is held.
+        if path is not None:
+            shutil.rmtree(path, ignore_errors=True)
+        if hold is not None:
+            os.close(hold)
+
+
+@contextmanager
+def scratch_directory(name: str) -> Iterator[Path]:
+    """Make a directory for what nobody keeps, where the next one clears what a killed process left; raises OSError."""
+    place = Path(tempfile.gettempdir(), f"stampede-{os.getuid()}")
+    with suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+    # Everybody may make a directory of that name there.
+    if place.lstat().st_uid != os.getuid():
+        raise PermissionError(errno.EACCES, "belongs to somebody else", str(place))
+    with work_directory(place, name) as scratch:
+        yield scratch
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file in one move: it is there whole, or as it was before; raises OSError with the path."""
+    with naming(path), work_directory(path.parent, path.name) as aside:
+        (aside / path.name).write_bytes(content)
+        (aside / path.name).replace(path)
+
+
+def put_in_place(source: Path, wanted: Path) -> Path:
+    """Move a complete run directory to its place and return that: the wanted one, or beside it under a longer name.
+
+    Raises:
+        RecordExistsError: Something else than a run directory stands there.
+    """
+    manifest = read_manifest(source)
+    with held(wanted.parent / LOCK, wanted.parent, waits=True):
+        _clear_litter(wanted.parent)
+        target = _place_of(manifest, wanted)
+        retired = wanted.with_name(f"{_MARK}{target.name}{_RETIRED}")
+        # The older run is gone only after the new one has arrived.
+        if target.exists():
+            target.rename(retired)
+        source.rename(target)
+        shutil.rmtree(retired, ignore_errors=True)
+    return target
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise RecordExistsError where the path is taken by anything but a directory with a manifest of ours."""
+    _manifest_at(path)
+
+
+def _place_of(manifest: Manifest, wanted: Path) -> Path:
+    """Return the first place that is free or holds a run of the same plan, seed, code and opening."""
+    plan, reopened, _, fingerprint = identity = _identity_of(manifest)
+    digits = hashlib.sha256(f"{plan}{reopened} {fingerprint}".encode()).hexdigest()
+    others = [wanted.with_name(f"{wanted.name}-{digits[:count]}") for count in SUFFIX_DIGITS]
+    for place in (wanted, *others):
+        there = _manifest_at(place)
+        if there is None or _identity_of(there) == identity:
+            return place
+    raise RecordExistsError(others[-1])
+
+
+def _identity_of(manifest: Manifest) -> tuple[str, str, int, str]:
+    """Return the digests of plan and of what the run went on with, if with anything, its seed and its code."""
+    plan, reopened = (manifest.files.get(name) for name in (SCENARIO, REOPENED))
+    return plan.sha256 if plan else "", reopened.sha256 if reopened else "", manifest.seed, manifest.fingerprint
+
+
+def _manifest_at(path: Path) -> Manifest | None:
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read_manifest(path)
+    except DamagedRecordError:
+        raise RecordExistsError(path) from None
+
+
+def clear_litter(parent: Path) -> None:
+    """Remove what dead processes left unfinished in a directory of runs, and only that; raises OSError."""
+    if parent.is_dir():
+        with held(parent / LOCK, parent, waits=True):
+            _clear_litter(parent)
+
+
+def _clear_litter(parent: Path) -> None:
+    """Remove what dead processes left unfinished, and bring back a run that none took the place of; under the lock."""
+    for path in sorted(parent.glob(f"{_MARK}*{_UNFINISHED}")):
+        if not is_held(path):
+            shutil.rmtree(path, ignore_errors=True)
+    for path in sorted(parent.glob(f"{_MARK}*{_RETIRED}")):
+        if path.is_symlink() or not path.is_dir():
+            continue
+        place = parent / path.name.removeprefix(_MARK).removesuffix(_RETIRED)
+        if os.path.lexists(place):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.rename(place)

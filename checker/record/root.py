@@ -1,0 +1,6 @@
+"""The folder that the project's packages and scenarios stand in: the one place that knows how deep a file is."""
+
+from pathlib import Path
+from typing import Final
+
+PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]

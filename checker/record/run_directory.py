@@ -1,0 +1,318 @@
+"""The run directory: its one writer and its one reader.
+
+Invariants: a directory under its final name is complete, because it is written beside it and renamed at the end; its
+manifest holds size and SHA-256 of every other file, and the reader has checked them before it hands anything out. What
+is read is data of bounded size and depth; whatever is wrong with it comes out as one DamagedRecordError with the place.
+
+Streams are msgpack arrays one after the other, so that a log that does not fit in memory can be written and read.
+events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. Pickle was rejected because reading it
+runs code, one JSON file because it has to fit in memory.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self, TypeVar, final
+
+import msgpack  # type: ignore[import-untyped]  # it ships no type information
+import msgspec
+
+from checker.checks.observations import NATIVE_TYPES
+from checker.record.fingerprint import this_code
+from checker.record.manifest import FORMAT, KIND, MANIFEST, SCENARIO, FileEntry, Manifest, describe_file, read_manifest
+from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
+from checker.record.streams import (
+    BLOCK_RECORD_BYTES_MAX,
+    EVENT_BYTES_MAX,
+    BlockRecord,
+    BranchRecord,
+    DamagedRecordError,
+    Difference,
+    RootRecord,
+    describe_event,
+    first_difference,
+    iterate_events,
+    open_file,
+    read_document,
+    read_event_record,
+    stream_records,
+)
+from checker.results import CheckResult
+from network.trace import Event
+
+__all__ = [
+    "BlockRecord",
+    "BranchRecord",
+    "DamagedRecordError",
+    "Difference",
+    "Manifest",
+    "RecordExistsError",
+    "RecordReader",
+    "RecordWriter",
+    "RootRecord",
+    "describe_event",
+    "first_difference",
+    "iterate_events",
+    "read_blocks",
+    "read_branches",
+    "read_genesis",
+    "read_manifest",
+]
+
+GENESIS: Final = "genesis.msgpack"
+BLOCKS: Final = "blocks.msgpack"
+EVENTS: Final = "events.msgpack"
+ROOTS: Final = "roots.msgpack"
+BRANCHES: Final = "branches.msgpack"
+VERDICT: Final = "verdict.json"
+
+REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
+"""Every run has these besides its manifest; others, such as a report, may stand beside them."""
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+
+
+@final
+class RecordWriter:
+    """Writes one run directory beside its final place, and moves it there at `finish`; see checker.record.places.
+
+    Leaving a `with` block without `finish` removes what was written.
+
+    Args:
+        path: The place that it gets, unless another run is there.
+
+    Raises:
+        RecordExistsError: The final place is taken by something else than a run directory.
+        OSError: The disk refuses.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        refuse_foreign(self.path)
+        # Now, not at the end: files may change while a run goes on, and it is not of those.
+        self._code = this_code()
+        self._stay = ExitStack()
+        self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
+        self._open_files: dict[str, IO[bytes]] = {}
+        self._packer = msgpack.Packer()
+        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES):
+            self._open_files[name] = (self.directory / name).open("wb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abandon()
+        if isinstance(error, OSError) and error.filename is None:
+            # A file that is written to does not name itself.
+            error.filename = str(self.path)
+
+    def write_scenario(self, encoded: bytes) -> None:
+        """Write the resolved scenario."""
+        self.write_file(SCENARIO, encoded)
+
+    def write_genesis(self, encoded: bytes) -> None:
+        """Write the encoded genesis."""
+        self.write_file(GENESIS, encoded)
+
+    def write_verdict(self, document: Mapping[str, object]) -> None:
+        """Write the verdict as indented JSON."""
+        self.write_file(VERDICT, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a file in one piece; other names than the required ones are allowed, such as a report."""
+        assert name != MANIFEST, "the manifest is written by finish"
+        (self.directory / name).write_bytes(content)
+
+    def add_block(self, *, height: int, digest: bytes, root: bytes, block: bytes) -> None:
+        """Append a finalized block; heights ascend from 1."""
+        self._add(BLOCKS, (height, digest, root, block))
+
+    def add_root(self, *, node: int, height: int, digest: bytes, root: bytes) -> None:
+        """Append what one validator finalized at a height."""
+        self._add(ROOTS, (node, height, digest, root))
+
+    def add_branch(self, record: BranchRecord) -> None:
+        """Append a block that a validator executed, whether or not it becomes final."""
+        self._add(BRANCHES, msgspec.structs.astuple(record))
+
+    def add_events(self, records: bytes | bytearray | memoryview) -> None:
+        """Append encoded events: the run's log, or the next piece of it."""
+        self._open_files[EVENTS].write(records)
+
+    def digest_of(self, name: str) -> str:
+        """Return the SHA-256 of a file that is written, in hexadecimal digits."""
+        self.flush()
+        return describe_file(self.directory / name).sha256
+
+    def flush(self) -> None:
+        """Make what was written so far readable in `directory`, for the cold replay."""
+        for opened in self._open_files.values():
+            opened.flush()
+
+    def finish(self, *, scenario: str, seed: int, digest: bytes, verdict: str) -> Path:
+        """Write the manifest, move the directory to its place, and return that.
+
+        A run of the same plan, seed and code there is replaced; beside any other the name gets a few digits more.
+
+        Raises:
+            RecordExistsError: Something else than a run directory has come to stand there.
+        """
+        self._close()
+        files = {path.name: describe_file(path) for path in sorted(self.directory.iterdir())}
+        manifest = Manifest(
+            kind=KIND,
+            format=FORMAT,
+            scenario=scenario,
+            seed=seed,
+            digest=digest.hex(),
+            verdict=verdict,
+            **self._code._asdict(),
+            files=files,
+        )
+        content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+        (self.directory / MANIFEST).write_bytes(content)
+        self.directory.chmod(0o755)  # mkdtemp lets only the owner in; a run directory is like any other
+        self.path = put_in_place(self.directory, self.path)
+        return self.path
+
+    def abandon(self) -> None:
+        """Remove what was written; nothing happens after `finish`."""
+        for opened in self._open_files.values():
+            # Where there is no room for the rest, that is why it is abandoned.
+            with suppress(OSError):
+                opened.close()
+        self._stay.close()
+
+    def _add(self, name: str, record: tuple[int | bytes, ...]) -> None:
+        self._open_files[name].write(self._packer.pack(record))
+
+    def _close(self) -> None:
+        for opened in self._open_files.values():
+            opened.close()
+
+
+@final
+class RecordReader:
+    """Reads a run directory; everything in it has been checked against the manifest when the constructor returns.
+
+    Raises:
+        DamagedRecordError: Something is missing, is not ours, or is not what the manifest says.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = read_manifest(path)
+        # Format 1 is older than the executed blocks.
+        for name in REQUIRED_FILES if self.manifest.format == 1 else (*REQUIRED_FILES, BRANCHES):
+            if name not in self.manifest.files:
+                raise DamagedRecordError(path, MANIFEST, f"does not list {name}")
+        for name, entry in sorted(self.manifest.files.items()):
+            self._check_file(name, entry)
+        if self.manifest.files[EVENTS].sha256 != self.manifest.digest:
+            raise DamagedRecordError(path, MANIFEST, f"the run's digest is not the SHA-256 of {EVENTS}")
+
+    def scenario(self) -> bytes:
+        """Return the resolved scenario as it was written."""
+        return read_document(self.path, SCENARIO)
+
+    def genesis(self) -> bytes:
+        """Return the encoded genesis."""
+        return read_document(self.path, GENESIS)
+
+    def verdict(self) -> dict[str, object]:
+        """Return the verdict's JSON object."""
+        try:
+            return msgspec.json.decode(read_document(self.path, VERDICT), type=dict[str, object])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise DamagedRecordError(self.path, VERDICT, str(error)) from None
+
+    def checks(self) -> tuple[CheckResult, ...]:
+        """Return the results of the run's checks."""
+        try:
+            return msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...])
+        except (msgspec.ValidationError, AssertionError) as error:
+            raise DamagedRecordError(self.path, VERDICT, f"holds no checks: {error}") from None
+
+    def blocks(self) -> Iterator[BlockRecord]:
+        """Yield the finalized blocks, lowest height first."""
+        return read_blocks(self.path)
+
+    def roots(self) -> Iterator[RootRecord]:
+        """Yield what each validator finalized, in the order in which it did."""
+        for offset, record in stream_records(self.path, ROOTS, EVENT_BYTES_MAX):
+            yield _convert(self.path, ROOTS, offset, record, RootRecord)
+
+    def branches(self) -> Iterator[BranchRecord]:
+        """Yield the executed blocks, in the order in which the first validator executed each; none in older records."""
+        if BRANCHES in self.manifest.files:
+            yield from (record for _, record in read_branches(self.path))
+
+    def events(self) -> Iterator[Event]:
+        """Yield the run's events in the order of the log."""
+        for offset, record in stream_records(self.path, EVENTS, EVENT_BYTES_MAX):
+            try:
+                yield read_event_record(record)
+            except ValueError as error:
+                raise DamagedRecordError(self.path, f"{EVENTS} at byte {offset}", str(error)) from None
+
+    def read_all(self) -> None:
+        """Read every record once, so that what is none is refused before anything is made of it."""
+        for stream in (self.blocks(), self.roots(), self.branches(), self.events()):
+            for _ in stream:
+                pass
+
+    def _check_file(self, name: str, entry: FileEntry) -> None:
+        actual = _describe_or_refuse(self.path, name)
+        if actual.size != entry.size:
+            raise DamagedRecordError(self.path, name, f"{actual.size:,} bytes instead of {entry.size:,}")
+        if actual.sha256 != entry.sha256:
+            raise DamagedRecordError(self.path, name, f"SHA-256 is {actual.sha256}, the manifest says {entry.sha256}")
+
+
+def read_genesis(path: Path) -> bytes:
+    """Return the encoded genesis of a run directory, which may still lack its manifest; raises DamagedRecordError."""
+    return read_document(path, GENESIS)
+
+
+def read_blocks(path: Path) -> Iterator[BlockRecord]:
+    """Yield the finalized blocks of a run directory, which may still lack its manifest, lowest height first.
+
+    Raises:
+        DamagedRecordError: While iterating, at the first record that is not a block of the next height.
+    """
+    stream = stream_records(path, BLOCKS, BLOCK_RECORD_BYTES_MAX)
+    for height, (offset, record) in enumerate(stream, start=1):
+        block = _convert(path, BLOCKS, offset, record, BlockRecord)
+        if block.height != height:
+            raise DamagedRecordError(path, f"{BLOCKS} at byte {offset}", f"height {block.height} instead of {height}")
+        yield block
+
+
+def read_branches(path: Path) -> Iterator[tuple[int, BranchRecord]]:
+    """Yield the executed blocks of a run directory, which may lack its manifest, each with its first byte's offset.
+
+    Raises:
+        DamagedRecordError: While iterating, at the first record that is none.
+    """
+    for offset, record in stream_records(path, BRANCHES, BLOCK_RECORD_BYTES_MAX):
+        yield offset, _convert(path, BRANCHES, offset, record, BranchRecord)
+
+
+def _convert(path: Path, name: str, offset: int, record: object, kind: type[_Record]) -> _Record:
+    try:
+        return msgspec.convert(record, kind, builtin_types=NATIVE_TYPES)
+    except msgspec.ValidationError as error:
+        raise DamagedRecordError(path, f"{name} at byte {offset}", str(error)) from None
+
+
+def _describe_or_refuse(directory: Path, name: str) -> FileEntry:
+    with open_file(directory, name):
+        pass
+    try:
+        return describe_file(directory / name)
+    except OSError as error:
+        raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None

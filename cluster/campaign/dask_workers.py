@@ -1,0 +1,159 @@
+"""The same judging on a Dask cluster: tasks go out, results and the run directories of bad seeds come back.
+
+Nothing is shared with a worker but tasks and results: it needs this program of the same version and no file system of
+ours. Only the sweep writes results. A worker that is lost costs nothing: the scheduler gives what it had to another
+one, and a result counts once, when it has arrived. A task that ends every worker that has it is a result of its own.
+
+A process judges one task at a time, however many threads its worker has: its replay process answers one at a time.
+"""
+
+import io
+import logging
+import tarfile
+import threading
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self, final
+
+from checker.record.fingerprint import this_code
+from checker.record.places import put_in_place, scratch_directory, work_directory
+from cluster.campaign.results_db import SeedResult
+from cluster.campaign.sweep import TASKS_PER_JOB, Task, broken_result, judge_task
+
+CONNECT_SECONDS: Final = 10
+"""A scheduler that has not answered by then is not there."""
+
+WORKERS_SECONDS: Final = 30
+"""A cluster that has no worker by then has none."""
+
+_one_at_a_time: Final = threading.Lock()
+
+
+class DaskError(Exception):
+    """The cluster cannot be used: it is not there, has no workers, or runs another version of this program."""
+
+
+class Parcel(NamedTuple):
+    """What comes back for a task.
+
+    Attributes:
+        result: The judged seed.
+        directory: Its run directory as a tar file, empty where none was kept.
+    """
+
+    result: SeedResult
+    directory: bytes
+
+
+def judge_remotely(task: Task) -> Parcel:
+    """Judge one task; runs in a worker of the cluster."""
+    with _one_at_a_time, scratch_directory("task") as scratch:
+        result = judge_task(task._replace(runs=str(scratch) if task.runs else ""))
+        packed = io.BytesIO()
+        if result.directory:
+            with tarfile.open(fileobj=packed, mode="w") as archive:
+                archive.add(result.directory, arcname=Path(result.directory).name)
+        return Parcel(result, packed.getvalue())
+
+
+@final
+class DaskWorkers:
+    """Judges tasks on the Dask cluster at an address, as `sweep.Workers` does in processes of this machine.
+
+    Args:
+        address: The scheduler's, such as ``tcp://10.0.0.1:8786``.
+
+    Raises:
+        DaskError: Nobody answers there, it has no workers, or dask is not installed here.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            # Takes a second, and only this command needs it.
+            distributed: Any = import_module("distributed")
+        except ModuleNotFoundError as missing:
+            raise DaskError(f"{missing.name} is not installed: see requirements/dask.txt") from None
+        # What it has to say of a lost connection is said here, in one line.
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._distributed = distributed
+        try:
+            self._client = distributed.Client(address, timeout=CONNECT_SECONDS)
+        except (OSError, ValueError, TypeError) as error:
+            raise DaskError(f"no scheduler answers at {address}: {_first_line(error)}") from None
+        except AssertionError:
+            # It gives the thread of its event loop ten seconds to begin, and asserts that it has.
+            raise DaskError("dask did not start here within ten seconds; try again") from None
+        try:
+            self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            self._client.close()
+            raise DaskError(f"the cluster at {address} has no workers") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
+        """Judge tasks and yield each with its result, in the order in which they are done.
+
+        Raises:
+            DaskError: A worker runs another version of this program, or the scheduler is gone.
+        """
+        queue = iter(tasks)
+        pending: dict[Any, Task] = {}
+        while True:
+            # Fewer than none where workers have gone meanwhile.
+            for task in islice(queue, max(0, self._places() - len(pending))):
+                pending[self._client.submit(judge_remotely, task, pure=False)] = task
+            if not pending:
+                return
+            finished = self._wait_for_any(list(pending))
+            for future in finished:
+                task = pending.pop(future)
+                yield task, self._result_of(future, task)
+
+    def _places(self) -> int:
+        # Asked each time: workers come and go.
+        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"])) * TASKS_PER_JOB
+
+    def _wait_for_any(self, futures: list[Any]) -> list[Any]:
+        try:
+            done = self._distributed.wait(futures, return_when="FIRST_COMPLETED").done
+        except (OSError, self._distributed.CancelledError) as error:
+            raise DaskError(f"the cluster is gone: {_first_line(error)}") from None
+        return [future for future in futures if future in done]
+
+    def _result_of(self, future: Any, task: Task) -> SeedResult:  # noqa: ANN401 - distributed is not typed
+        try:
+            parcel: Parcel = future.result()
+        except self._distributed.KilledWorker:
+            return broken_result(task.seed, "it ended every worker that had it: it computes for ever, or has no memory")
+        except (OSError, self._distributed.CancelledError) as error:
+            raise DaskError(f"the cluster is gone: {_first_line(error)}") from None
+        finally:
+            future.release()
+        if parcel.result.fingerprint != this_code().fingerprint:
+            raise DaskError("a worker of the cluster runs another version of this program")
+        if not parcel.directory:
+            return parcel.result
+        return parcel.result._replace(directory=_unpack(parcel.directory, Path(task.runs)))
+
+
+def _unpack(packed: bytes, runs: Path) -> str:
+    with work_directory(runs, "parcel") as scratch:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(scratch, filter="data")
+        (source,) = scratch.iterdir()
+        return str(put_in_place(source, runs / source.name))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].rstrip(":") or type(error).__name__

@@ -1,0 +1,100 @@
+"""Whether `explain` names what is wrong with a planted variant: its report is held against what the catalogue knows.
+
+The catalogue knows who holds the variant, the cause, whether a timer is concerned, and words of what is written wrong.
+The height is held against what the run itself says, without the explanation's own way of looking: the first height at
+which its events have two roots of one block, and the first at which the oracle's check found a difference.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from checker.checks.observations import ExecutedBlock, read_event
+from checker.explain import Explanation
+from checker.mutants import CATALOGUE, Variant
+from checker.record.places import scratch_directory
+from checker.record.run_directory import RecordReader
+from cluster.campaign.results_db import SeedResult
+from cluster.campaign.sweep import Task, judge_task
+from cluster.inspect.explain_run import REPEATS_MAX, explain_record
+from cluster.scenario.model import decode_scenario
+
+EXPLAINED: Final = "explained"
+"""The verdict of an explanation that names what the catalogue says."""
+
+
+def explain_task(task: Task) -> SeedResult:
+    """Run a task, explain its record, and return what the explanation lacks as the headline; in a worker process."""
+    with scratch_directory("explain") as scratch:
+        # What differs from itself may by chance be the same once.
+        for _ in range(REPEATS_MAX if task.is_thorough else 1):
+            judged = judge_task(task._replace(runs=str(scratch)))
+            if judged.directory:
+                break
+        else:
+            return judged._replace(verdict="unexplained", headline="the run passes")
+        reader = RecordReader(Path(judged.directory))
+        scenario = decode_scenario(task.scenario, f"seed {task.seed}")
+        ((name, holders),) = scenario.planted.items()
+        explanation, _ = explain_record(reader)
+        amiss = "; ".join(shortfalls(CATALOGUE[name], holders, explanation, first_height_of(reader)))
+    return judged._replace(verdict="unexplained" if amiss else EXPLAINED, headline=amiss, directory="")
+
+
+def first_height_of(reader: RecordReader) -> int | None:
+    """Return the first height at which a run's events or its oracle tell of two outcomes of one block, if any do."""
+    roots: dict[bytes, bytes] = {}
+    heights = []
+    for event in reader.events():
+        if event.kind == "executed":
+            block = read_event(event, ExecutedBlock)
+            if roots.setdefault(block.digest, block.root) != block.root:
+                heights.append(block.height)
+    for check in reader.checks():
+        height = dict(check.evidence).get("height")
+        if check.name == "oracle" and check.status == "failed" and isinstance(height, int):
+            heights.append(height)
+    return min(heights, default=None)
+
+
+def shortfalls(
+    variant: Variant, holders: Sequence[int], explanation: Explanation, first_height: int | None
+) -> Iterator[str]:
+    """Yield what an explanation does not name, or names otherwise than it is.
+
+    Args:
+        variant: What was planted.
+        holders: The validators that have it.
+        explanation: What is said of it.
+        first_height: The first height at which the run itself shows a difference.
+    """
+    if explanation.cause != variant.cause:
+        yield f"the cause is {explanation.cause or 'none'} and not {variant.cause}"
+    if explanation.height is None:
+        yield "no height"
+    elif first_height is not None and explanation.height > first_height:
+        yield f"height {explanation.height}, and the run differs at {first_height}"
+    yield from _of_sides(variant, holders, explanation)
+    named = f"{explanation.write} {' '.join(key.name for key in explanation.keys)}"
+    if not re.search(variant.shows, named) or not explanation.write:
+        yield f"nothing of {variant.shows!r} in {named[:200]!r}"
+    if any(len(dict.fromkeys(key.values)) < 2 for key in explanation.keys):
+        yield "a key without two values"
+    if variant.is_of_timer and not (explanation.timer and explanation.timer_record):
+        yield "no timer"
+
+
+def _of_sides(variant: Variant, holders: Sequence[int], explanation: Explanation) -> Iterator[str]:
+    if not explanation.sides:
+        yield "no sides"
+        return
+    right, *others = explanation.sides
+    wrong = [node for side in others for node in side.validators]
+    strangers = [node for node in wrong if node not in holders]
+    if strangers:
+        yield f"validators {strangers} on the wrong side"
+    if variant.on_all and others and not right.has_oracle:
+        yield "the oracle is not on the right side"
+    if not variant.on_all and right.validators and dict.fromkeys(right.validators) == dict.fromkeys(holders):
+        yield "the right side is that of the variant"

@@ -1,0 +1,239 @@
+"""The results file of a sweep: one SQLite database, one row a seed with its cells, in a transaction of its own.
+
+Invariant: what is in the file is what was judged, once. A sweep that is killed at any moment loses at most what no row
+was written for yet, and going on computes exactly those seeds. A file is opened only if it is ours and of the same
+subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from it,
+in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no triggers
+and no schema but the three tables is accepted).
+"""
+
+import errno
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self, final
+
+from checker.record.fingerprint import UNKNOWN, is_fingerprint
+from checker.record.locks import held
+from checker.results import EXIT_CODES
+from faults import Cell
+
+FORMAT: Final = "stampede-sweep 4"
+"""What a file of ours says of itself."""
+
+FORMAT_BEFORE: Final = "stampede-sweep 3"
+"""The same without the fingerprints: its results are of unknown code, and opening it adds them."""
+
+TEXT_CHARACTERS_MAX: Final = 4_000
+"""The longest text of a row; a longer one is cut when it is written and refused when it is read."""
+
+SUBJECT_CHARACTERS_MAX: Final = 1 << 22
+"""The longest subject: a resolved scenario."""
+
+_RESULTS_TABLE: Final = (
+    "CREATE TABLE results (seed INTEGER PRIMARY KEY, exit_code INTEGER NOT NULL, verdict TEXT NOT NULL, "
+    "signature TEXT NOT NULL, headline TEXT NOT NULL, digest TEXT NOT NULL, milliseconds INTEGER NOT NULL, "
+    "directory TEXT NOT NULL, failed TEXT NOT NULL{})"
+)
+_FINGERPRINT: Final = f"fingerprint TEXT NOT NULL DEFAULT '{UNKNOWN}'"
+_CELLS_TABLE: Final = (
+    "CREATE TABLE cells (seed INTEGER NOT NULL, kind TEXT NOT NULL, phase TEXT NOT NULL, role TEXT NOT NULL, "
+    "hits INTEGER NOT NULL, PRIMARY KEY (seed, kind, phase, role)) WITHOUT ROWID"
+)
+_SWEEP_TABLE: Final = "CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)"
+_SCHEMA: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(f", {_FINGERPRINT}"), _CELLS_TABLE)
+_SCHEMA_BEFORE: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE)
+
+_MAGIC: Final = b"SQLite format 3\x00"
+"""How every file of SQLite begins."""
+
+
+_REFUSALS: Final = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}
+_PRIMARY_CODE: Final = 0xFF
+
+
+class DamagedResultsError(Exception):
+    """A results file that cannot be read, is none of ours, or belongs to another sweep."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+
+
+class SeedResult(NamedTuple):
+    """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
+
+    `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
+    between them; `fingerprint` is that of the code that judged; `cells` say which faults hit whom, and in which phase.
+    """
+
+    seed: int
+    exit_code: int
+    verdict: str
+    signature: str
+    headline: str
+    digest: str
+    milliseconds: int
+    directory: str = ""
+    failed: str = ""
+    fingerprint: str = UNKNOWN
+    cells: tuple[Cell, ...] = ()
+
+
+@final
+class ResultsFile:
+    """Opens or makes the file of one sweep; a context manager.
+
+    Args:
+        path: Where the file is or will be.
+        subject: What is swept, as text; the same file goes on only with the same subject.
+
+    Raises:
+        DamagedResultsError: The file is not one of this subject.
+        InUseError: Another sweep writes it.
+    """
+
+    def __init__(self, path: Path, subject: str) -> None:
+        self.path: Final = path
+        if not _is_there(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(held(path.with_name(f".{path.name}.lock"), path))
+            self._open(path, subject)
+            self._hold = stack.pop_all()
+
+    def _open(self, path: Path, subject: str) -> None:
+        # Asked again under the lock: another sweep may have begun it meanwhile.
+        is_new = not _is_there(path)
+        try:
+            self._connection = sqlite3.connect(path, isolation_level=None)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SUBJECT_CHARACTERS_MAX * 4)
+            if is_new or not self._schema():
+                self._create(subject)
+            else:
+                self._check(subject)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            _raise_refusal(path, error)
+            raise DamagedResultsError(path, f"is no results file of a sweep: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        self._hold.close()
+
+    def add(self, result: SeedResult) -> None:
+        """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""
+        *row, cells = result
+        cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
+        # One transaction: a seed is there with all its cells, or is judged again.
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("DELETE FROM cells WHERE seed = ?", (result.seed,))
+            self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
+            self._connection.executemany(
+                "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
+            )
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            _raise_refusal(self.path, error)
+            raise
+
+    def results(self) -> Iterator[SeedResult]:
+        """Yield what is in the file, by seed."""
+        try:
+            cells = self._cells()
+            for row in self._connection.execute("SELECT * FROM results ORDER BY seed"):
+                result = self._check_row(row)
+                yield result._replace(cells=tuple(cells.get(result.seed, ())))
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            _raise_refusal(self.path, error)
+            raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
+
+    def _cells(self) -> dict[int, list[Cell]]:
+        found: dict[int, list[Cell]] = {}
+        for seed, *row in self._connection.execute("SELECT * FROM cells ORDER BY seed, kind, phase, role"):
+            self._check_values(seed, row, (str, str, str, int))
+            found.setdefault(seed, []).append(Cell(*row))
+        return found
+
+    def _schema(self) -> Sequence[str]:
+        rows = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
+        return tuple(str(row[0]) for row in rows)
+
+    def _create(self, subject: str) -> None:
+        # WAL with full sync: a row that was written survives the loss of power, and a reader may look on meanwhile.
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA:
+            self._connection.execute(statement)
+        self._connection.execute("INSERT INTO sweep VALUES (?, ?)", (FORMAT, subject))
+        self._connection.execute("COMMIT")
+
+    def _check(self, subject: str) -> None:
+        schema = self._schema()
+        is_before = schema == _SCHEMA_BEFORE
+        if schema != _SCHEMA and not is_before:
+            raise DamagedResultsError(self.path, "is no results file of a sweep: it has other tables")
+        found = self._connection.execute("SELECT format, subject FROM sweep").fetchall()
+        if len(found) != 1 or found[0][0] != (FORMAT_BEFORE if is_before else FORMAT):
+            raise DamagedResultsError(self.path, f"is no results file of this program, which writes {FORMAT!r}")
+        if found[0][1] != subject:
+            raise DamagedResultsError(
+                self.path, "holds another sweep: another scenario, other settings; give another --results"
+            )
+        self._connection.execute("PRAGMA synchronous = FULL")
+        if is_before:
+            self._add_fingerprints()
+
+    def _add_fingerprints(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute(f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}")
+        self._connection.execute("UPDATE sweep SET format = ?", (FORMAT,))
+        self._connection.execute("COMMIT")
+
+    def _check_row(self, row: Sequence[object]) -> SeedResult:
+        self._check_values(row[0], row, (int, int, str, str, str, str, int, str, str, str))
+        result = SeedResult(*row)  # type: ignore[arg-type]  # each value was checked above
+        is_sound = EXIT_CODES.get(result.verdict) == result.exit_code and result.seed >= 0 and result.milliseconds >= 0
+        if not is_fingerprint(result.fingerprint):
+            raise DamagedResultsError(self.path, f"seed {result.seed}: {result.fingerprint!r:.60} is no fingerprint")
+        if not is_sound:
+            raise DamagedResultsError(
+                self.path, f"seed {result.seed}: {result.verdict!r:.60} with exit code {result.exit_code} cannot be"
+            )
+        return result
+
+    def _check_values(self, seed: object, row: Sequence[object], kinds: Sequence[type]) -> None:
+        for value, kind in zip(row, kinds, strict=True):
+            if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
+                raise DamagedResultsError(self.path, f"seed {seed!r}: {value!r:.60} is none of what a sweep writes")
+
+
+def _raise_refusal(path: Path, error: Exception) -> None:
+    """Raise an OSError where SQLite was refused by the file system: the file is as good as it was."""
+    number = _REFUSALS.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE)
+    if number is not None:
+        raise OSError(number, str(error), str(path)) from error
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file to go on with; raises DamagedResultsError where it is none that SQLite wrote.
+
+    SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
+    """
+    if "\0" in str(path) or (path.exists() and not path.is_file()):
+        raise DamagedResultsError(path, "is no file")
+    if not path.exists():
+        return False
+    with path.open("rb") as opened:
+        if opened.read(len(_MAGIC)) not in {b"", _MAGIC}:
+            raise DamagedResultsError(path, "is no results file of a sweep: it is no SQLite database")
+    return True

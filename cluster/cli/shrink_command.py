@@ -1,0 +1,180 @@
+"""The command ``shrink``: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
+
+import argparse
+import hashlib
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+import tomli_w
+
+from checker.record.places import write_whole
+from checker.record.run_directory import RecordReader
+from cluster.campaign.shrink import RUNS_MAX, Shrinker, Shrunk
+from cluster.campaign.sweep import Task, Workers, signature_of
+from cluster.cli.command_lines import parse_runs, run_command
+from cluster.scenario.defaults import without_defaults
+from cluster.scenario.model import NAME_CHARACTERS_MAX, Scenario, ScenarioError, encode_scenario
+from cluster.verdict.replay import recorded_scenario
+from report.campaign import ShrinkProgress
+
+COMMENT_CHARACTERS_MAX: Final = 110
+LIMIT_MAX: Final = 100_000
+TAG_CHARACTERS: Final = 6
+
+_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
+
+
+def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "shrink",
+        help="make a run that went wrong smaller, as long as it goes wrong in the same way",
+        epilog="example: run_cluster.py shrink runs/broken-refund-0 --out smallest.toml",
+    )
+    parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="the scenario file (default RUN_DIRECTORY-shrunk.toml, in RUNS)"
+    )
+    parser.add_argument(
+        "--runs", type=parse_runs, help="where the smaller scenario and its runs go (default: where RUN_DIRECTORY is)"
+    )
+    parser.add_argument("--jobs", type=int, choices=range(1, 257), default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument(
+        "--limit",
+        type=_parse_limit,
+        default=RUNS_MAX,
+        metavar="N",
+        help=f"stop after so many runs with what there is (default {RUNS_MAX})",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    kept = "the smallest scenario so far is written, if there is a smaller one"
+    parser.set_defaults(command=run_shrink, when_interrupted=kept)
+
+
+def _parse_limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= LIMIT_MAX):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {LIMIT_MAX:,}")
+    return int(text)
+
+
+def run_shrink(options: argparse.Namespace) -> int:
+    """Shrink, write the scenario, and return 0; a run that passed is bad input.
+
+    The file is there from the first reduction on, and holds the smallest scenario so far if shrinking is killed.
+    """
+    reader = RecordReader(options.directory)
+    seed = reader.manifest.seed
+    signature = recorded_signature(reader)
+    recorded = recorded_scenario(reader)
+    scenario = named_after(without_expected(recorded), seed, signature)
+    is_thorough = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
+    runs = options.directory.parent if options.runs is None else options.runs
+    out = options.out or runs / f"{options.directory.name}-shrunk.toml"
+    if out.suffix != ".toml":
+        raise ScenarioError(str(out), "a scenario file's name ends in .toml")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        Workers(options.jobs) as workers,
+        ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
+    ):
+        ((_, again),) = workers.judge([Task(encode_scenario(scenario), seed, is_thorough=is_thorough)])
+        if again.signature != signature:
+            raise ScenarioError(str(options.directory), _drift(signature, again.signature))
+        shrunk = Shrinker(
+            scenario,
+            seed,
+            signature,
+            judge=workers.judge,
+            jobs=options.jobs,
+            on_step=progress.show,
+            on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, made),
+            runs_max=options.limit,
+            is_thorough=is_thorough,
+        ).shrink()
+    write_scenario_file(out, shrunk.scenario, seed, signature, shrunk.runs)
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(_as_json(shrunk, signature, seed, out)).decode() + "\n")
+    else:
+        repeat = run_command(str(out), seed, runs=runs, is_repeated=is_thorough)
+        _print(scenario, shrunk, signature, [f"written to {out}", f"repeat with: {repeat}"])
+    return 0
+
+
+def _drift(before: str, now: str) -> str:
+    """Say that a recorded run does not repeat: the code is another one than it was recorded with."""
+    if not now:
+        return f"does not go wrong any more: it passes; recorded was {before!r}"
+    return f"goes wrong otherwise than recorded: {now!r}; recorded was {before!r}"
+
+
+def recorded_signature(reader: RecordReader) -> str:
+    """Return the signature of a recorded run, whatever was expected of it; raises ScenarioError where all passed."""
+    signature = signature_of(reader.checks())
+    if not signature:
+        raise ScenarioError(str(reader.path), "is a run that passed; there is nothing to shrink")
+    return signature
+
+
+def without_expected(scenario: Scenario) -> Scenario:
+    """Return a scenario that does not expect its failure: what is smaller may fail in fewer checks."""
+    return msgspec.structs.replace(scenario, expect=msgspec.structs.replace(scenario.expect, fails=()))
+
+
+def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
+    """Return a scenario under the name of its run and of what fails there, with the same keys and addresses.
+
+    So a run of it takes no other's place.
+    """
+    check = signature.split(": ")[1]
+    of_both = hashlib.sha256(f"{scenario.name}-{seed} {signature}".encode()).hexdigest()
+    tail = f"-{seed}-{check}-{of_both[:TAG_CHARACTERS]}"
+    name = f"{scenario.name[: NAME_CHARACTERS_MAX - len(tail)]}{tail}"
+    chain = msgspec.structs.replace(scenario.chain, id=scenario.chain_id)
+    return msgspec.structs.replace(scenario, name=name, chain=chain)
+
+
+def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:
+    """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
+    comment = [
+        f"# Shrunk in {runs} runs. With --seed {seed} it shows:",
+        f"#   {signature[:COMMENT_CHARACTERS_MAX]}",
+        f"# run_cluster.py run {shlex.quote(path.name)} --seed {seed}",
+        "",
+    ]
+    plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
+    write_whole(path, ("\n".join(comment) + "\n" + tomli_w.dumps(plain)).encode())
+
+
+def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str]) -> None:
+    after = shrunk.scenario
+    limit = "; stopped at the limit of runs" if shrunk.is_cut_off else ""
+    sizes = [
+        f"faults {len(before.faults)} -> {len(after.faults)}",
+        f"workloads {len(before.workload)} -> {len(after.workload)}",
+        f"validators {before.cluster.validators} -> {after.cluster.validators}",
+    ]
+    lines = [
+        signature,
+        f"{', '.join(sizes)} ({shrunk.runs} runs{limit})",
+        *where,
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _as_json(shrunk: Shrunk, signature: str, seed: int, out: Path) -> dict[str, object]:
+    return {
+        "signature": signature,
+        "seed": seed,
+        "runs": shrunk.runs,
+        "is_cut_off": shrunk.is_cut_off,
+        "faults": len(shrunk.scenario.faults),
+        "workloads": len(shrunk.scenario.workload),
+        "validators": shrunk.scenario.cluster.validators,
+        "steps": shrunk.steps,
+        "scenario": str(out),
+    }

@@ -1,0 +1,233 @@
+"""The command ``sweep``: many seeds, one results file, what went wrong by signature, what the faults reached."""
+
+import argparse
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from checker.record.fingerprint import show_fingerprint, this_code
+from cluster.campaign.coverage import promise_of
+from cluster.campaign.dask_workers import DaskWorkers
+from cluster.campaign.results_db import ResultsFile, SeedResult
+from cluster.campaign.sweep import Tally, sweep
+from cluster.cli.command_lines import RUNS, parse_runs, run_command
+from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.swarm.draw import NAME as SWARM
+from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
+from faults import PHASES, ROLES, kind_of
+from report.campaign import SweepProgress, coverage_table, group_table, seeds_per_hour
+from report.console import print_tables
+from report.layout import output_console
+
+SEEDS_MAX: Final = 10_000_000
+"""A longer range is a slip."""
+
+SEED_LIMIT: Final = 1 << 63
+"""Seeds of a sweep stay below this: SQLite's integers are signed."""
+
+_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
+
+COVERAGE_SEEDS: Final = 1_000
+"""A sweep of the swarm over so many seeds has to reach every promised cell of the coverage table."""
+
+CONFIDENCE_SEEDS: Final = 3
+"""Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
+
+
+def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "sweep",
+        help="run a scenario for many seeds; go on where a killed sweep stopped",
+        epilog="example: run_cluster.py sweep lossy --seeds 0..999 --jobs 4",
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's name, or a path to a .toml file")
+    what.add_argument("--swarm", action="store_true", help="draw a different scenario from each seed")
+    parser.add_argument("--seeds", type=parse_seeds, default=range(20), metavar="A..B", help="both ends included")
+    parser.add_argument(
+        "--jobs",
+        type=parse_jobs,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="worker processes (default: one a core)",
+    )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
+    )
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
+    parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where runs that do not pass go (default runs)")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
+    )
+    parser.add_argument(
+        "--require-coverage",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="inconclusive unless the faults reach every promised phase and role "
+        f"(default: for --swarm without --set, from {COVERAGE_SEEDS:,} seeds on)",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="judge seeds again that were there (those that other code judged always are)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.set_defaults(command=run_sweep)
+
+
+def parse_seeds(text: str) -> range:
+    """Return the seeds that ``A..B`` or ``A`` names, both ends included."""
+    first, separator, last = text.partition("..")
+    try:
+        seeds = range(int(first), int(last if separator else first) + 1)
+    except ValueError:
+        seeds = range(0)
+    if not seeds or seeds[0] < 0 or seeds[-1] >= SEED_LIMIT or len(seeds) > SEEDS_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not A..B with whole numbers, 0 <= A <= B < 2^63 and at most {SEEDS_MAX:,} seeds"
+        )
+    return seeds
+
+
+def parse_jobs(text: str) -> int:
+    """Return a number of worker processes."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_024):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,024")
+    return int(text)
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Sweep, print what came of it, and return the exit code of the worst seed."""
+    name, subject, scenario_of = _subject(options)
+    promised = promise_of(_kinds(options)) if _is_promising(options) else ()
+    path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(subject.encode()).hexdigest()[:6]}.sqlite"
+    workers = DaskWorkers(options.dask) if options.dask else None
+    with (
+        ResultsFile(path, subject) as results,
+        SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
+    ):
+        try:
+            tally = sweep(
+                scenario_of,
+                options.seeds,
+                results=results,
+                runs=options.runs,
+                jobs=options.jobs,
+                on_result=lambda tally, _result: progress.show(tally),
+                promised=promised,
+                workers=workers,
+                is_fresh=options.fresh,
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_describe_interrupt(results, options)) from None
+        seconds = progress.seconds
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(_as_json(tally, name, path, seconds)).decode() + "\n")
+    else:
+        _print(tally, options, path, seconds)
+    return tally.exit_code
+
+
+def _describe_interrupt(results: ResultsFile, options: argparse.Namespace) -> str:
+    """Say what an interrupted sweep has kept, and how to go on."""
+    fingerprint = this_code().fingerprint
+    kept = sum(each.seed in options.seeds and each.fingerprint == fingerprint for each in results.results())
+    again = "the same command without --fresh" if options.fresh else "the same command"
+    return f"{kept:,} of {len(options.seeds):,} seeds are in {results.path}; {again} goes on with the others"
+
+
+def _subject(options: argparse.Namespace) -> tuple[str, str, Callable[[int], bytes]]:
+    """Return the name of what is swept, what tells it apart from anything else, and the scenario of each seed."""
+    if options.swarm:
+        subject = swarm_identity(options.settings)
+        return SWARM, subject, lambda seed: encode_scenario(draw_scenario(seed, options.settings))
+    scenario = load_scenario(options.scenario, options.settings)
+    encoded = encode_scenario(scenario)
+    return scenario.name, encoded.decode(), lambda _seed: encoded
+
+
+def _is_promising(options: argparse.Namespace) -> bool:
+    if options.require_coverage is None:
+        return options.swarm and not options.settings and len(options.seeds) >= COVERAGE_SEEDS
+    return bool(options.require_coverage)
+
+
+def _kinds(options: argparse.Namespace) -> Iterable[str]:
+    """Return the kinds of faults that the sweep is about."""
+    if options.swarm:
+        return drawn_kinds()
+    scenario = load_scenario(options.scenario, options.settings)
+    return [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
+
+
+def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float) -> None:
+    tables = [group_table(tally.groups)] if tally.groups else []
+    coverage = tally.coverage
+    if coverage.reached or coverage.promised:
+        runs = {place: reached.runs for place, reached in coverage.reached.items()}
+        tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES, width=output_console().width))
+    print_tables(tables)
+    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
+    fresh = tally.done - tally.resumed
+    lines = [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
+    if tally.verdict == "passed":
+        lines.append(
+            f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
+            "with 95 % confidence"
+        )
+    if coverage.promised:
+        reached = len(coverage.promised) - len(coverage.empty)
+        lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
+        lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
+    lines.append(
+        f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
+    )
+    lines += [
+        f"judged again: {count:,} seeds that {show_fingerprint(fingerprint)} had judged"
+        for fingerprint, count in tally.outdated.items()
+    ]
+    lines += [str(this_code()), f"results {path}"]
+    lines += [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _examples(tally: Tally) -> list[SeedResult]:
+    """Return the quickest seed of each signature."""
+    return [min(group, key=lambda result: (result.milliseconds, result.seed)) for group in tally.groups.values()]
+
+
+def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
+    """Return the command that runs one seed of the sweep once more."""
+    return run_command(
+        SWARM if options.swarm else options.scenario,
+        result.seed,
+        settings=options.settings,
+        runs=options.runs,
+        is_repeated="determinism" in result.failed.split(),
+    )
+
+
+def _as_json(tally: Tally, name: str, path: Path, seconds: float) -> dict[str, object]:
+    return {
+        "scenario": name,
+        "verdict": tally.verdict,
+        "exit_code": tally.exit_code,
+        "seeds": tally.done,
+        "resumed": tally.resumed,
+        "judged_again": tally.outdated,
+        "code": this_code()._asdict(),
+        "verdicts": tally.verdicts,
+        "seeds_per_hour": seeds_per_hour(tally.done - tally.resumed, seconds),
+        "groups": {
+            signature: [{"seed": each.seed, "headline": each.headline, "directory": each.directory} for each in group]
+            for signature, group in tally.groups.items()
+        },
+        "coverage": tally.coverage.as_json(),
+        "results": str(path),
+    }

@@ -1,0 +1,1 @@
+"""Looking at recorded runs: why one went wrong, where two differ, and proofs of single values."""

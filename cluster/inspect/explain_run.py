@@ -1,0 +1,250 @@
+"""Runs a recorded scenario once more and looks at what each execution came to; see checker.explain."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from checker.checks.observations import ExecutedBlock, read_event
+from checker.explain import (
+    COUNTED,
+    Executions,
+    Explanation,
+    Findings,
+    Outcome,
+    Parting,
+    RefusedLog,
+    SideReport,
+    as_changes,
+    explain,
+)
+from checker.record.run_directory import RecordReader
+from checker.record.streams import Difference, first_difference, iterate_events
+from checker.results import CheckResult
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.watchdog import Watchdog
+from cluster.scenario.model import Scenario
+from cluster.verdict.replay import recorded_scenario
+from faults import dishonest_validators
+from network.trace import Event
+from validators.execution import Block, BrokenOff, Engine, Executed, InvalidBlockError
+from validators.execution.blocks import header_digest
+from validators.identity import TransactionVerifier
+from validators.settings import ValidatorFactory, make_engine
+
+REPEATS_MAX: Final = 5
+"""Repeats of a run that is known to differ from itself: what differs may by chance be the same once."""
+
+
+class Explained(NamedTuple):
+    """An explanation, and the log of the run that it is made from."""
+
+    explanation: Explanation
+    log: bytes
+
+
+def explain_record(
+    reader: RecordReader, checks: Sequence[CheckResult] | None = None
+) -> tuple[Explanation, Difference | None]:
+    """Explain a recorded run, and say where the repeated run differs from the recorded one, if anywhere.
+
+    Args:
+        reader: The record.
+        checks: What is to be explained, instead of the record's own checks.
+
+    Raises:
+        ScenarioError: The scenario cannot be read.
+        DamagedRecordError: The verdict or the log cannot be read.
+        CodeChangedError: Other code wrote the record, and this code cannot read it.
+        network.kernel.RunFailedError: The test bed itself broke.
+    """
+    scenario = recorded_scenario(reader)
+    checks = reader.checks() if checks is None else checks
+    is_unstable = any(check.name == "determinism" and check.status == "failed" for check in checks)
+    for _ in range(REPEATS_MAX if is_unstable else 1):
+        explanation, log = explain_run(scenario, reader.manifest.seed, checks)
+        difference = first_difference(reader.events(), iterate_events(log))
+        if difference is not None:
+            break
+    if difference is not None and explanation.height is None:
+        explanation = _of_another_input(explanation, reader, log)
+    return explanation, difference
+
+
+def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes) -> Explanation:
+    """Something got into one of two runs that neither scenario nor seed tell of: the first block that is not the same.
+
+    Args:
+        explanation: What is known without it.
+        reader: The recorded run.
+        log: The repeated run's events.
+    """
+    explanation = msgspec.structs.replace(explanation, cause="input")
+    pairs = zip(
+        map(_executed, _executions_in(reader.events())),
+        map(_executed, _executions_in(iterate_events(log))),
+        strict=False,
+    )
+    parted = next(((one, other) for one, other in pairs if one != other), None)
+    if parted is None:
+        return explanation
+    sides = [
+        SideReport(who=who, validators=[], has_oracle=False, root=each.root.hex(), block=each.digest.hex())
+        for who, each in zip(("the recorded run", "the repeated run"), parted, strict=True)
+    ]
+    return msgspec.structs.replace(
+        explanation,
+        height=parted[0].height,
+        view=parted[0].view,
+        block=parted[0].digest.hex(),
+        sides=sides,
+        write="the header of a block: what its leader put into it is in neither the scenario nor the seed",
+    )
+
+
+def _executions_in(events: Iterable[Event]) -> Iterator[Event]:
+    return (event for event in events if event.kind == "executed")
+
+
+def _executed(event: Event) -> ExecutedBlock:
+    return read_event(event, ExecutedBlock)
+
+
+def explain_run(
+    scenario: Scenario,
+    seed: int,
+    checks: Sequence[CheckResult],
+    factories: Mapping[int, ValidatorFactory] | None = None,
+) -> Explained:
+    """Run a scenario, look at what each execution came to, and explain what its checks found.
+
+    Args:
+        scenario: The resolved scenario.
+        seed: Its seed.
+        checks: The results of the run's checks.
+        factories: What gives chosen validators other parts, besides what the scenario says.
+    """
+    cluster = Cluster(scenario, seed, factories=factories or {})
+    own = dict(cluster.factories)
+    executions = Executions()
+    blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    watch = _Watch(executions, Block(blank.finalized, ()), blank.genesis_digest)
+    # What a dishonest validator makes of a block is nobody's finding.
+    honest = {node: factory for node, factory in own.items() if node not in dishonest_validators(scenario.faults)}
+    cluster.factories = {**own, **{node: watch.over(node, factory) for node, factory in honest.items()}}
+    cluster.hooks = RunHooks(on_applied=partial(_note_final, executions, honest))
+    with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
+        log = bytes(cluster.run().trace.log)
+    findings = Findings(
+        executions=executions,
+        genesis=msgspec.msgpack.encode(cluster.genesis),
+        timebase=cluster.genesis.timebase,
+        checks=checks,
+        events=lambda: iterate_events(log),
+        replay=lambda node, parting: _replay(cluster, own[node], parting),
+        expected=scenario.expect.fails,
+    )
+    return Explained(explain(findings), log)
+
+
+class _Watch:
+    """Notes what the engines of a run come to.
+
+    Args:
+        executions: Where it is noted.
+        genesis: The block of genesis, as it is right.
+        digest: Its digest.
+    """
+
+    def __init__(self, executions: Executions, genesis: Block, digest: bytes) -> None:
+        self._executions = executions
+        self._genesis = genesis
+        self._digest = digest
+
+    def over(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
+        """Return a validator's factory whose engines tell of every execution, of genesis and of what they read back."""
+
+        def make(*arguments: Any) -> Engine:  # noqa: ANN401 - whatever the maker takes, it is passed on
+            _, _, operations, header, base = arguments
+            is_new = operations is None and header is None and base is None
+            try:
+                engine = factory.engine(*arguments)
+            except Exception as error:
+                if is_new:
+                    self._add_genesis(node, Outcome((), b"", (), {}, (), broken=_reason_of(error)))
+                elif base is None:
+                    refused = RefusedLog(node, tuple(operations or ()), _reason_of(error))
+                    self._executions.refused_logs.append(refused)
+                raise
+            if is_new:
+                self._add_genesis(node, _genesis_of(engine))
+            engine.on_executed = partial(self._note, node)
+            engine.on_broken_off = partial(self._note_broken, node)
+            return engine
+
+        return replace(factory, engine=make)
+
+    def _add_genesis(self, node: int, outcome: Outcome) -> None:
+        self._executions.add(node, self._digest, self._genesis, outcome)
+
+    def _note(self, node: int, executed: Executed) -> None:
+        block = executed.block
+        self._executions.add(node, header_digest(block.header), block, _outcome_of(executed))
+
+    def _note_broken(self, node: int, broken: BrokenOff) -> None:
+        outcome = _outcome_broken(broken, self._executions.keys())
+        self._executions.add(node, header_digest(broken.block.header), broken.block, outcome)
+
+
+def _genesis_of(engine: Engine) -> Outcome:
+    database = engine.database
+    return Outcome((), database.canonical_root, (), dict(database.items()), database.operations())
+
+
+def _outcome_broken(broken: BrokenOff, keys: Iterable[bytes]) -> Outcome:
+    """Return what an execution that broke off had come to, with the state that it began from as it reads it."""
+    begun: dict[bytes, bytes] | None = None
+    if broken.read is not None:
+        begun = {}
+        for key in dict.fromkeys(keys):
+            value = broken.read(key)
+            if value is not None:
+                begun[key] = value
+    transactions, error = broken.block.transactions, broken.error
+    return Outcome(transactions, b"", broken.receipts, broken.changes, (), broken=_reason_of(error), begun=begun)
+
+
+def _reason_of(error: Exception) -> str:
+    return str(error) if isinstance(error, InvalidBlockError) else f"{type(error).__name__}: {error}"
+
+
+def _note_final(executions: Executions, honest: Container[int], node: int, executed: Executed) -> None:
+    if node in honest:
+        executions.add_final(node, executed.header.height, executed.digest)
+
+
+def _outcome_of(executed: Executed) -> Outcome:
+    transactions = executed.block.transactions
+    counts = {name: getattr(executed.summary, name) for name in COUNTED}
+    return Outcome(
+        transactions, executed.header.state_root, executed.receipts, executed.changes, executed.operations, counts
+    )
+
+
+def _replay(cluster: Cluster, factory: ValidatorFactory, parting: Parting) -> Outcome | None:
+    """Execute the blocks up to one by a validator's own code in an engine that has nothing behind it."""
+    found: list[Outcome] = []
+    try:
+        with factory.around():
+            engine = factory.engine(cluster.genesis, TransactionVerifier(), None, None, None)
+            for past in parting.past:
+                if past.block.header.height:
+                    engine.finalize(engine.execute(past.block).digest)
+            engine.on_executed = lambda executed: found.append(_outcome_of(executed))
+            engine.on_broken_off = lambda broken: found.append(_outcome_broken(broken, parting.before))
+            engine.execute(parting.block)
+    except Exception:  # noqa: BLE001, S110 - the code in question may break anywhere; what it came to before counts
+        pass
+    return as_changes(found[0], parting.before) if found else None

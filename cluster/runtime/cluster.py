@@ -1,0 +1,452 @@
+"""Builds a cluster from a scenario and a seed, runs it to its end, and says what came of it.
+
+This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
+is at work any more and every validator has finalized the height that the scenario asks for (with
+``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
+it: step limit, time limit, deadlock. Nobody waits for a validator that has halted.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+import networkx as nx
+
+from checker.checks.inclusion import Sample
+from checker.mutants import factories_of
+from checker.record.fingerprint import CodeChangedError, this_code
+from cluster.runtime.byzantine import liars_of
+from cluster.runtime.clients import Clients, ClientStatistics
+from cluster.runtime.data_directory import WATCHED, DataDirectory
+from cluster.runtime.directory_disk import DirectoryDisk
+from cluster.runtime.genesis import ClusterKeys, genesis_of, keys_of
+from cluster.runtime.machines import Place, PowerGrid
+from cluster.runtime.observers import RoadKeeper
+from cluster.runtime.reexecute import UntoldError, retell
+from cluster.scenario.model import Scenario
+from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
+from cluster.workloads.registry import transactions_of
+from faults import Cell, FaultEffect, Injector, Liar
+from network.bus import Bus, BusStatistics
+from network.chance import Chance
+from network.kernel import Kernel, Outcome
+from network.port import Port
+from network.regions import one_way_us
+from network.topology import LinkSpec, build_topology
+from network.trace import Event, Trace
+from network.types import SUPERVISOR
+from validators.consensus.simplex import SimplexConfig
+from validators.execution import Engine, Executed, Genesis
+from validators.identity import journal_head
+from validators.messages import BLOCK_BYTES_MAX
+from validators.node import Validator
+from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
+from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
+
+MILLISECOND_US = 1_000
+BLOCKS_AFTER_HEALING = 2
+
+BLOCKS_AFTER_REOPENING: Final = 3
+"""A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
+
+
+RECORDING: Final = (*WATCHED, "fault")
+"""Events with which a data directory is told what the faults have come to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHooks:
+    """What the caller wants to see while the run goes on; every hook is called in the order of the log."""
+
+    on_event: Callable[[Event], None] = lambda _event: None
+    on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
+    on_progress: Callable[["Progress"], None] = lambda _progress: None
+    on_reorg: Callable[[int, Engine], None] | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far each validator is; live figures for a person, and the condition that ends the run."""
+
+    finalized_heights: list[int]
+    halted: dict[int, None] = field(default_factory=dict)
+    now_us: int = 0
+    healed_us: int | None = None
+    drained_height: int | None = None
+    waiting_dead: int = 0
+    waiting_live: int = 0
+    target_height: int = 0
+    faults_end_us: int = 0
+    until_drained: bool = False
+    events: int = 0
+    fault_edge: str = ""
+
+    @property
+    def stage(self) -> str:
+        """The thing that the run is waiting for, in a word or two, and the last edge of a fault."""
+        if self.healed_us is None:
+            return f"faults; {self.fault_edge}" if self.fault_edge else "faults"
+        return "draining" if self.until_drained and self.drained_height is None else "to its height"
+
+    @property
+    def aim(self) -> str:
+        """When the stage will be over; a height is named only once it can no longer rise."""
+        if self.healed_us is None:
+            edge = f" ({self.fault_edge})" if self.fault_edge else ""
+            return f"faults until {self.faults_end_us / 1_000_000:.1f} s{edge}"
+        if self.until_drained and self.drained_height is None:
+            return f"draining, {self.waiting_dead:,} dead timers left"
+        return f"to height {self.target_height:,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRun:
+    """A run that is over."""
+
+    scenario: Scenario
+    seed: int
+    genesis: Genesis
+    outcome: Outcome
+    trace: Trace
+    places: list[Place]
+    effects: tuple[FaultEffect, ...]
+    cells: tuple[Cell, ...]
+    clients: ClientStatistics
+    roads: RoadKeeper
+    bus: BusStatistics
+    progress: Progress
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One run: ``Cluster(scenario, seed).run()``.
+
+    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
+    ``data`` gives all of them real disks. ``recording`` is false for measurements only: no log, no digest.
+    """
+
+    scenario: Scenario
+    seed: int
+    factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
+    hooks: RunHooks = field(default_factory=RunHooks)
+    data: DataDirectory | None = None
+    recording: bool = True
+    disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
+    _applied: list[deque[Executed]] = field(init=False)
+    _progress: Progress = field(init=False)
+    _keys: ClusterKeys = field(init=False)
+    _genesis: Genesis = field(init=False)
+    _kernel: Kernel = field(init=False)
+    _grid: PowerGrid = field(init=False)
+    _injector: Injector = field(init=False)
+    _keeper: RoadKeeper = field(init=False)
+    _told_height: int = field(init=False, default=0)
+    _liars: dict[int, Liar] = field(init=False)
+    _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        replicas = self.scenario.replicas
+        self._applied = [deque() for _ in range(replicas)]
+        target_height = self.scenario.run.until_height
+        if self.data is not None and self.data.height:
+            target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
+        self._progress = Progress(
+            [0] * replicas, target_height=target_height, until_drained=self.scenario.run.until_drained
+        )
+        self._keys = keys_of(self.scenario)
+        self._genesis = genesis_of(self.scenario, self._keys)
+        self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
+        self.disks = self._make_disks()
+        own = {node: _factory(self.scenario, node, self._liars.get(node)) for node in range(replicas)}
+        planted = factories_of(self.scenario.planted)
+        own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
+        self.factories = {**own, **self.factories}
+
+    @property
+    def genesis(self) -> Genesis:
+        """The chain's genesis, a function of the scenario."""
+        return self._genesis
+
+    @property
+    def validator_keys(self) -> tuple[bytes, ...]:
+        """The validators' public keys, by number."""
+        return self._keys.validator_keys
+
+    @property
+    def sample(self) -> Sample:
+        """The contents of the mempools of honest validators that serve now."""
+        places = self._grid.places[: self.scenario.cluster.validators]
+        serving = [place for place in places if place.is_serving and place.node not in self._liars]
+        return Sample(self._progress.now_us, [place.validator.pooled for place in serving if place.validator])
+
+    @property
+    def steps(self) -> int:
+        """How often trio's loop has gone round so far; 0 before the run."""
+        return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
+
+    def run(self) -> ClusterRun:
+        """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks.
+
+        Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
+        """
+        scenario = self.scenario
+        if self.data is not None:
+            self._accept(self.data)
+        replicas = scenario.replicas
+        sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
+        trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
+        run = scenario.run
+        start_us = 0 if self.data is None else self.data.start_us
+        self._kernel = kernel = Kernel(
+            trace,
+            step_limit=run.step_limit,
+            # Of a run that goes on, each process has its own time.
+            time_limit_us=start_us + run.time_limit_ms * MILLISECOND_US,
+            start_us=start_us,
+        )
+        chance = Chance(self.seed)
+        bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
+        grid = self._grid = PowerGrid(
+            kernel=kernel,
+            bus=bus,
+            trace=trace,
+            disks=self.disks,
+            build=self._build,
+            begin_journal=self._provision,
+            liars=self._liars,
+        )
+        self._injector = Injector(
+            scenario.faults,
+            kernel=kernel,
+            bus=bus,
+            power=grid,
+            chain=trace.chain(SUPERVISOR),
+            chance=chance,
+            validators=replicas,
+            liars=self._liars,
+            observers=len(scenario.observers),
+            earlier={} if self.data is None else self.data.touched,
+        )
+        self._keeper = RoadKeeper(
+            scenario.observers_by_number,
+            kernel=kernel,
+            grid=grid,
+            chain=trace.chain(SUPERVISOR),
+            provision=self._provision,
+        )
+        clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places[: scenario.cluster.validators])
+        self._injector.schedule()
+        self._progress.faults_end_us = self._injector.last_edge_us
+        clients.schedule(transactions_of(scenario))
+        outcome = kernel.run(grid.host_all)
+        if self.data is not None:
+            self.data.record_faults(outcome.now_us, self._injector.touched())
+        return ClusterRun(
+            scenario=scenario,
+            seed=self.seed,
+            genesis=self._genesis,
+            outcome=outcome,
+            trace=trace,
+            places=grid.places,
+            effects=tuple(self._injector.effects()),
+            cells=self._injector.cells(),
+            clients=clients.statistics(),
+            roads=self._keeper,
+            bus=bus.statistics(),
+            progress=self._progress,
+        )
+
+    def _make_disks(self) -> Sequence[SimulatedDisk | DirectoryDisk]:
+        """Return the disks of all replicas, provisioned."""
+        if self.data is not None:
+            return self.data.disks
+        chance = Chance(self.seed)
+        disks = [SimulatedDisk(node, chance) for node in range(self.scenario.replicas)]
+        for node, disk in enumerate(disks):
+            self._provision(node, disk)
+        return disks
+
+    def _provision(self, node: int, disk: Disk) -> None:
+        provision(disk, journal_head(self._genesis, node, self._keys.validator_keys))
+
+    def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
+        node = place.node
+        return Validator(
+            port=port,
+            disk=handle,
+            genesis=self._genesis,
+            seed=self._keys.seeds[node],
+            public_keys=self._keys.validator_keys,
+            settings=_settings(self.scenario, node),
+            factory=self.factories[node],
+            counts=place.counts,
+            incarnation=place.incarnation,
+            on_applied=partial(_append, self._applied[node]),
+        )
+
+    def _observe(self, event: Event) -> None:
+        """See one event in the order of the log; what a validator applied stands in its queue until then."""
+        progress = self._progress
+        progress.now_us = event.at_us
+        progress.events += 1
+        if event.kind == "finalized":
+            executed = self._applied[event.node].popleft()
+            progress.finalized_heights[event.node] = executed.header.height
+            self._note_drain(executed)
+            if event.node not in self._liars:
+                self._told_height = max(self._told_height, executed.header.height)
+            self.hooks.on_applied(event.node, executed)
+        elif event.kind == "boot":
+            progress.halted.pop(event.node, None)
+            if event.node not in self._liars:
+                self._tell_untold(event)
+        elif event.kind == "healed":
+            progress.healed_us = event.at_us
+            # A run that had its height before the faults were over still has to show that finality came back.
+            progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
+        elif event.kind == "halted":
+            progress.halted[event.node] = None
+        elif event.kind == "fault":
+            progress.fault_edge = f"{event.values[0]!s} {event.values[1]!s}s"
+        self._show_reorg(event)
+        self._injector.observe(event)
+        self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
+        self.hooks.on_event(event)
+        if event.kind == "finalized":
+            self.hooks.on_progress(progress)
+            if self._is_over():
+                self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
+
+    def _record_faults(self, event: Event) -> None:
+        if self.data is not None and event.kind in RECORDING:
+            self.data.record_faults(event.at_us, self._injector.touched(), only_new=event.kind != "fault")
+
+    def _show_reorg(self, event: Event) -> None:
+        """Show a validator that dropped blocks or took them back, once for all that it says of this in a row.
+
+        Its events are seen when it rests, so that its structures are as they became.
+        """
+        if event.node == SUPERVISOR or self.hooks.on_reorg is None:
+            return
+        if event.kind not in {"undone", "rolled-back"}:
+            self._reorganizing.pop(event.node, None)
+            return
+        validator = self._grid.places[event.node].validator
+        is_known = event.node in self._reorganizing or event.node in self._liars
+        if not is_known and validator is not None and validator.engine is not None:
+            self._reorganizing[event.node] = None
+            self.hooks.on_reorg(event.node, validator.engine)
+
+    def _tell_untold(self, boot: Event) -> None:
+        """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""
+        _, _, height, _ = boot.values
+        assert isinstance(height, int), f"a height is a number; got {height!r}"
+        heights = self._progress.finalized_heights
+        heights[boot.node] = max(heights[boot.node], height)
+        if height > self._told_height:
+            disks = self._tellers([place.disk.pristine() for place in self._grid.places], boot.node)
+            for executed in retell(self._genesis, disks, self._told_height, height):
+                self._told_height = executed.header.height
+                self.hooks.on_applied(boot.node, executed)
+
+    def _tellers(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
+        """Return whose disks tell what is final, by which code: the honest by their own, then all by the plain one."""
+        honest = [node for node in (first, *range(len(disks))) if node not in self._liars]
+        own = [(disks[node], self.factories[node]) for node in honest]
+        return [*own, *((disk, ValidatorFactory()) for disk in disks)]
+
+    def _accept(self, data: DataDirectory) -> None:
+        """Go on with what other code wrote only where this code can execute it; until then nothing is written."""
+        before = data.written_by
+        if before is not None and before.fingerprint != this_code().fingerprint:
+            try:
+                retell(self._genesis, self._tellers(data.disks, 0), 0, data.height)
+            except UntoldError as error:
+                change = f"the code changed since: last written by {before}; this is {this_code()}"
+                raise CodeChangedError(f"{data.path}: {change}; {error}; go on with that code") from error
+        data.note_code()
+
+    def _note_drain(self, executed: Executed) -> None:
+        progress, summary = self._progress, executed.summary
+        progress.waiting_dead, progress.waiting_live = summary.waiting_dead, summary.waiting_live
+        is_after_faults = executed.header.timestamp_ms * MILLISECOND_US >= self._injector.last_edge_us
+        if progress.drained_height is None and is_after_faults and summary.waiting_dead == 0:
+            progress.drained_height = executed.header.height
+            if self.scenario.run.until_drained:
+                after_drain = executed.header.height + self.scenario.run.blocks_after_drain
+                progress.target_height = max(progress.target_height, after_drain)
+
+    def _is_over(self) -> bool:
+        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit. Who is
+        # dishonest promises nothing either.
+        gone = {**self._progress.halted, **self._liars}
+        heights = enumerate(self._progress.finalized_heights)
+        lowest = min((height for node, height in heights if node not in gone), default=0)
+        return self._has_its_goal(lowest) and not self._keeper.is_under_way
+
+    def _has_its_goal(self, height: int) -> bool:
+        """Whether the run would be over if every replica had this height."""
+        progress = self._progress
+        is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
+        return is_drained and progress.healed_us is not None and height >= progress.target_height
+
+
+def _append(applied: deque[Executed], executed: Executed) -> None:
+    applied.append(executed)
+
+
+def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
+    network, nodes, validators = scenario.network, range(scenario.replicas), scenario.cluster.validators
+
+    def link(mean_us: int) -> LinkSpec:
+        extra_us = network.reorder_extra_ms * MILLISECOND_US
+        return LinkSpec(network.latency(mean_us), network.loss_ppm, network.reorder_ppm, extra_us)
+
+    regions = network.regions
+    between = {
+        (source, destination): link(one_way_us(regions[source % validators], regions[destination % validators]))
+        for source in (nodes if regions else ())
+        for destination in nodes
+        if source != destination
+    }
+    return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
+
+
+def _factory(scenario: Scenario, node: int, liar: Liar | None) -> ValidatorFactory:
+    section = _section(scenario, node)
+    road = None if section is None else section.road()
+    if liar is not None:
+        return ValidatorFactory(engine=liar.make_engine(road), propose=liar.propose)
+    return ValidatorFactory() if road is None else ValidatorFactory(engine=partial(make_engine, road=road))
+
+
+def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
+    return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
+
+
+def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
+    consensus = scenario.consensus
+    own = _section(scenario, node) or ReplicaSection()
+    return ValidatorSettings(
+        node=node,
+        validators=scenario.cluster.validators,
+        consensus=SimplexConfig(
+            leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
+            certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
+            timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,
+            fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+            skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
+            view_retention=consensus.view_retention,
+        ),
+        costs=scenario.costs.costs(),
+        block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
+        max_skew_ms=scenario.chain.max_skew_ms,
+        fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
+        fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        snapshot_gap_blocks=own.snapshot_gap_blocks or scenario.sync.snapshot_gap_blocks,
+        snapshot_chunk_bytes=own.chunk_bytes or scenario.sync.chunk_bytes,
+        speculates=not isinstance(own, FinalizedOnly),
+        regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
+    )

@@ -1,0 +1,341 @@
+"""Validators' disks as directories that outlive the process: ``run --data-dir``.
+
+A data directory holds ``validator-N`` for each disk, ``watch-N`` beside it, ``watch-faults``, and a manifest that says
+which scenario and seed they belong to. It is made aside and renamed, so that it is whole or not there. The watch is
+written by the cluster and not by the validator, and synced entry by entry: the votes that were sent, the digests that
+were finalized, and when. A run that reopens the directory goes on one slot after the latest time in any validator's
+watch, and takes from ``watch-faults`` what the faults of the plan have come to.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+import msgspec
+
+from checker.record.fingerprint import Code, this_code
+from checker.record.host import naming
+from checker.record.locks import held
+from checker.record.places import LOCK, work_directory
+from checker.results import CheckResult
+from cluster.runtime.directory_disk import DirectoryDisk, sync_directory
+from cluster.runtime.genesis import genesis_of, keys_of
+from cluster.scenario.model import Scenario, encode_scenario
+from faults import Dishonest, DiskFault, Touched, Wipe, kind_of
+from network.trace import Event
+from network.types import SUPERVISOR
+from validators.identity import journal_head
+from validators.storage import FinalizedLog, RecordFile, provision
+
+FORMAT: Final = 3
+FORMATS_READ: Final = (1, 2, 3)
+"""What is gone on with; a directory of format 1 does not say which code wrote what it had before."""
+
+FORMAT_WHOLE: Final = 3
+"""From this format on a directory is made with all its parts; before, files appeared when they were first written."""
+
+WATCHED: Final = ("boot", "vote", "finalized", "rolled-back", "undone", "snapshot-joined")
+_MANIFEST: Final = "stampede.json"
+_MANIFEST_BYTES_MAX: Final = 4_096
+_CODES: Final = "code.jsonl"
+"""Which code has written here: a line for each, in the order of the openings."""
+
+_CODES_TAIL_BYTES: Final = 4_096
+_WATCH: Final = "watch"
+
+
+PROMISES: Final = ("reorg", "promised-recovery", "promised-reports", "promised-roads", "roads-effective")
+"""Checks that count what the validators of one process did; what an earlier one showed is shown."""
+
+
+class DataDirectoryError(Exception):
+    """A directory that this run cannot use: ``path`` and why."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose data a directory holds."""
+
+    format: int
+    scenario: str
+    scenario_digest: str
+    seed: int
+
+
+class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
+    """One of the events that are `WATCHED`, with its values.
+
+    Starts, because a kill may come after a block was synced and before it was said: the next life goes on above it.
+    """
+
+    at_us: int
+    kind: str
+    values: tuple[Any, ...]
+
+
+@final
+class WatchFile:
+    """What one validator has said aloud, over all processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._disk = DirectoryDisk(path)
+        self._file = RecordFile(self._disk, _WATCH)
+        records, damages = self._file.read()
+        end = records[-1].end if records else 0
+        if damages and damages[0].offset < end:
+            # A torn tail was never synced; what lies before a whole record was, and the checks would miss it.
+            self._disk.close()
+            raise DataDirectoryError(path, f"what was watched is damaged at byte {damages[0].offset}")
+        self._file.cut(end)
+        self.entries = [msgspec.msgpack.decode(record.payload, type=WatchEntry) for record in records]
+
+    def add(self, event: Event) -> None:
+        """Append an event and sync it; raises DiskError."""
+        self._file.append(msgspec.msgpack.encode((event.at_us, event.kind, event.values)))
+        self._disk.finish_sync(self._disk.begin_sync())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._disk.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataDirectory:
+    """An open data directory. ``start_us`` is when the run goes on, ``height`` the greatest finalized one; 0: fresh.
+
+    ``written_by`` is the code that wrote here last, None where nothing tells.
+    """
+
+    path: Path
+    written_by: Code | None
+    disks: list[DirectoryDisk]
+    watches: list[WatchFile]
+    faults: WatchFile
+    touched: dict[str, Touched]
+    shown: dict[str, None]
+    start_us: int
+    height: int
+    hold: ExitStack
+
+    def opening(self) -> bytes:
+        """Return what tells a run that goes on with this directory from others: where it is, and what it held then."""
+        history = hashlib.sha256(msgspec.msgpack.encode([watch.entries for watch in self.watches])).hexdigest()
+        return msgspec.json.encode({"data_directory": str(self.path), "history": history}) + b"\n"
+
+    def history(self) -> list[Event]:
+        """Return what earlier processes watched, in the order of its times, and of each validator as it was written."""
+        events = (
+            Event(entry.at_us, node, entry.kind, entry.values)
+            for node, watch in enumerate(self.watches)
+            for entry in watch.entries
+        )
+        return sorted(events, key=lambda event: (event.at_us, event.node))
+
+    def observe(self, event: Event) -> None:
+        """Watch one event of the run; raises DiskError."""
+        if event.kind in WATCHED:
+            self.watches[event.node].add(event)
+        elif event.kind == "halted":
+            self.raise_refusal()
+
+    def record_faults(self, at_us: int, found: Iterable[tuple[str, Touched]], *, only_new: bool = False) -> None:
+        """Record what faults have come to, where it has changed; ``only_new``: only what never took effect before."""
+        for name, touched in found:
+            before = self.touched.get(name)
+            if touched != before and any(touched) and not (only_new and before is not None):
+                self.faults.add(Event(at_us, SUPERVISOR, "fault", (name, *touched)))
+                self.touched[name] = touched
+
+    def remember(self, at_us: int, check: CheckResult) -> CheckResult:
+        """Record that a promise was kept, or return that an earlier process kept one that this run had no time for."""
+        if check.name in PROMISES and check.status == "passed" and check.name not in self.shown:
+            self.faults.add(Event(at_us, SUPERVISOR, "shown", (check.name,)))
+            self.shown[check.name] = None
+        elif check.status == "inconclusive" and check.name in self.shown:
+            return CheckResult(check.name, "passed", check.exit_class, "done earlier, by the directory's record", (), 1)
+        return check
+
+    def note_code(self) -> None:
+        """Add this code to those that have written here, unless it was the last one; raises OSError."""
+        if self.written_by != this_code():
+            _add_code(self.path, this_code())
+
+    def raise_refusal(self) -> None:
+        """Raise what the file system has refused a validator: it is not the validator that is wrong."""
+        for disk in self.disks:
+            if disk.refusal is not None:
+                raise disk.refusal
+
+    def close(self) -> None:
+        """Close all files and let the directory go."""
+        for disk in self.disks:
+            disk.close()
+        for watch in (*self.watches, self.faults):
+            watch.close()
+        self.hold.close()
+
+
+def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirectory:
+    """Open a data directory, or make it where there is none.
+
+    Raises:
+        DataDirectoryError: It is another scenario's or seed's, lacks a part, or is no data directory; or the plan has
+            faults that a real disk cannot be given.
+        InUseError: Another process has it open.
+        OSError: The file system refuses.
+    """
+    for name, fault in scenario.faults.items():
+        is_amnesia = isinstance(fault, Dishonest) and fault.behaviour == "amnesia"
+        if fault.enabled and (is_amnesia or isinstance(fault, DiskFault | Wipe)):
+            raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
+    manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
+    path = path.resolve()
+    with naming(path):
+        return _open(path, scenario, manifest)
+
+
+def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        if path.exists() and path.samefile(Path.cwd()):
+            raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")
+        _make(path, scenario, manifest)
+    found = _claim(path, manifest)
+    with ExitStack() as hold:
+        hold.enter_context(held(path / LOCK, path))
+        _check_parts(path, found.format, scenario)
+        return _open_held(path, scenario, hold)
+
+
+def _open_held(path: Path, scenario: Scenario, hold: ExitStack) -> DataDirectory:
+    """Open a directory's files; who has it open gets the hold on it, which stays with the caller if that fails."""
+    written_by = _last_code(path)
+    nodes = range(scenario.replicas)
+    disks = [DirectoryDisk(path / f"validator-{node}") for node in nodes]
+    watches = [WatchFile(path / f"watch-{node}") for node in nodes]
+    times_us = [entry.at_us for watch in watches for entry in watch.entries[-1:]]
+    start_us = max(times_us) + scenario.chain.slot_ms * 1_000 if times_us else 0
+    faults = WatchFile(path / "watch-faults")
+    return DataDirectory(
+        path=path,
+        written_by=written_by,
+        disks=disks,
+        watches=watches,
+        faults=faults,
+        touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries if entry.kind == "fault"},
+        shown={entry.values[0]: None for entry in faults.entries if entry.kind == "shown"},
+        start_us=start_us,
+        height=max(map(_height, disks)),
+        hold=hold.pop_all(),
+    )
+
+
+def _height(disk: DirectoryDisk) -> int:
+    base, entries, _ = FinalizedLog(disk).read()
+    return entries[-1].height if entries else 0 if base is None else base.height
+
+
+def _claim(path: Path, manifest: Manifest) -> Manifest:
+    """Return a directory's own manifest, which is never written again, if the directory is this run's."""
+    try:
+        # Not through a link, and not waiting at a pipe.
+        descriptor = os.open(path / _MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise DataDirectoryError(path, "is no data directory of this program") from error
+    try:
+        content = os.read(descriptor, _MANIFEST_BYTES_MAX) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        found = msgspec.json.decode(content, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
+    finally:
+        os.close(descriptor)
+    for name in Manifest.__struct_fields__:
+        ours, theirs = getattr(manifest, name), getattr(found, name)
+        is_read = name == "format" and theirs in FORMATS_READ
+        if ours != theirs and not is_read:
+            raise DataDirectoryError(path, f"belongs to another run: its {name} is {theirs}, this run's is {ours}")
+    return found
+
+
+def _check_parts(path: Path, made_as: int, scenario: Scenario) -> None:
+    """Refuse a directory that lacks a part it was made with: made anew it would look like a validator's loss.
+
+    An observer's disk may hold nothing: its road empties it, and a kill may have come before it was filled again.
+    """
+    replicas, voters = scenario.replicas, scenario.cluster.validators
+    whole = made_as >= FORMAT_WHOLE
+    parts = [f"validator-{node}" for node in range(replicas)] + [f"watch-{node}" for node in range(replicas)]
+    missing = [part for part in parts + ["watch-faults", _CODES] * whole if not os.path.lexists(path / part)]
+    missing += [part for part in parts[:voters] if part not in missing and not any((path / part).iterdir())]
+    watches = [part for part in (*parts[replicas:], "watch-faults") if whole and part not in missing]
+    missing += [f"{part}/{_WATCH}" for part in watches if not os.path.lexists(path / part / _WATCH)]
+    if missing:
+        advice = "put it back from a copy, or begin anew with another --data-dir; nothing was changed"
+        raise DataDirectoryError(path, f"is damaged: {', '.join(missing)} missing or empty; {advice}")
+
+
+def _last_code(path: Path) -> Code | None:
+    """Return the code that wrote here last; None where nothing tells. Raises OSError."""
+    try:
+        # Not through a link, and not waiting at a pipe.
+        descriptor = os.open(path / _CODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise DataDirectoryError(path, f"its {_CODES} is no file")
+        tail = os.pread(descriptor, _CODES_TAIL_BYTES, max(0, os.fstat(descriptor).st_size - _CODES_TAIL_BYTES))
+    finally:
+        os.close(descriptor)
+    for line in reversed(tail.splitlines()):
+        # A kill may have torn the last line.
+        with suppress(msgspec.MsgspecError, UnicodeError):
+            return Code(**msgspec.json.decode(line, type=dict[Literal["fingerprint", "commit", "python"], str]))
+    return None
+
+
+def _add_code(path: Path, code: Code) -> None:
+    """Append a line to the list of codes; raises OSError."""
+    line = msgspec.json.encode(code._asdict()) + b"\n"
+    descriptor = os.open(path / _CODES, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        last = os.pread(descriptor, 1, max(0, size - 1))
+        os.pwrite(descriptor, line if last in {b"", b"\n"} else b"\n" + line, size)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_directory(path)
+
+
+def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
+    """Provision every replica's disk, aside, and put it in its place at once."""
+    with work_directory(path.parent, path.name) as aside:
+        _fill(aside, scenario, manifest)
+        aside.rename(path)
+    sync_directory(path.parent)
+
+
+def _fill(aside: Path, scenario: Scenario, manifest: Manifest) -> None:
+    keys = keys_of(scenario)
+    genesis = genesis_of(scenario, keys)
+    for node in range(scenario.replicas):
+        disk = DirectoryDisk(aside / f"validator-{node}")
+        provision(disk, journal_head(genesis, node, keys.validator_keys))
+        disk.close()
+    for watch in (*(f"watch-{node}" for node in range(scenario.replicas)), "watch-faults"):
+        (aside / watch).mkdir()
+        (aside / watch / _WATCH).touch()
+        DirectoryDisk(aside / watch).close()
+    _add_code(aside, this_code())
+    with (aside / _MANIFEST).open("wb") as file:
+        file.write(msgspec.json.encode(manifest) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    sync_directory(aside)

@@ -1,0 +1,263 @@
+"""The places of a cluster: what of a validator outlives its incarnations, and who switches it on and off.
+
+Invariant: at most one incarnation of a validator is alive, and a crash cuts it off before it can
+notice: first its handles to bus, disk and kernel are revoked, then unsynced writes are lost, and only
+then is its task cancelled (DESIGN section 3, rule 3).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+import trio
+
+from cluster.runtime.directory_disk import DirectoryDisk
+from faults import Liar, LyingPort, Watch
+from network.bus import Bus
+from network.clock import ClockSetting, MachineClock
+from network.kernel import Kernel
+from network.port import Mailbox, Pace, Port
+from network.trace import Trace
+from network.types import SUPERVISOR, EventKind, Label
+from validators.node import Validator
+from validators.stats import DISK, ValidatorCounts
+from validators.storage import Boundary, DiskHandle, SimulatedDisk
+
+_VOTES: Final = ("Notarize", "Nullify", "Finalize")
+"""Messages that begin to leave behind the boundary ``after-send``."""
+
+
+class PowerCutError(BaseException):
+    """The power went in the midst of a step: nothing of that step that follows happens.
+
+    Not an Exception, so that no handler of the validator takes it for a fault of its own.
+    """
+
+
+Builder = Callable[["Place", Port, DiskHandle], Validator]
+"""Makes one incarnation of the validator of a place."""
+
+
+@dataclass(slots=True)
+class Place:
+    """One validator's place: its disk, machine and counts, and the incarnation that lives now."""
+
+    node: int
+    disk: SimulatedDisk | DirectoryDisk
+    counts: ValidatorCounts = field(default_factory=ValidatorCounts)
+    power: Mailbox[int] = field(default_factory=Mailbox)
+    pace: Pace = field(default_factory=Pace)
+    clock: MachineClock = field(default_factory=MachineClock)
+    incarnation: int = 0
+    port: Port | None = None
+    handle: DiskHandle | None = None
+    scope: trio.CancelScope | None = None
+    validator: Validator | None = None
+    watch: Watch | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an incarnation lives, be it still recovering."""
+        return self.port is not None
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a client would be answered."""
+        return self.validator is not None and self.validator.is_serving
+
+
+class PowerGrid:
+    """Hosts every validator of a cluster and switches them; see ``faults.Power``."""
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        trace: Trace,
+        disks: Sequence[SimulatedDisk | DirectoryDisk],
+        build: Builder,
+        begin_journal: Callable[[int, SimulatedDisk], None],
+        liars: Mapping[int, Liar] = MappingProxyType({}),
+    ) -> None:
+        self._kernel = kernel
+        self._bus = bus
+        self._trace = trace
+        self._build = build
+        self._begin_journal = begin_journal
+        self._liars = liars
+        self.places = [Place(node, disk) for node, disk in enumerate(disks)]
+
+    async def host_all(self) -> None:
+        """Be the home of all validators until the run is stopped."""
+        async with trio.open_nursery() as nursery:
+            for place in self.places:
+                self._switch_on(place)
+                nursery.start_soon(self._host, place, name=f"validator {place.node}")
+
+    def crash(self, node: int) -> bool:
+        """Stop ``node`` in this instant; False where it was not running."""
+        place = self.places[node]
+        if not place.is_running:
+            return False
+        self._note_crash(node, self._cut_off(place))
+        return True
+
+    def _cut_off(self, place: Place) -> int:
+        """Take an incarnation's power; return how many bytes its disk lost."""
+        assert place.port is not None, "only a running validator is cut off"
+        assert place.handle is not None, "a port comes with a handle"
+        assert place.scope is not None, "a port comes with a scope"
+        place.port.revoke()
+        place.handle.revoke()
+        lost_bytes = place.disk.lose_unsynced()
+        place.scope.cancel()
+        place.port = place.validator = None
+        return lost_bytes
+
+    def _note_crash(self, node: int, lost_bytes: int) -> None:
+        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, "crash", node, lost_bytes)
+
+    def restart(self, node: int) -> bool:
+        """Start ``node`` on its old disk; False where it is running already."""
+        place = self.places[node]
+        if place.is_running:
+            return False
+        self._switch_on(place)
+        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, "restart", node)
+        return True
+
+    def pause(self, node: int) -> None:
+        """Hold back every event of ``node``."""
+        port = self.places[node].port
+        if port is not None:
+            port.pause()
+
+    def resume(self, node: int) -> int:
+        """Let the events of ``node`` go on, and return how many were held back."""
+        port = self.places[node].port
+        return 0 if port is None else port.resume()
+
+    def slow_down(self, node: int, factor: int) -> None:
+        """Make all work of ``node`` take ``factor`` times as long, over restarts as well."""
+        pace = self.places[node].pace
+        pace.factor, pace.slowed = factor, 0
+
+    def speed_up(self, node: int) -> int:
+        """End ``slow_down``, and return how many pieces of work took longer."""
+        self.places[node].pace.factor = 1
+        return self.slowed(node)
+
+    def slowed(self, node: int) -> int:
+        """Return how many pieces of work of ``node`` took longer since ``slow_down``."""
+        return self.places[node].pace.slowed
+
+    def slow_disk(self, node: int, factor: int, extra_us: int) -> None:
+        """Make each sync of ``node`` take ``factor`` times as long, and ``extra_us`` more, over restarts as well."""
+        pace = self.places[node].pace
+        pace.disk_factor, pace.disk_extra_us, pace.disk_slowed = factor, extra_us, 0
+
+    def speed_up_disk(self, node: int) -> int:
+        """End ``slow_disk``, and return how many syncs took longer."""
+        pace = self.places[node].pace
+        pace.disk_factor, pace.disk_extra_us = 1, 0
+        return self.slowed_disk(node)
+
+    def slowed_disk(self, node: int) -> int:
+        """Return how many syncs of ``node`` took longer since ``slow_disk``."""
+        return self.places[node].pace.disk_slowed
+
+    def clock(self, node: int) -> MachineClock:
+        """Return the clocks of ``node``, which outlive its incarnations."""
+        return self.places[node].clock
+
+    def set_clock(self, node: int, setting: ClockSetting) -> None:
+        """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
+        place, now_us = self.places[node], self._kernel.now_us
+        ppm_before = place.clock.ppm
+        place.clock.set(now_us, setting)
+        if place.port is not None and setting.ppm != ppm_before:
+            place.port.retime(ppm_before)
+        self._trace.chain(SUPERVISOR).add(now_us, "clock", node, setting.offset_us, setting.ppm, setting.strobe_us)
+
+    def wipe(self, node: int) -> None:
+        """Put an empty disk into ``node``, which is off."""
+        self.places[node].disk.wipe()
+
+    def forget_votes(self, node: int) -> None:
+        """Give ``node``, which is off, a new journal: it will not know what it has said."""
+        self._begin_journal(node, self.disk(node))
+
+    def disk(self, node: int) -> SimulatedDisk:
+        """Return the disk of ``node``, which is a simulated one."""
+        disk = self.places[node].disk
+        assert isinstance(disk, SimulatedDisk), "faults of real disks are refused before the run"
+        return disk
+
+    def revive(self, node: int) -> bool:
+        """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""
+        return self.places[node].counts.halted.startswith(DISK) and self.crash(node) and self.restart(node)
+
+    def watch(self, node: int, watch: Watch | None) -> None:
+        """Tell of each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""
+        place = self.places[node]
+        place.watch = watch
+        if place.port is not None:
+            self._listen(place, place.port)
+
+    def _listen(self, place: Place, port: Port) -> None:
+        """Hear of what is sent only while somebody watches: a broadcast is faster without."""
+        port.on_sent = partial(self._sent, place) if place.watch is not None else None
+
+    def _sent(self, place: Place, label: Label) -> None:
+        if label.kind in _VOTES:
+            self._reach(place, "after-send")
+
+    def _reach(self, place: Place, boundary: Boundary) -> None:
+        """Cut the power at a boundary, if it is one where it goes; raises PowerCutError then.
+
+        The validators of one turn have no order, so what the supervisor's chain says of it is an event of its own.
+        """
+        watch = place.watch
+        if watch is None or not watch.is_struck(boundary):
+            return
+        lost_bytes = self._cut_off(place)
+        now_us, ordinal = self._kernel.now_us, place.incarnation
+        self._kernel.post(
+            now_us, SUPERVISOR, EventKind.FAULT, place.node, ordinal, self._note_cut, watch, place.node, lost_bytes
+        )
+        raise PowerCutError
+
+    def _note_cut(self, watch: Watch, node: int, lost_bytes: int) -> None:
+        watch.note()
+        self._note_crash(node, lost_bytes)
+
+    def _switch_on(self, place: Place) -> None:
+        """Make the handles at once: what happens in this instant already finds somebody home."""
+        chain = self._trace.chain(place.node)
+        liar = self._liars.get(place.node)
+        make = Port if liar is None else partial(LyingPort, liar=liar)
+        place.port = make(
+            self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace, clock=place.clock
+        )
+        place.handle = DiskHandle(place.disk, partial(self._reach, place))
+        self._listen(place, place.port)
+        place.counts.halted = ""
+        place.scope = trio.CancelScope()
+        place.validator = self._build(place, place.port, place.handle)
+        place.power.put(place.incarnation)
+        place.incarnation += 1
+
+    async def _host(self, place: Place) -> None:
+        while True:
+            incarnation = await place.power.receive()
+            validator, scope = place.validator, place.scope
+            # Crashed again before this task ran: the next item in the mailbox is the incarnation that counts.
+            if validator is None or scope is None or incarnation != place.incarnation - 1:
+                continue
+            # In the midst of a step the exception comes before the cancellation does.
+            with scope, suppress(PowerCutError):
+                await validator.run()

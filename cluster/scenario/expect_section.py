@@ -1,0 +1,84 @@
+"""`[expect]` of a scenario: what the run promises to show."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from checker.checks.expectations import COUNTS, RECOVERIES
+from checker.checks.reports import REPORTS
+from checker.checks.suite import FALLIBLE
+from cluster.scenario.chain_section import Section
+from cluster.workloads.submission import NotNegative, Positive
+from faults.nearest import did_you_mean
+
+
+class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a storm must have been for the run to count; less is inconclusive."""
+
+    dead_timers_min: Positive
+    actors_min: Positive
+    drain_blocks_min: Positive
+
+
+class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the run promises to show besides its required faults; less is inconclusive.
+
+    ``counts`` are least and ``at_most`` greatest counts of ``expectations.py``, ``fired_by`` the least fires of each
+    actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
+    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
+    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
+    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
+    final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
+    how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
+    and of evidence, over all honest validators; ``roads`` of what observers did by their roads, by their names.
+    ``fails`` are the checks that must fail, and no others may.
+    """
+
+    fails: tuple[str, ...] = ()
+    storm: StormExpectation | None = None
+    rolled_back_min: NotNegative = 0
+    rolled_back_depth_min: NotNegative = 0
+    undone_min: NotNegative = 0
+    undone_depth_min: NotNegative = 0
+    returned_min: NotNegative = 0
+    reexecuted_min: NotNegative = 0
+    audited_min: NotNegative = 0
+    activation_crossed_min: NotNegative = 0
+    counts: dict[str, Positive] = {}
+    at_most: dict[str, NotNegative] = {}
+    fired_by: dict[str, Positive] = {}
+    recovery: dict[str, Positive] = {}
+    reports: dict[str, Positive] = {}
+    roads: dict[str, Positive] = {}
+    finality_views_max: Positive = 20
+
+
+def expect_rules(
+    expect: ExpectSection, observers: Sequence[str], workloads: Sequence[str]
+) -> Iterator[tuple[str, bool, str]]:
+    """Yield key, whether what it names exists, and what there is, for each name among the expectations.
+
+    Args:
+        expect: The section.
+        observers: The names of the scenario's observers.
+        workloads: The names of its workloads.
+    """
+    for name in expect.fails:
+        reason = f"{name!r} is no check that can fail{did_you_mean(name, FALLIBLE)}; they are {', '.join(FALLIBLE)}"
+        yield "expect.fails", name in FALLIBLE, reason
+    for table, names, allowed in (
+        ("counts", expect.counts, COUNTS),
+        ("at_most", expect.at_most, COUNTS),
+        ("recovery", expect.recovery, RECOVERIES),
+        ("reports", expect.reports, REPORTS),
+    ):
+        for name in names:
+            reason = f"is not counted{did_you_mean(name, allowed)}; there are {', '.join(allowed)}"
+            yield f"expect.{table}.{name}", name in allowed, reason
+    for table, what, there, names in (
+        ("roads", "observer", observers, expect.roads),
+        ("fired_by", "workload", workloads, expect.fired_by),
+    ):
+        for name in names:
+            reason = f"no {what} has this name{did_you_mean(name, there)}; there are {', '.join(there) or 'none'}"
+            yield f"expect.{table}.{name}", name in there, reason

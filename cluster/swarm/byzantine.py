@@ -1,0 +1,77 @@
+"""Dishonest validators of a drawn scenario: in most runs none, else one or as many as the cluster can bear.
+
+What is drawn here comes after all other faults and leaves their draws as they were.
+"""
+
+from typing import Final
+
+from cluster.swarm.draw import Draw, Plain
+from faults.byzantine.catalogue import FORMS
+
+PERCENT: Final = 20
+"""So many drawn scenarios of a hundred have a dishonest validator."""
+
+BEHAVIOURS: Final = (
+    "equivocate",
+    "double-vote",
+    "conflicting-votes",
+    "blind-vote",
+    "nullify-and-finalize",
+    "amnesia",
+    "silent-leader",
+    "withhold",
+    "stale-votes",
+    "mutate-votes",
+    "replay",
+    "forge-block",
+    "forge-block",
+    "forge-block",
+    "drag-time",
+    "forge-answers",
+    "thin-certificates",
+    "garbage",
+    "flood",
+)
+"""What is drawn; what touches timers more often."""
+
+_WITHHELD: Final = (
+    (),
+    ("BlockRelay",),
+    ("Notarize",),
+    ("Finalize", "Finalization"),
+    ("BlockResponse", "SnapshotChunk"),
+)
+
+
+def draw_dishonest(draw: Draw, validators: int, from_ms: int, until_ms: int) -> dict[str, Plain]:
+    """Draw one or two behaviours for each of at most f validators, or nothing."""
+    if not draw.chance("dishonest.is_there", PERCENT):
+        return {}
+    count = draw.between("dishonest.count", 1, (validators - 1) // 3)
+    found: dict[str, Plain] = {}
+    for place, node in enumerate(draw.some_of("dishonest.validators", range(validators), count)):
+        for behaviour in draw.some_of(
+            f"dishonest.{place}.behaviours", BEHAVIOURS, 1 + draw.chance(f"dishonest.{place}.is_both", 40)
+        ):
+            name = f"{behaviour}-{node}"
+            found[name] = _draw_one(draw, f"dishonest.{name}", node, behaviour, (from_ms, until_ms))
+    return found
+
+
+def _draw_one(draw: Draw, name: str, node: int, behaviour: str, span_ms: tuple[int, int]) -> Plain:
+    start_ms = draw.between(f"{name}.start_ms", span_ms[0], span_ms[1] - 6_000)
+    fault: Plain = {
+        "kind": "dishonest",
+        "validator": node,
+        "behaviour": behaviour,
+        "start_ms": start_ms,
+        "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 5_000, span_ms[1]),
+        "every": draw.one_of(f"{name}.every", (1, 1, 1, 2)),
+        "what": draw.one_of(f"{name}.what", ("", *FORMS.get(behaviour, ()))),
+    }
+    if behaviour == "amnesia":
+        fault["every_ms"] = draw.between(f"{name}.every_ms", 700, 4_000)
+    if behaviour == "withhold":
+        fault["kinds"] = list(draw.one_of(f"{name}.kinds", _WITHHELD))
+        fault["to"] = [] if draw.chance(f"{name}.is_to_all", 50) else [(node + 1) % 4]
+    return fault

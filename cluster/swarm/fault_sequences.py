@@ -1,0 +1,205 @@
+"""Faults that show nothing alone, drawn together: the dramas of a drawn scenario.
+
+A bad disk matters to who reads it, so its validator has to restart; a repair that asks the next peer shows only where
+the first one does not answer; a vote that was forgotten matters when the power goes twice. Drawn one by one such faults
+hardly ever meet. A drama is a few faults that belong to each other, and settings that go with them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from cluster.swarm.draw import Draw, Plain
+
+PERCENT: Final = 55
+"""For so many seeds of a hundred there is a drama."""
+
+SMALL_CHUNK_BYTES: Final = 12_000
+"""A snapshot in pieces of this length has several."""
+
+_ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
+_LEAVING: Final = ("Nullify", "Nullification")
+
+
+class Drama(NamedTuple):
+    """Faults by name, and what else of the scenario is not as drawn, by section."""
+
+    faults: dict[str, Plain]
+    settings: Mapping[str, Plain] = MappingProxyType({})
+
+
+def draw_drama(draw: Draw, validators: int) -> Drama:
+    """Return the seed's drama, without any fault in the seeds that have none."""
+    if not draw.chance("drama.is_on", PERCENT):
+        return Drama({})
+    return draw.one_of("drama", _DRAMAS)(draw, validators)
+
+
+def _bad_disk(draw: Draw, validators: int) -> Drama:
+    """One validator's disk is bad, and it restarts from it twice."""
+    node = draw.between("bad-disk.validator", 0, validators - 1)
+    ppm = draw.one_of("bad-disk.ppm", (60_000, 400_000))
+    files = draw.one_of("bad-disk.files", ([], ["blocks"], ["operations"], ["journal"]))
+    fault = draw.one_of(
+        "bad-disk.kind",
+        (
+            {"kind": "bit-rot", "ppm": ppm, "files": files},
+            {"kind": "stale-read", "ppm": ppm, "files": files},
+            {"kind": "misdirected-write", "ppm": ppm, "files": files},
+        ),
+    )
+    first_ms = draw.between("bad-disk.first_ms", 4_500, 8_000)
+    second_ms = draw.between("bad-disk.second_ms", 10_000, 13_000)
+    faults: dict[str, Plain] = {
+        "bad-disk": {**fault, "validator": node, "start_ms": 2_000, "stop_ms": 15_000},
+        "first-restart": _crash(node, first_ms, 600),
+        "second-restart": _crash(node, second_ms, 600),
+    }
+    if draw.chance("bad-disk.is_asked", 50):
+        # Who comes back asks the next one first: for blocks that stand on the bad disk.
+        asking = (node - 1) % validators
+        faults["asking"] = {**_away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
+    return Drama(faults)
+
+
+def _failing_disk(draw: Draw, validators: int) -> Drama:
+    """One validator's disk fails or is full: it stops, and its operator starts it again later."""
+    node = draw.between("failing-disk.validator", 0, validators - 1)
+    fault = draw.one_of(
+        "failing-disk.kind",
+        (
+            {"kind": "io-error", "write_ppm": 20_000},
+            {"kind": "io-error", "sync_ppm": 50_000},
+            {"kind": "io-error", "read_ppm": 200_000},
+            {"kind": "disk-full", "spare_bytes": draw.one_of("failing-disk.spare_bytes", (0, 5_000))},
+        ),
+    )
+    return Drama(
+        {
+            "failing-disk": {**fault, "validator": node, **_span(draw, "failing-disk")},
+            "restart": _crash((node + 1) % validators, draw.between("failing-disk.restart_ms", 5_000, 12_000), 500),
+        }
+    )
+
+
+def _power_cuts(draw: Draw, validators: int) -> Drama:
+    """All lose their power again and again, with disks so slow that there is always something to lose."""
+    everybody = draw.some_of("power-cuts.order", range(validators), validators)
+    faults: dict[str, Plain] = {}
+    at_ms = 4_000
+    for place in range(4):
+        at_ms += draw.between(f"power-cuts.{place}.wait_ms", 300, 2_500)
+        down_ms = draw.between(f"power-cuts.{place}.down_ms", 150, 500)
+        faults[f"power-cut-{place}"] = {
+            "kind": "blackout",
+            "validators": everybody,
+            "at_ms": at_ms,
+            "restart_ms": at_ms + down_ms,
+        }
+        at_ms += down_ms + 100
+    if draw.chance("power-cuts.is_torn", 50):
+        faults["torn-tails"] = {"kind": "torn-writes", "validators": everybody, "start_ms": 2_000, "stop_ms": 16_000}
+    return Drama(faults, {"costs": {"sync_us": draw.one_of("power-cuts.sync_us", (40_000, 120_000))}})
+
+
+def _absent_leader(draw: Draw, validators: int) -> Drama:
+    """One leader is away, or every one, and views are nullified; meanwhile others lose their power for a moment."""
+    absent, *others = draw.some_of("absent-leader.order", range(validators), validators)
+    faults: dict[str, Plain] = {"absent-leader": _crash(absent, 3_000, 12_500)}
+    if draw.chance("absent-leader.is_every", 60):
+        faults["absent-leader"] = {"kind": "isolate-leader", "start_ms": 3_000, "stop_ms": 12_500}
+    for place, node in enumerate(others[:3]):
+        at_ms = 4_500 + 3_300 * place + draw.between(f"absent-leader.{place}.at_ms", 0, 2_500)
+        faults[f"brief-{place}"] = _crash(node, at_ms, 300)
+    if draw.chance("absent-leader.is_unanswered", 60):
+        faults["no-answer"] = {**_drop(["CertificateResponse"]), "start_ms": 3_000, "stop_ms": 13_000}
+    return Drama(faults)
+
+
+def _far_behind(draw: Draw, validators: int) -> Drama:
+    """One validator misses many blocks, and the first peers that it asks do not answer, or not well."""
+    node = draw.between("far-behind.validator", 0, validators - 1)
+    start_ms = draw.between("far-behind.start_ms", 2_000, 3_500)
+    back_ms = draw.between("far-behind.back_ms", 8_500, 10_500)
+    kinds = draw.one_of("far-behind.kinds", (["SnapshotOffer"], ["SnapshotChunk"], ["BlockResponse"], [*_ANSWERS]))
+    away = {**_away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
+    if draw.chance("far-behind.is_wiped", 40):
+        away = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
+    silent = [(node + 1) % validators, *([(node + 2) % validators] if draw.chance("far-behind.is_two", 50) else [])]
+    others = [other for other in range(validators) if other != node]
+    faults: dict[str, Plain] = {
+        "far-behind": away,
+        "no-answer": {**_drop(kinds, silent, [node]), "start_ms": 2_000, "stop_ms": 15_000},
+    }
+    if draw.chance("far-behind.is_noisy", 40):
+        faults["noise"] = {
+            "kind": "links",
+            "between": [[node, other] for other in others],
+            "corrupt_ppm": 150_000,
+            "start_ms": 2_000,
+            "stop_ms": 14_000,
+        }
+    gap = draw.one_of("far-behind.snapshot_gap_blocks", (2, 3, 256))
+    return Drama(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": SMALL_CHUNK_BYTES}})
+
+
+def _lost_certificates(draw: Draw, validators: int) -> Drama:
+    """A leader is away, and one validator misses what nullified its views and every first answer to its questions."""
+    node, absent = draw.some_of("lost-certificates.order", range(validators), 2)
+    silent = [other for other in range(validators) if other not in {node, absent}][:1]
+    lost = draw.one_of("lost-certificates.kinds", ([*_LEAVING], [*_LEAVING, "Notarize"], ["Notarization"]))
+    return Drama(
+        {
+            "absent": _crash(absent, 2_500, 10_000),
+            "lost": {**_drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
+            "no-answer": {**_drop(["CertificateResponse"], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
+        }
+    )
+
+
+def _noise(draw: Draw, validators: int) -> Drama:
+    """Bytes change on every link, and answers with blocks are lost to some, who go by what arrived damaged."""
+    some = sorted(draw.some_of("noise.to", range(validators), 2))
+    return Drama(
+        {
+            "noise": {
+                "kind": "links",
+                "corrupt_ppm": draw.one_of("noise.corrupt_ppm", (60_000, 150_000)),
+                "duplicate_ppm": draw.one_of("noise.duplicate_ppm", (0, 200_000)),
+                "start_ms": 2_000,
+                "stop_ms": 14_000,
+            },
+            "late-blocks": {**_drop(["BlockResponse"], to=some), "start_ms": 3_000, "stop_ms": 12_000},
+        }
+    )
+
+
+_DRAMAS: Final[Sequence[Callable[[Draw, int], Drama]]] = (
+    _bad_disk,
+    _bad_disk,
+    _failing_disk,
+    _power_cuts,
+    _absent_leader,
+    _far_behind,
+    _far_behind,
+    _lost_certificates,
+    _noise,
+)
+"""Every drama; one with many sides is drawn twice as often."""
+
+
+def _crash(node: int, at_ms: int, down_ms: int) -> Plain:
+    return {"kind": "crash", "validator": node, "at_ms": at_ms, "restart_ms": at_ms + down_ms}
+
+
+def _away(node: int, validators: int) -> Plain:
+    return {"kind": "partition", "groups": [[node], [other for other in range(validators) if other != node]]}
+
+
+def _drop(kinds: list[str], senders: Sequence[int] = (), to: Sequence[int] = ()) -> Plain:
+    return {"kind": "rule", "action": "drop", "kinds": kinds, "from": list(senders), "to": list(to)}
+
+
+def _span(draw: Draw, name: str) -> Plain:
+    start_ms = draw.between(f"{name}.start_ms", 3_000, 9_000)
+    return {"start_ms": start_ms, "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 2_000, 15_000)}

@@ -1,0 +1,190 @@
+"""Draws a whole scenario from a seed: sizes, chain, network, workloads and a few faults out of many.
+
+Swarm testing: most kinds of faults are off in a given run, so that none hides another, and every run is a different
+mixture. A draw is keyed by (seed, what it is for), never streamed: adding a kind of fault to this file leaves every
+other draw of every seed as it was. What is drawn becomes a resolved scenario, which is what a run directory keeps, so a
+failure can be repeated and made smaller after this file has changed.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from cluster.scenario.model import Scenario, apply_setting, convert_scenario, encode_scenario
+from cluster.swarm.draw import NAME, Draw, Plain
+from cluster.swarm.fault_sequences import draw_drama
+from cluster.swarm.faults import draw_faults
+from cluster.swarm.replicas import draw_observer_fault, draw_observers, draw_roads
+from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
+from cluster.workloads.edge_scripts import NARROW_MAILBOX
+from faults import kind_of
+
+IDENTITY_SEEDS: Final = 16
+"""So many drawn scenarios stand for all of them."""
+
+
+KINDS_SEEDS: Final = 400
+"""So many seeds show which kinds of faults the swarm draws."""
+
+
+def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
+    """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one."""
+    draw = Draw(seed)
+    validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
+    chain = _draw_chain(draw)
+    drama, observers = draw_drama(draw, validators), draw_observers(draw)
+    faults = draw_faults(draw, validators, drama.faults)
+    raw: Plain = {
+        "name": NAME,
+        "title": f"drawn from seed {seed}",
+        "cluster": {"validators": validators},
+        "chain": chain,
+        "network": _draw_network(draw),
+        "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
+        "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
+        "validators": draw_roads(draw, validators),
+        "observers": observers,
+        "workload": draw_workloads(draw, chain),
+        "faults": {**faults, **draw_observer_fault(draw, faults, validators, len(observers))},
+        "run": {
+            "until_height": draw.between("run.until_height", 12, 22),
+            "time_limit_ms": 240_000,
+            "audit_reorgs": draw.chance("run.audit_reorgs", 25),
+        },
+    }
+    for table in ("validators", "observers", "workload", "faults"):
+        # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
+        raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
+    for section, values in drama.settings.items():
+        raw[section] = {**raw.get(section, {}), **values}
+    for setting in settings:
+        apply_setting(raw, setting)
+    return convert_scenario(raw, f"swarm seed {seed}")
+
+
+def swarm_identity(settings: Sequence[str]) -> str:
+    """Return what tells this swarm apart from that of another version of this file, or with other settings."""
+    drawn = b"".join(encode_scenario(draw_scenario(seed, settings)) for seed in range(IDENTITY_SEEDS))
+    return f"{NAME} {hashlib.sha256(drawn).hexdigest()}"
+
+
+def drawn_kinds() -> tuple[str, ...]:
+    """Return every kind of fault that one seed in a hundred draws, or more, in alphabetical order."""
+    counts: dict[str, int] = {}
+    for seed in range(KINDS_SEEDS):
+        for kind in dict.fromkeys(kind_of(fault) for fault in draw_scenario(seed).faults.values()):
+            counts[kind] = counts.get(kind, 0) + 1
+    return tuple(sorted(kind for kind, count in counts.items() if count * 100 >= KINDS_SEEDS))
+
+
+def banner(scenario: Scenario) -> Iterator[str]:
+    """Yield every drawn parameter as ``key = value``, in the order of the scenario file."""
+    plain: Plain = msgspec.to_builtins(scenario)
+    yield from _flatten("", plain)
+
+
+def _flatten(prefix: str, value: object) -> Iterator[str]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flatten(f"{prefix}.{key}" if prefix else str(key), inner)
+    else:
+        yield f"{prefix} = {value}"
+
+
+# -- chain, roads, network ---------------------------------------------------------------------
+
+
+def _draw_chain(draw: Draw) -> Plain:
+    """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
+    timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
+    gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
+    policy = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
+    # A lane as narrow as this makes timers compete for it in every block.
+    is_narrow = policy == "eip1559" and draw.chance("chain.is_narrow", 60)
+    return {
+        "policy": policy,
+        **(_draw_lane(draw) if policy == "eip1559" else {}),
+        "timebase": timebase,
+        "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
+        "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
+        "block_cells": draw.one_of("chain.block_cells", (24_000, 10_000_000, 10_000_000)),
+        # Prices that begin above their floor fall in blocks that use nothing; a low floor lets them go on falling.
+        "min_basefee": draw.one_of("chain.min_basefee", (800, 800, 800, 8)),
+        "cycle_basefee": draw.one_of("chain.cycle_basefee", (800, 800, 1_000)),
+        "cell_basefee": draw.one_of("chain.cell_basefee", (800, 800, 1_300)),
+        "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
+        "timers": _draw_timers(draw, gc_timers, is_narrow=is_narrow),
+    }
+
+
+def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
+    """Limits and prices of timers, most of them as by default."""
+    gc_cost = draw.one_of("timers.gc_cost_per_timer", (200, 200, 200, 7, 3_000))
+    return {
+        # A remainder that does not pay for one more.
+        "gc_cycles_per_block": gc_cost * gc_timers + draw.one_of("timers.gc_remainder", (0, gc_cost - 1)),
+        "gc_cost_per_timer": gc_cost,
+        "lane_timer_cycles": NARROW_LANE_CYCLES
+        if is_narrow
+        else draw.one_of("chain.lane_timer_cycles", (40_000, 40_000, 2_000_000)),
+        "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
+        "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 25, 40)),
+        "max_cycles_per_fire": draw.one_of("timers.max_cycles_per_fire", (550_000, 550_000, 550_000, 36_000)),
+        "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 300)),
+        "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),
+        "extend_cycles": draw.one_of("timers.extend_cycles", (200, 200, 170)),
+        "cancel_cycles": draw.one_of("timers.cancel_cycles", (200, 200, 90)),
+        "charges_index_cells": draw.one_of("timers.charges_index_cells", (True, True, True, False)),
+    }
+
+
+def _draw_lane(draw: Draw) -> Plain:
+    """Small tiers, short windows, and every reading of the timer lane."""
+    lane: Plain = {
+        "fairness_window_blocks": draw.one_of("lane.fairness_window_blocks", (3, 5, 1_000)),
+        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
+        "epoch_length": draw.one_of("lane.epoch_length", (3, 4, 3_600)),
+        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
+        "gc_scan_per_block": draw.one_of("lane.gc_scan_per_block", (30, 25_000)),
+        "max_gba_calls_per_block": draw.one_of("lane.max_gba_calls_per_block", (5, 1_000)),
+        **_draw_prices(draw),
+    }
+    lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in READINGS.items()}
+    return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "lane": lane}
+
+
+def _draw_prices(draw: Draw) -> Plain:
+    """What moves the lane's price, what bids may do, and what happens to a timer that waits too long."""
+    weight_min, weight_max = draw.one_of("lane.weights", _WEIGHTS)
+    drawn: dict[str, Sequence[Any]] = {
+        "min_lane_basefee": (800, 800, 8),
+        "max_lane_basefee": (2**62, 2**62, 2_500),
+        "initial_lane_basefee": (0, 0, 2_000),
+        "target_utilisation": ((1, 2), (1, 2), (1, 5), (2, 3)),
+        "max_basefee_step": ((1, 8), (1, 8), (1, 3)),
+        "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
+        # What an agent of the workloads uses, 750 or 250, is more than some of these, and less than twice as much.
+        "gba_call_cycles": (10_000, 10_000, 700, 700, 240),
+        "bid_deprecation_blocks": (0, 0, 604_800, 4, 7),
+        "max_allowed_delays": (100, 1, 3, 1),
+        "excessive_delay": ("off", "force", "force", "cancel"),
+    }
+    found = {name: draw.one_of(f"lane.{name}", values) for name, values in drawn.items()}
+    return {**found, "weight_min": weight_min, "weight_max": weight_max}
+
+
+_WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
+"""The least and the greatest weight; where they are one, fairness changes nothing."""
+
+
+def _draw_network(draw: Draw) -> Plain:
+    latency_ms = draw.one_of("network.latency_ms", (5, 40, 40, 120))
+    distribution = draw.one_of("network.distribution", ("fixed", "uniform", "normal", "exponential"))
+    return {
+        "distribution": distribution,
+        "latency_ms": latency_ms,
+        "jitter_ms": latency_ms // 4 if distribution in {"uniform", "normal"} else 0,
+        "loss_ppm": draw.one_of("network.loss_ppm", (0, 0, 0, 20_000)),
+    }

@@ -1,0 +1,282 @@
+"""The workloads of a drawn scenario, and what their timers offer for the timer lane."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from cluster.swarm.draw import Draw, Plain
+from cluster.workloads.edge_cases import CASES
+
+NARROW_LANE_CYCLES: Final = 9_000
+NARROW_GAS_LIMIT: Final = 3_000
+"""A lane for a few timers, and what each of them may use: enough for a heartbeat, too little for a bot."""
+
+
+def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
+    """Heartbeats in every run, so that each has timers to judge; the rest by chance."""
+    found: dict[str, Plain] = {
+        "pulse": {
+            "kind": "heartbeats",
+            "actors": draw.between("pulse.actors", 2, 12),
+            "interval_slots": draw.between("pulse.interval_slots", 1, 3),
+            **_draw_offer(draw, "pulse"),
+        }
+    }
+    if "lane" in chain and draw.chance("rivals.is_on", 60):
+        found["rivals"] = _draw_rivals(draw)
+    for name, (percent, make) in _WORKLOADS.items():
+        if draw.chance(f"{name}.is_on", percent):
+            found[name] = make(draw)
+    if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
+        for workload in found.values():
+            if workload["kind"] not in {"transfers", "edge-cases"}:
+                workload["gas_limit"] = NARROW_GAS_LIMIT
+    if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
+        # Longer lives than the chain allows would be refused, and there would be no storm.
+        for key in ("ttl_slots", "unfunded_ttl_slots"):
+            found["storm"][key] = min(found["storm"][key], SHORT_TTL_SLOTS)
+    if draw.chance("council.is_on", 50):
+        found["council"] = _draw_council(draw, chain["timers"], found.get("storm"), has_lane="lane" in chain)
+    return found
+
+
+LONG_TTL_SLOTS: Final = 200
+SHORT_TTL_SLOTS: Final = 9
+"""Lives that storms are given, and what is left of them where the chain allows no long ones."""
+
+AGENTS: Final = (
+    *("calm", "alarmed", "desperate", "calm", "alarmed", "desperate", *["sum"] * 8),
+    *("nobody", "revert", "spin", "crash"),
+    *("write", "negative", "great", "garbage", "short", "low"),
+    *["nothing"] * 3,
+)
+"""Who bids in the name of a workload's timers: by risk, or badly in one of many ways."""
+
+TIERS: Final = ("economy", "standard", "fast", "urgent")
+
+
+def _draw_offer(draw: Draw, name: str) -> Plain:
+    """What the timers of a workload offer for the lane; a chain without the lane does not ask.
+
+    An agent is asked for what the timer leaves open, so nothing is drawn for that.
+    """
+    if not draw.chance(f"{name}.is_offering", 85):
+        return {}
+    offer: Plain = {
+        "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
+        "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
+    }
+    if draw.chance(f"{name}.has_agent", 45):
+        offer["agent"] = draw.one_of(f"{name}.agent", AGENTS)
+        for left_open in draw.one_of(f"{name}.left_open", (["max_fee", "tips"], ["max_fee", "tips"], ["tips"])):
+            del offer[left_open]
+    elif draw.chance(f"{name}.has_tier", 40):
+        offer["tier"] = draw.one_of(f"{name}.tier", TIERS)
+        if draw.chance(f"{name}.is_tier_alone", 80):
+            del offer["tips"]
+    elif draw.chance(f"{name}.is_fee_open", 25):
+        del offer["max_fee"]
+    if draw.chance(f"{name}.has_bid", 30):
+        offer["bid"] = 7
+    return offer
+
+
+def _draw_rivals(draw: Draw) -> Plain:
+    """A few heartbeats that bid against each other, no two of them the same: what an order and a median are seen by."""
+    return {
+        "kind": "heartbeats",
+        "actors": draw.between("rivals.actors", 3, 5),
+        "interval_slots": draw.between("rivals.interval_slots", 1, 2),
+        "max_fee": draw.one_of("rivals.max_fee", (5_000, 100_000)),
+        "tips": draw.one_of("rivals.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407])),
+    }
+
+
+def _draw_games(draw: Draw) -> Plain:
+    return {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1, "gas_limit": 30_000}
+
+
+def _draw_payments(draw: Draw) -> Plain:
+    return {
+        "kind": "transfers",
+        "accounts": draw.between("payments.accounts", 2, 6),
+        "count": draw.between("payments.count", 10, 60),
+        "every_ms": draw.one_of("payments.every_ms", (100, 250, 400)),
+    }
+
+
+def _draw_storm(draw: Draw) -> Plain:
+    """Timers of one height or a few, of which many die: by their time to live, by their payers, by cancellation."""
+    actors = draw.between("storm.actors", 2, 4)
+    payer = draw.one_of("storm.payer", ("actor", "actor", "sender"))
+    shape: Plain = {
+        "kind": "storm",
+        "actors": actors,
+        "timers_per_actor": draw.between("storm.timers_per_actor", 15, 80),
+        "timers_per_transaction": draw.one_of("storm.timers_per_transaction", (10, 30)),
+        "first_slot": draw.between("storm.first_slot", 5, 12),
+        "spread_slots": draw.one_of("storm.spread_slots", (1, 1, 4)),
+        "ttl_slots": draw.one_of("storm.ttl_slots", (0, 0, 1, 3, 100)),
+        "unfunded_ttl_slots": draw.one_of("storm.unfunded_ttl_slots", (0, 2, 100_000)),
+        "gas_limit": draw.one_of("storm.gas_limit", (20_000, 20_000, 35_000)),
+        "unfunded_actors": 0 if payer == "sender" else draw.one_of("storm.unfunded_actors", (0, 1, 1, 2)),
+        "handler": draw.one_of("storm.handler", ("", "", "fail", "fail", "spin", "crash", "spend")),
+        "payer": payer,
+        "tips_by": draw.one_of("storm.tips_by", ("actor", "order", "order")),
+        **_draw_offer(draw, "storm"),
+    }
+    if draw.chance("storm.is_cancelled", 40):
+        shape["cancel_ms"] = draw.between("storm.cancel_ms", 2_000, 9_000)
+        shape["cancels_per_actor"] = draw.between("storm.cancels_per_actor", 1, 10)
+    elif draw.chance("storm.is_withdrawn", 40):
+        shape["withdraw_ms"] = draw.between("storm.withdraw_ms", 2_000, 9_000)
+    return shape
+
+
+def _draw_council(draw: Draw, timers: Plain, storm: Plain | None, *, has_lane: bool) -> Plain:
+    """Change one rule of the timers for a while, and reach into a storm; one council in four has no right to."""
+    before = {"execution_lane_paused": False, "gc_lane_paused": False, **timers}
+    key, value = draw.one_of(
+        "council.change",
+        (
+            ("execution_lane_paused", True),
+            ("gc_lane_paused", True),
+            ("lane_timer_cycles", 25_000),
+            ("gc_cycles_per_block", 400),
+            ("max_timers_per_actor", 1),
+        ),
+    )
+    at_ms = draw.between("council.at_ms", 3_000, 9_000)
+    back_ms = at_ms + draw.between("council.for_ms", 1_500, 5_000)
+    actions: list[Plain] = [
+        {"do": "configure", "at_ms": at_ms, "set": {key: value}},
+        {"do": "configure", "at_ms": back_ms, "set": {key: before[key]}},
+    ]
+    if storm is not None:
+        its = {"workload": "storm", "actor": draw.between("council.actor", 0, storm["actors"] - 1)}
+        cancel_ms, extend_ms = (draw.between(f"council.{what}_ms", 2_500, 11_000) for what in ("cancel", "extend"))
+        expires_at = draw.between("council.expires_at", 6, 30)
+        actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
+        actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
+    if draw.chance("council.is_governing", 60):
+        actions += _draw_parameters(draw, timers, has_lane=has_lane)
+    return {
+        "kind": "governance",
+        "actions": sorted(actions, key=lambda action: int(action["at_ms"])),
+        "is_deployer": draw.chance("council.is_deployer", 75),
+    }
+
+
+READINGS: Final[Mapping[str, Sequence[str]]] = {
+    "slope": ("literal", "classic"),
+    "settlement": ("additive", "literal"),
+    "packing_account": ("use", "limit"),
+    "packing_misfit": ("skip", "stop"),
+    "classification": ("eager", "cursor"),
+    "default_gba": ("schedule", "fire"),
+    "tie_break": ("id", "age"),
+    "weight": ("multiplicative", "additive"),
+    "median": ("mean", "lower", "upper"),
+    "fairness_subject": ("actor", "deployer"),
+}
+"""What the timer lane can be told to mean."""
+
+LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "max_cycles_per_fire_auction_phase": (2_000, 15_000),
+    "ring_size": (2, 3, 8, 4_096),
+    "epoch_length": (2, 5, 3_600),
+    "epoch_horizon": (0, 2, 24),
+    "fairness_window_blocks": (2, 4, 1_000),
+    **READINGS,
+    "lane_multiplier": ([2, 1], [1, 1]),
+    "max_basefee_step": ([1, 4],),
+    "min_lane_basefee": (900, 8),
+    "max_gba_calls_per_block": (0, 2),
+    "gba_call_cycles": (600, 10_000),
+    "excessive_delay": ("off", "force", "cancel"),
+    "max_allowed_delays": (0, 1),
+    "priority_tier_multipliers.fast": ([7, 2],),
+    "priority_tier_multipliers.economy": ([0, 1],),
+}
+"""What a council may change of the lane by key, and to what."""
+
+TIER_KEYS: Final = ("ring_size", "epoch_length", "epoch_horizon")
+"""What says where the heights of timers wait."""
+
+TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "gc_cost_per_timer": (150, 700),
+    "lane_timer_cycles": (9_000, 30_000),
+    "max_cells_per_fire": (260, 550_000),
+    "max_cycles_per_fire": (15_000, 550_000),
+    "max_ttl_blocks": (3, 50),
+    "schedule_cycles": (100, 300),
+}
+"""And of the timer configuration."""
+
+
+def _draw_parameters(draw: Draw, timers: Plain, *, has_lane: bool) -> list[Plain]:
+    """Change a few parameters by their keys, for good or until the next one changes them."""
+    keys = {f"timer_config.{key}": values for key, values in TIMER_CHANGES.items() if key in timers}
+    if has_lane:
+        keys |= {f"system:cip1:{key}": values for key, values in LANE_CHANGES.items()}
+    actions: list[Plain] = []
+    if has_lane and draw.chance("council.is_resizing", 60):
+        sizes = {f"system:cip1:{key}": draw.one_of(f"council.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
+        actions.append({"do": "govern", "at_ms": draw.between("council.resize_ms", 1_500, 6_000), "set": sizes})
+    for turn in range(draw.between("council.turns", 1, 3)):
+        chosen = draw.some_of(f"council.{turn}.keys", list(keys), draw.between(f"council.{turn}.count", 1, 3))
+        change = {key: draw.one_of(f"council.{turn}.{key}", keys[key]) for key in chosen}
+        actions.append(
+            {"do": "govern", "at_ms": draw.between(f"council.{turn}.govern_ms", 1_500, 12_000), "set": change}
+        )
+    return actions
+
+
+def _draw_feeds(draw: Draw) -> Plain:
+    return {"kind": "oracle-feeds", "feeds": draw.between("feeds.feeds", 1, 4), "values": 6}
+
+
+def _draw_bots(draw: Draw) -> Plain:
+    return {
+        "kind": "liquidations",
+        "bots": draw.between("bots.bots", 1, 2),
+        "positions": 5,
+        "debt_step": draw.one_of("bots.debt_step", (1_000, 2_000)),
+        "interval_slots": 2,
+        "every_ms": 2_500,
+    }
+
+
+def _draw_plans(draw: Draw) -> Plain:
+    """Subscriptions that end while the run goes on, insolvent or lapsed, and one in two begins anew."""
+    return {
+        "kind": "subscriptions",
+        "subscriptions": draw.between("plans.subscriptions", 1, 3),
+        "price": draw.one_of("plans.price", (1_000_000, 300_000_000, 900_000_000)),
+        "funds": draw.one_of("plans.funds", (1_500_000_000, 100_000_000_000)),
+        "interval_slots": draw.between("plans.interval_slots", 1, 2),
+        **({"again_ms": draw.between("plans.again_ms", 4_000, 10_000)} if draw.chance("plans.is_again", 50) else {}),
+    }
+
+
+def _draw_oddities(draw: Draw) -> Plain:
+    """A few groups of transactions that try the rules at their limits."""
+    return {
+        "kind": "edge-cases",
+        "first": draw.between("oddities.first", 0, len(CASES) - 1),
+        "count": draw.between("oddities.count", 3, 8),
+        "start_ms": draw.between("oddities.start_ms", 0, 6_000),
+        "every_ms": draw.one_of("oddities.every_ms", (30, 100)),
+        "is_deployer": draw.chance("oddities.is_deployer", 75),
+    }
+
+
+_WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
+    "payments": (50, _draw_payments),
+    "storm": (80, _draw_storm),
+    "feeds": (25, _draw_feeds),
+    "games": (35, _draw_games),
+    "bots": (30, _draw_bots),
+    "plans": (25, _draw_plans),
+    "oddities": (75, _draw_oddities),
+}
+"""Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""

@@ -1,0 +1,110 @@
+"""The determinism check: the same run again in a fresh process, and the first event that differs.
+
+The second process has another hash seed and another shuffle of trio's runnable tasks. Trio shuffles
+them on purpose so that nobody relies on their order; here a seeded shuffle is a race detector. The
+seed of that shuffle is private to trio, and this is the one use of it; where a version of trio lacks
+it, the check goes on with the stock shuffle and says so.
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from checker.record.places import scratch_directory
+from checker.record.root import PROJECT_ROOT
+from checker.record.streams import first_difference, iterate_events
+from checker.results import CheckResult
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.model import decode_scenario, encode_scenario
+from cluster.verdict.pipeline import Judged
+
+REPEAT_HASH_SEED: Final = 4_021
+REPEAT_SHUFFLE: Final = 77
+STOCK_SHUFFLE: Final = -1
+
+
+def seed_shuffle(seed: int) -> bool:
+    """Make trio order runnable tasks by ``seed``; False where this trio has no such thing."""
+    internals: Any = getattr(getattr(trio, "_core", None), "_run", None)
+    if not hasattr(internals, "_ALLOW_DETERMINISTIC_SCHEDULING") or not hasattr(internals, "_r"):
+        return False
+    internals._ALLOW_DETERMINISTIC_SCHEDULING = True  # noqa: SLF001 - the one use of trio's private scheduler seed
+    internals._r.seed(seed)  # noqa: SLF001 - see above
+    return True
+
+
+def repeat_in_fresh_process(
+    scenario: bytes, seed: int, *, hash_seed: int, shuffle: int, python: str = sys.executable
+) -> bytes:
+    """Run a resolved scenario in a process of its own and return its event log.
+
+    Raises:
+        subprocess.CalledProcessError: the other process broke; its standard error is passed on.
+    """
+    with scratch_directory("repeat") as scratch:
+        scenario_path, log_path = scratch / "scenario.json", scratch / "events.msgpack"
+        scenario_path.write_bytes(scenario)
+        command = [python, "-m", "cluster.verdict.determinism", str(scenario_path), str(log_path)]
+        subprocess.run(  # noqa: S603 - our own interpreter and module, no shell
+            [*command, "--seed", str(seed), "--shuffle", str(shuffle)],
+            check=True,
+            cwd=PROJECT_ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            # Out of reach of the terminal's interrupt, which this process passes on by ending it.
+            process_group=0,
+        )
+        return log_path.read_bytes()
+
+
+def compare_with_repeat(judged: Judged) -> CheckResult:
+    """Repeat the run that was judged and say whether every event is the same."""
+    log = repeat_in_fresh_process(
+        encode_scenario(judged.scenario), judged.seed, hash_seed=REPEAT_HASH_SEED, shuffle=REPEAT_SHUFFLE
+    )
+    return compare_logs(bytes(judged.log), log)
+
+
+def compare_logs(first: bytes, second: bytes) -> CheckResult:
+    """Compare two event logs of one scenario and seed."""
+    events = sum(1 for _ in iterate_events(first))
+    difference = None if first == second else first_difference(iterate_events(first), iterate_events(second))
+    summary = (
+        f"one digest {hashlib.sha256(first).hexdigest()[:16]} twice, over {events:,} events"
+        if difference is None
+        else f"first difference at event {difference.index}: {difference.first} / {difference.second}"
+    )
+    return CheckResult(
+        name="determinism",
+        status="passed" if difference is None else "failed",
+        exit_class="determinism",
+        summary=summary,
+        evidence=(),
+        compared=events,
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a resolved scenario and write its event log; the other process of ``repeat_in_fresh_process``."""
+    parser = argparse.ArgumentParser(prog="python -m cluster.verdict.determinism")
+    parser.add_argument("scenario", type=Path)
+    parser.add_argument("log", type=Path)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--shuffle", type=int, default=STOCK_SHUFFLE)
+    options = parser.parse_args(arguments)
+    if options.shuffle != STOCK_SHUFFLE and not seed_shuffle(options.shuffle):
+        sys.stderr.write("this trio has no scheduler seed: the repeat uses its stock shuffle\n")
+    scenario = decode_scenario(options.scenario.read_bytes(), str(options.scenario))
+    run = Cluster(scenario, options.seed).run()
+    options.log.write_bytes(run.trace.log)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,339 @@
+"""Runs a scenario, lets the checks see it, and writes the run directory.
+
+The order matters: the run; then genesis and finalized blocks go to disk; then the cold replay reads
+them there in a process of its own; then the checks of the end; then the verdict. The directory gets
+its name only when all of that is written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checker.checks.expectations import judge_counts
+from checker.checks.majority import hear_the_oracle
+from checker.checks.observations import ReadBack
+from checker.checks.readback import read_back, take_back
+from checker.checks.reports import Contradiction
+from checker.checks.workloads import judge_workloads
+from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
+from checker.record.branches import BranchIndex
+from checker.record.cold_replay import ColdReplayer, run_cold_replay
+from checker.record.fingerprint import this_code
+from checker.record.manifest import REOPENED
+from checker.record.places import scratch_directory
+from checker.record.run_directory import BRANCHES, RecordWriter
+from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
+from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
+from cluster.runtime.data_directory import DataDirectory
+from cluster.runtime.executions import watch_executions
+from cluster.runtime.watchdog import Watchdog
+from cluster.scenario.model import Scenario, encode_scenario
+from cluster.verdict.monitor import Jury, deeds_of, figures_of, make_jury, recoveries_of, roads_of, row_of
+from cluster.workloads.registry import promised_workloads
+from faults import Cell, FaultEffect, span_ms
+from report.console import LiveProgress, ValidatorRow
+from report.picture import BlockPoint, FaultBand, draw_run
+from validators.execution import Executed, Genesis
+from validators.execution.blocks import encode_block
+from validators.settings import ValidatorFactory
+
+COLD_HASH_SEED: Final = 90_125
+"""The cold replay's PYTHONHASHSEED: any but the run's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A run with its verdict."""
+
+    scenario: Scenario
+    seed: int
+    digest: bytes
+    checks: tuple[CheckResult, ...]
+    validators: tuple[ValidatorRow, ...]
+    figures: Mapping[str, int | str]
+    evidence: tuple[Contradiction, ...]
+    cells: tuple[Cell, ...]
+    log: bytearray = field(repr=False)
+    genesis: Genesis = field(repr=False)
+    chain: list[Executed] = field(repr=False)
+    roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
+    directory: Path | None = None
+    reopened: str = ""
+    branches: str = ""
+    """The SHA-256 of the executed blocks as the record has them."""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one word."""
+        return self._verdict.name
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that belongs to the verdict."""
+        return self._verdict.exit_code
+
+    @property
+    def _verdict(self) -> Verdict:
+        return verdict_of(self.checks, self.scenario.expect.fails)
+
+    @property
+    def decisive(self) -> CheckResult | None:
+        """The check that decides the verdict: where that is *failed as expected*, the worst that was expected."""
+        return deciding_check(self.checks, self.scenario.expect.fails) or deciding_check(self.checks)
+
+    @property
+    def headline(self) -> str:
+        """The first thing to know: the failure that decides the verdict, or what was shown."""
+        if self.decisive is not None:
+            return f"{self.decisive.name}: {self.decisive.summary}"
+        height = max((row.finalized_height for row in self.validators), default=0)
+        standings = [row.standing for row in self.validators]
+        voters = standings.count("voter")
+        holders = f"{voters} validator{'s' if voters != 1 else ''}"
+        if observers := standings.count("observer"):
+            holders += f" and {observers} observer{'s' if observers > 1 else ''}"
+        if liars := standings.count("dishonest"):
+            holders += f" beside {liars} dishonest"
+        stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
+        again = f"; {self.reopened}" if self.reopened else ""
+        hold = "hold" if len(standings) > 1 else "holds"
+        return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}"
+
+    def with_check(self, check: CheckResult) -> "Judged":
+        """Return the same run with one more check."""
+        return replace(self, checks=(*self.checks, check))
+
+    def as_json(self, command: str) -> dict[str, object]:
+        """Return the whole verdict as plain data."""
+        return {
+            "scenario": self.scenario.name,
+            "seed": self.seed,
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            "headline": self.headline,
+            "digest": self.digest.hex(),
+            "code": this_code()._asdict(),
+            "checks": [msgspec.to_builtins(check) for check in self.checks],
+            "validators": [msgspec.to_builtins(row) for row in self.validators],
+            "figures": dict(self.figures),
+            "evidence": [msgspec.to_builtins(each) for each in self.evidence],
+            "coverage": [cell._asdict() for cell in self.cells],
+            "reopened": self.reopened,
+            "directory": None if self.directory is None else str(self.directory),
+            "repeat": command,
+        }
+
+
+def judge(
+    scenario: Scenario,
+    seed: int,
+    *,
+    runs: Path | None,
+    progress: LiveProgress,
+    factories: Mapping[int, ValidatorFactory] | None = None,
+    extra: Callable[["Judged"], CheckResult] | None = None,
+    command: str = "",
+    keeps: "Callable[[Judged], bool]" = lambda _: True,
+    replay: ColdReplayer | None = None,
+    data: DataDirectory | None = None,
+) -> Judged:
+    """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
+
+    ``keeps`` says whether a run is worth its directory. ``data`` gives the validators real disks. ``extra`` adds a
+    check of its own before the record is written; ``command`` is what repeats the run; ``replay`` makes the cold
+    replay, in a fresh process unless it is given.
+
+    Raises:
+        network.kernel.RunFailedError: The test bed itself broke.
+        checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
+    """
+    cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
+    jury = make_jury(cluster)
+    jury.replay = replay
+    watch_executions(cluster, jury.executed, jury.suite.honest)
+    cluster.hooks = RunHooks(
+        on_event=jury.observe,
+        on_applied=jury.applied,
+        on_progress=progress.show,
+        on_reorg=jury.reorganized if scenario.run.audit_reorgs else None,
+    )
+    # A reopened run is no repetition of the one that it goes on with, which keeps its place.
+    reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
+    name = f"{scenario.name}-{seed}{reopened}"
+    if runs is None:
+        with scratch_directory(name) as scratch, RecordWriter(scratch / name) as writer:
+            return _judge_into(writer, cluster, jury, progress, extra)
+    with RecordWriter(runs / name) as writer:
+        judged = _judge_into(writer, cluster, jury, progress, extra)
+        if not keeps(judged):
+            return judged
+        progress.note("writing the run directory")
+        writer.write_verdict(judged.as_json(command))
+        writer.write_file("picture.svg", picture_of(scenario, seed, jury).encode())
+        directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
+    return replace(judged, directory=directory)
+
+
+def _judge_into(
+    writer: RecordWriter,
+    cluster: Cluster,
+    jury: Jury,
+    progress: LiveProgress,
+    extra: Callable[["Judged"], CheckResult] | None,
+) -> Judged:
+    """Run, write what the run was, and judge it."""
+    scenario, seed = cluster.scenario, cluster.seed
+    jury.keep = writer.add_branch
+    with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
+        run = cluster.run()
+    checks = _finish(run, jury, writer, progress)
+    if cluster.data is not None:
+        cluster.data.raise_refusal()
+        checks = tuple(cluster.data.remember(run.outcome.now_us, check) for check in checks)
+    judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
+    if scenario.expect.fails:
+        judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
+    if cluster.data is not None and cluster.data.start_us:
+        judged = replace(judged, reopened=_describe_reopening(cluster.data, run.effects))
+        writer.write_file(REOPENED, cluster.data.opening())
+    if extra is not None:
+        progress.note("repeating the run in another process")
+        judged = judged.with_check(extra(judged))
+    return judged
+
+
+def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> str:
+    past = ", ".join(effect.name for effect in effects if effect.is_past)
+    return (
+        f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
+        f"its skipped views are not judged{f', faults done earlier: {past}' if past else ''}, no other run is the same"
+    )
+
+
+def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:
+    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types.
+
+    ``record`` is a run directory; what its validators executed beside the chain is judged with it.
+    """
+    blocks = (
+        OracleBlock(
+            block=encode_block(executed.block),
+            receipts=executed.receipts,
+            changes=executed.changes,
+            counts=msgspec.structs.asdict(executed.summary),
+            phases=[(entry.phase, entry.counts) for entry in executed.phases],
+        )
+        for executed in chain
+    )
+    executed_on: ExecutedOn = no_branches if record is None else BranchIndex(record).executed_on
+    return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)
+
+
+def picture_of(scenario: Scenario, seed: int, jury: Jury) -> str:
+    """Return the run's picture as SVG."""
+    points = [
+        BlockPoint(
+            executed.header.timestamp_ms,
+            executed.summary.waiting_live + executed.summary.waiting_dead,
+            executed.summary.fired,
+            executed.summary.expired + executed.summary.insolvent,
+        )
+        for executed in jury.chain
+    ]
+    bands = [FaultBand(name, *span_ms(fault)) for name, fault in scenario.faults.items() if fault.enabled]
+    return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
+
+
+def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:
+    _write_chain(run, jury, writer)
+    progress.note("reading back what every validator holds")
+    readbacks: list[ReadBack] = []
+    unreadable: dict[int, str] = {}
+    for place in run.places:
+        # A halted validator is read back like any other: what it holds may be why it halted.
+        if (validator := place.validator) is not None and (engine := validator.engine) is not None:
+            try:
+                readback = read_back(place.node, engine, place.disk.pristine(), validator.around)
+                readbacks.append(take_back(readback, engine))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
+                unreadable[place.node] = f"{type(error).__name__}: {error}"
+    progress.note("replaying the chain in a fresh process")
+    cold = (jury.replay or run_cold_replay)(
+        writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks}
+    )
+    progress.note("judging")
+    results = jury.suite.finish(
+        run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
+    )
+    results += jury.write_ahead.results()
+    progress.note("asking the oracle")
+    with progress.timed("the oracle"):
+        results.append(consult_oracle(run.genesis, jury.chain, writer.directory))
+    results += _judge_promises(run, jury)
+    return tuple(hear_the_oracle(results))
+
+
+def _judge_promises(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
+    """Yield whether the run showed what its scenario promises, and did what its faults, workloads and roads are for."""
+    if jury.storm is not None:
+        yield jury.storm.result()
+    if jury.reorg is not None:
+        yield jury.reorg.result()
+    if jury.leaders is not None:
+        yield jury.leaders.result()
+    if jury.inclusion is not None and jury.inclusion.has_judged:
+        yield jury.inclusion.result()
+    if jury.promises is not None:
+        yield from jury.promises.results()
+    yield from _judge_promised_counts(run, jury)
+    if deeds := deeds_of(run, jury):
+        yield judge_counts("roads-effective", dict.fromkeys(deeds, 1), deeds)
+    if promised := list(promised_workloads(run.scenario)):
+        blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
+        yield judge_workloads(promised, blocks)
+
+
+def _judge_promised_counts(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
+    expect = run.scenario.expect
+    for name, minimums, counts in (
+        ("promised-recovery", expect.recovery, recoveries_of(run, jury)),
+        ("promised-reports", expect.reports, jury.reports.counts),
+        ("promised-roads", expect.roads, roads_of(run)),
+    ):
+        if minimums:
+            yield judge_counts(name, minimums, counts)
+
+
+def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
+    writer.write_scenario(encode_scenario(run.scenario))
+    writer.write_genesis(msgspec.msgpack.encode(run.genesis))
+    writer.add_events(run.trace.log)
+    for executed in jury.chain:
+        header = executed.header
+        writer.add_block(
+            height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
+        )
+    for node, height, digest, root in jury.roots:
+        writer.add_root(node=node, height=height, digest=digest, root=root)
+    jury.keep_executed()
+    writer.flush()
+
+
+def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Judged:
+    return Judged(
+        scenario=run.scenario,
+        seed=run.seed,
+        digest=run.trace.digest,
+        checks=checks,
+        validators=tuple(row_of(run, place, jury) for place in run.places),
+        figures=figures_of(run, jury),
+        evidence=jury.reports.evidence(),
+        cells=run.cells,
+        log=run.trace.log,
+        genesis=run.genesis,
+        chain=jury.chain,
+        roots=jury.roots,
+    )

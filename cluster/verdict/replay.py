@@ -1,0 +1,156 @@
+"""Repeats a recorded run and holds the record against it: events, genesis, blocks, roots, and what its verdict says.
+
+Hashes that fit each other show that a record was not damaged by accident; whoever changes one byte can seal it again.
+Only the run itself tells what belongs into it. Where the code is another one than the record's, a difference proves
+nothing against either: then the replay is inconclusive, and says what has changed first.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from checker.record.cold_replay import load_genesis
+from checker.record.fingerprint import CodeChangedError, this_code
+from checker.record.manifest import MANIFEST, SCENARIO
+from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
+from checker.record.streams import first_difference, iterate_events
+from checker.results import CheckResult, verdict_of
+from cluster.scenario.model import Scenario, ScenarioError, decode_scenario
+from cluster.verdict.pipeline import Judged, judge
+from report.console import LiveProgress
+from validators.execution.blocks import encode_block
+
+CHECK: Final = "replay"
+"""The name of the result that says whether the record is the run's."""
+
+_MADE_BY_HAND: Final = ("determinism",)
+"""Checks of a record that a replay does not make: they need more than one run."""
+
+
+def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
+    """Run a recorded scenario again, judge it, and add the check `replay`; raises what recorded_scenario raises.
+
+    Where other code than the record's gives another run, that check is the only one: the others would be about a run
+    that nobody recorded.
+    """
+    scenario = recorded_scenario(reader)
+    judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
+    difference = _difference_of(reader, judged)
+    if not is_made_by_this_code(reader):
+        return _judge_by_other_code(reader, judged, difference)
+    if reader.verdict().get("reopened"):
+        summary = "the run went on with a data directory, and no other run is the same"
+        return replace(judged, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
+    if isinstance(difference, DamagedRecordError):
+        raise difference
+    if difference:
+        return judged.with_check(CheckResult(CHECK, "failed", "determinism", difference, (), 1))
+    _compare_verdict(reader, judged)
+    return judged.with_check(_passed(judged, ""))
+
+
+def checks_of(reader: RecordReader, judged: Judged) -> tuple[CheckResult, ...]:
+    """Return the checks of a repeated run, and those of its record that one run alone cannot make."""
+    made = [check for check in judged.checks if check.name != CHECK]
+    return (*made, *(check for check in reader.checks() if check.name in _MADE_BY_HAND))
+
+
+def recorded_scenario(reader: RecordReader) -> Scenario:
+    """Return the scenario of a record once all in it was read, so that what is none is refused before anything is run.
+
+    Raises:
+        CodeChangedError: Other code wrote the record, and this code cannot read it.
+        ScenarioError: This code wrote it, and the scenario is none.
+        DamagedRecordError: This code wrote it, and another part is none.
+    """
+    try:
+        scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
+        load_genesis(reader.path)
+        reader.read_all()
+    except (ScenarioError, DamagedRecordError) as error:
+        if is_made_by_this_code(reader):
+            raise
+        raise CodeChangedError(f"{describe_change(reader)}; {error}") from None
+    return scenario
+
+
+def is_made_by_this_code(reader: RecordReader) -> bool:
+    """Return whether the code that wrote a record is the one that reads it."""
+    return reader.manifest.code.fingerprint == this_code().fingerprint
+
+
+def describe_change(reader: RecordReader) -> str:
+    """Return that the code changed since a record was made, and from which to which."""
+    return f"the code changed since: recorded by {reader.manifest.code}; this is {this_code()}"
+
+
+def _judge_by_other_code(reader: RecordReader, judged: Judged, difference: str | DamagedRecordError) -> Judged:
+    if not difference:
+        told = reader.manifest.verdict
+        other = "" if told == judged.verdict else f", which judged it {told}"
+        return judged.with_check(_passed(judged, f", by {reader.manifest.code}{other}"))
+    found = f"{difference.place} {difference.reason}" if isinstance(difference, DamagedRecordError) else difference
+    summary = f"{describe_change(reader)}; {found}; here the run ends as {judged.verdict}"
+    return replace(judged, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
+
+
+def _passed(judged: Judged, by_whom: str) -> CheckResult:
+    summary = f"the same digest {judged.digest.hex()[:16]} as recorded{by_whom}"
+    return CheckResult(CHECK, "passed", "determinism", summary, (), 1)
+
+
+def _difference_of(reader: RecordReader, judged: Judged) -> str | DamagedRecordError:
+    """Return the first difference of the events, or else the file that is not the fresh run's; nothing without any."""
+    if judged.digest.hex() == reader.manifest.digest:
+        return _foreign_file(reader, judged) or ""
+    difference = first_difference(reader.events(), iterate_events(bytes(judged.log)))
+    assert difference is not None, "two digests are of two logs"
+    return f"event {difference.index} was {difference.first}, is {difference.second}"
+
+
+def _foreign_file(reader: RecordReader, judged: Judged) -> DamagedRecordError | None:
+    if reader.genesis() != msgspec.msgpack.encode(judged.genesis):
+        return DamagedRecordError(reader.path, GENESIS, "is not the genesis of the recorded scenario")
+    recorded = [(block.height, block.digest, block.root, block.block) for block in reader.blocks()]
+    finalized = [
+        (each.header.height, each.digest, each.header.state_root, encode_block(each.block)) for each in judged.chain
+    ]
+    if recorded != finalized:
+        return DamagedRecordError(reader.path, BLOCKS, "holds other blocks than the recorded run finalized")
+    if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != judged.roots:
+        return DamagedRecordError(reader.path, ROOTS, "holds other roots than the recorded run's validators had")
+    branches = reader.manifest.files.get(BRANCHES)
+    if branches is not None and branches.sha256 != judged.branches:
+        return DamagedRecordError(reader.path, BRANCHES, "holds other blocks than its validators executed")
+    return None
+
+
+def _compare_verdict(reader: RecordReader, judged: Judged) -> None:
+    """Refuse a record whose verdict is not that of its run, judged by the same code; raises DamagedRecordError."""
+    recorded, told = reader.verdict(), reader.manifest.verdict
+    if reader.manifest.scenario != judged.scenario.name:
+        raise DamagedRecordError(reader.path, MANIFEST, f"is not named after {SCENARIO}: {judged.scenario.name}")
+    if recorded.get("verdict") != told:
+        raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and {VERDICT} another verdict")
+    _compare_checks(reader, judged)
+    if recorded.get("figures") != judged.figures:
+        raise DamagedRecordError(reader.path, VERDICT, "holds other figures than the run has")
+    verdict = verdict_of(checks_of(reader, judged), judged.scenario.expect.fails)
+    if told != verdict.name:
+        raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and the run ends as {verdict.name}")
+    if recorded.get("exit_code") != verdict.exit_code:
+        raise DamagedRecordError(reader.path, VERDICT, f"says another exit code than {verdict.exit_code}")
+
+
+def _compare_checks(reader: RecordReader, judged: Judged) -> None:
+    """Refuse a verdict that lacks a check, has another one, or says another outcome; raises DamagedRecordError."""
+    before, now = _outcomes_of(reader.checks()), _outcomes_of(judged.checks)
+    if before != now:
+        told = ", ".join(each for each in before if each not in now) or "nothing else"
+        found = ", ".join(each for each in now if each not in before) or "nothing else"
+        raise DamagedRecordError(reader.path, VERDICT, f"says of its checks: {told}; the run has: {found}")
+
+
+def _outcomes_of(checks: tuple[CheckResult, ...]) -> list[str]:
+    return [f"{check.name} {check.status}" for check in checks if check.name not in _MADE_BY_HAND]

@@ -1,0 +1,210 @@
+"""The workload `storm`: timers by the thousand, in the shapes that hurt.
+
+One height is `spread_slots = 1`. Payers run dry because their actors never had anything (`unfunded_actors`), because
+their owners take the money away (`withdraw_ms`), or all at once because they share an account (`payer = "sender"`).
+Fires fail by `handler`, floods of cancellations come by `cancel_ms`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from cluster.workloads.quoting import QuotingKind
+from cluster.workloads.submission import (
+    FUNDS,
+    Client,
+    GenesisShare,
+    Milliseconds,
+    Positive,
+    Site,
+    TimedTransaction,
+    Volume,
+)
+from scheduler import MAX_PAYLOAD_BYTES, timer_id_of
+from validators.actors import CancelOrder, StormOrder, storm_payload
+from validators.execution import GenesisAccount, GenesisActor
+from validators.execution.blocks import ExecuteActor, Transfer
+
+POLICY_CELLS_PER_TIMER: Final = 320
+"""Cells that a client allows for each timer it asks for, besides the payload: its index takes up to 300."""
+
+POLICY_CELLS_PER_CANCEL: Final = 64
+"""Cells that a client allows for each timer it cancels: what naming it takes."""
+
+POLICY_CYCLES_PER_TIMER: Final = 400
+"""Cycles that a client allows for each timer it asks for, besides the chain's price."""
+
+CANCELS_PER_TRANSACTION: Final = 100
+"""Timers that one transaction of a cancel flood names."""
+
+SWEEP_BITS: Final = range(46, 23, -1)
+"""Powers of two that a sweep transfers in turn: together more than FUNDS, the last below what a timer costs."""
+
+SWEEP_FEE_MAX: Final = 10_000
+"""Units per cycle and cell that a sweep is ready to pay: little, because as much has to be left to send it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOrder:
+    """One order of a storm: whose actor, its place among the sender's transactions, the timers placed before it."""
+
+    actor: int
+    nonce: int
+    placed: int
+    order: StormOrder
+
+
+class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Timers of many actors, due in a range of slots (or heights, by the timebase).
+
+    Those of `unfunded_actors` cannot pay when due. At `withdraw_ms` the owners empty their actors, or the common payer
+    its account; at `cancel_ms` the first `cancels_per_actor` timers of each actor are cancelled.
+    """
+
+    unfunded_actors: Annotated[int, msgspec.Meta(ge=0)] = 0
+    timers_per_actor: Positive
+    timers_per_transaction: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
+    first_slot: Positive
+    spread_slots: Positive
+    ttl_slots: Annotated[int, msgspec.Meta(ge=0)]
+    unfunded_ttl_slots: Annotated[int, msgspec.Meta(ge=0)] = 100_000
+    gas_limit: Positive = 20_000
+    payload_bytes: Annotated[int, msgspec.Meta(ge=0, le=MAX_PAYLOAD_BYTES)] = 32
+    handler: Literal["", "fail", "spin", "crash", "spend"] = ""
+    payer: Literal["actor", "sender"] = "actor"
+    tips_by: Literal["actor", "order"] = "actor"
+    start_ms: Milliseconds = 0
+    every_ms: Milliseconds = 100
+    withdraw_ms: Milliseconds | None = None
+    cancel_ms: Milliseconds | None = None
+    cancels_per_actor: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def problem(self, site: Site) -> str:
+        """Say what does not fit together."""
+        del site
+        if self.unfunded_actors > self.actors:
+            return f"unfunded_actors must not be above actors, which is {self.actors}"
+        if self.cancels_per_actor > self.timers_per_actor:
+            return f"cancels_per_actor must not be above timers_per_actor, which is {self.timers_per_actor}"
+        if bool(self.cancels_per_actor) != (self.cancel_ms is not None):
+            return "cancel_ms and cancels_per_actor belong together"
+        if self.payer == "sender" and self.unfunded_actors:
+            return "unfunded_actors means nothing where payer is sender"
+        return ""
+
+    def volume(self, slots: int) -> Volume:
+        """Its submissions and timers over so many slots."""
+        del slots
+        timers = self.actors * self.timers_per_actor
+        orders = self.actors * -(-self.timers_per_actor // self.timers_per_transaction)
+        cancels = self.actors * -(-self.cancels_per_actor // CANCELS_PER_TRANSACTION)
+        withdrawals = 0 if self.withdraw_ms is None else max(self.actors, len(SWEEP_BITS))
+        return Volume(orders + cancels + withdrawals, timers, timers * self.payload_bytes)
+
+    def genesis(self, site: Site) -> GenesisShare:
+        """A client for each actor, or one for all where it pays; the last ``unfunded_actors`` actors have nothing."""
+        clients = self._clients(site)
+        accounts = tuple(dict.fromkeys(GenesisAccount(client.address, FUNDS) for client in clients))
+        actors = tuple(
+            GenesisActor(site.actor(index), "storm-maker", client.address, 0 if self._is_unfunded(index) else FUNDS)
+            for index, client in enumerate(clients)
+        )
+        return GenesisShare(accounts, (*actors, *self.agents(site)))
+
+    def transactions(self, site: Site) -> Iterator[TimedTransaction]:
+        """Yield the orders, then what is done to their timers later."""
+        clients = self._clients(site)
+        for ordinal, planned in enumerate(self._plan(site)):
+            at_ms = self.start_ms + ordinal * self.every_ms
+            yield self._ask(clients[planned.actor], site.actor(planned.actor), planned.order, at_ms, site)
+        later = [(self.cancel_ms, self._cancel), (self.withdraw_ms, self._withdraw)]
+        for at_ms, act in sorted(((at_ms, act) for at_ms, act in later if at_ms is not None), key=lambda it: it[0]):
+            yield from act(site, clients, at_ms)
+
+    def timer_ids(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
+        """Return the identifiers of an actor's timers from the `first` one on.
+
+        They can be told in advance where every order is executed before `first_slot`.
+        """
+        found: list[bytes] = []
+        for planned in self._plan(site):
+            if planned.actor == actor:
+                found += [
+                    timer_id_of(
+                        site.actor(actor),
+                        planned.order.not_before + index % planned.order.spread,
+                        storm_payload(planned.order, index),
+                        planned.nonce,
+                        planned.placed + index,
+                    )
+                    for index in range(planned.order.count)
+                ]
+        return found[first : first + count]
+
+    def _clients(self, site: Site) -> list[Client]:
+        """Return the client of each actor; where the sender pays all actors have the same."""
+        if self.payer == "sender":
+            return [Client(site)] * self.actors
+        return [Client(site, index) for index in range(self.actors)]
+
+    def _plan(self, site: Site) -> Iterator[PlannedOrder]:
+        """Yield orders of ``timers_per_transaction`` timers each, actor by actor in rounds, until all are placed."""
+        placed = rounds = ordinal = 0
+        while placed < self.timers_per_actor:
+            count = min(self.timers_per_transaction, self.timers_per_actor - placed)
+            for index in range(self.actors):
+                nonce = ordinal if self.payer == "sender" else rounds
+                yield PlannedOrder(index, nonce, placed, self._order(site, index, placed, count))
+                ordinal += 1
+            placed += count
+            rounds += 1
+
+    def _order(self, site: Site, index: int, placed: int, count: int) -> StormOrder:
+        return StormOrder(
+            count=count,
+            delay=1,
+            not_before=self.first_slot + placed % self.spread_slots,
+            spread=self.spread_slots,
+            ttl=self.unfunded_ttl_slots if self._is_unfunded(index) else self.ttl_slots,
+            gas_limit=self.gas_limit,
+            payload_size=self.payload_bytes,
+            handler=self.handler,
+            sender_pays=self.payer == "sender",
+            terms=self.terms(site, index + (placed // self.timers_per_transaction if self.tips_by == "order" else 0)),
+        )
+
+    def _ask(self, client: Client, actor: bytes, order: StormOrder, at_ms: int, site: Site) -> TimedTransaction:
+        call = ExecuteActor(actor, "make", msgspec.msgpack.encode(order))
+        payload = len(storm_payload(order, 0))
+        return client.sign(
+            at_ms,
+            call,
+            cycles_limit=10_000 + order.count * (POLICY_CYCLES_PER_TIMER + site.config.schedule_cycles),
+            cells_limit=2_000 + order.count * (payload + POLICY_CELLS_PER_TIMER),
+        )
+
+    def _cancel(self, site: Site, clients: list[Client], at_ms: int) -> Iterator[TimedTransaction]:
+        for actor, client in enumerate(clients):
+            for first in range(0, self.cancels_per_actor, CANCELS_PER_TRANSACTION):
+                count = min(CANCELS_PER_TRANSACTION, self.cancels_per_actor - first)
+                order = CancelOrder(tuple(self.timer_ids(site, actor, first, count)))
+                call = ExecuteActor(site.actor(actor), "cancel", msgspec.msgpack.encode(order))
+                cycles = 10_000 + count * (POLICY_CYCLES_PER_TIMER + site.config.cancel_cycles)
+                yield client.sign(at_ms, call, cycles_limit=cycles, cells_limit=2_000 + count * POLICY_CELLS_PER_CANCEL)
+
+    def _withdraw(self, site: Site, clients: list[Client], at_ms: int) -> Iterator[TimedTransaction]:
+        if self.payer == "actor":
+            for actor, client in enumerate(clients):
+                yield client.sign(at_ms, ExecuteActor(site.actor(actor), "withdraw", b""))
+            return
+        # What the account still has is not known here: each power of two that it covers goes, the others revert.
+        for bit in SWEEP_BITS:
+            call = Transfer(site.actor(0), 1 << bit)
+            yield clients[0].sign(
+                at_ms, call, cycles_limit=1_200, cells_limit=300, fee_max=SWEEP_FEE_MAX, may_fail=True
+            )
+
+    def _is_unfunded(self, index: int) -> bool:
+        return index >= self.actors - self.unfunded_actors

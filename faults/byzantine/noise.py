@@ -1,0 +1,161 @@
+"""Noise: messages that mean nothing, and more messages than anybody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+from faults.byzantine.adversary import Lie, Post
+from network.types import NO_LABEL, Label
+from validators.consensus.simplex import (
+    CertificateRequest,
+    CertificateResponse,
+    Finalization,
+    Finalize,
+    Notarize,
+    Nullification,
+    Nullify,
+    Proposal,
+    quorum_of,
+)
+from validators.consensus.simplex.certificates import encode_signers
+from validators.consensus.simplex.messages import VIEW_LIMIT
+from validators.execution import Block
+from validators.execution.blocks import VERSION, Header, encode_block
+from validators.messages import (
+    BlockRelay,
+    BlockRequest,
+    BlockResponse,
+    Message,
+    SnapshotChunk,
+    SnapshotChunkRequest,
+    SnapshotOffer,
+    SnapshotRequest,
+    TransactionGossip,
+)
+from validators.state import Snapshot, mmr_root
+
+REQUESTS_AT_ONCE: Final = 12
+"""A flood is so many rounds of each kind of request at each occasion."""
+
+BLOCKS_AT_ONCE: Final = 40
+CERTIFICATES_AT_ONCE: Final = 100
+VIEWS_AHEAD: Final = 1_000
+"""The forged certificates of a flood are of so many views."""
+
+BLOCK_BYTES: Final = 4_096
+
+_HEIGHT_FAR: Final = 1 << 62
+_INDEX_FAR: Final = 1 << 40
+
+
+class _Noise(Lie):
+    """Says something besides at each vote."""
+
+    def tell(self, post: Post) -> Iterable[Post]:
+        """Add noise to a vote."""
+        if not isinstance(post.message, Notarize | Nullify | Finalize) or not self.is_time():
+            return (post,)
+        return (post, *self._noise(post))
+
+    def _noise(self, post: Post) -> Iterator[Post]:
+        for message in self.make():
+            label = NO_LABEL if isinstance(message, bytes) else Label(type(message).__name__)
+            self.note(label.kind or "bytes", post.to)
+            yield Post(post.to, message, label)
+
+    def make(self) -> Iterable[Message | bytes]:
+        """Return what is said besides."""
+        raise NotImplementedError
+
+    def junk(self, length: int) -> bytes:
+        """Return bytes of this fault's own chance."""
+        return b"".join(self.draw(1 << 32).to_bytes(4, "big") for _ in range(-(-length // 4)))[:length]
+
+    def junk_block(self) -> Block:
+        """Return a block that nobody can execute, far above the chain."""
+        height = _HEIGHT_FAR + self.draw(1 << 20)
+        digests = [self.junk(32) for _ in range(4)]
+        body = (self.junk(32) * (BLOCK_BYTES // 32),)
+        digests[2] = mmr_root(body)
+        header = Header(VERSION, height, 0, height, digests[0], 0, 0, height, digests[1], digests[2], digests[3])
+        return Block(header, body)
+
+
+@final
+class Garbage(_Noise):
+    """Sends bytes that are no message, and messages that make no sense."""
+
+    def make(self) -> Iterable[Message | bytes]:
+        """Return one of many."""
+        makers = (self._bytes, self._requests, self._blocks, self._snapshots, self._votes)
+        return makers[self.draw(len(makers))]()
+
+    def _bytes(self) -> Iterator[bytes]:
+        yield self.junk(1 + self.draw(200))
+        yield bytes([0x91]) * 500
+        yield b""
+
+    def _requests(self) -> Iterator[Message]:
+        yield BlockRequest(self.junk(32), -1)
+        yield BlockRequest(b"", _HEIGHT_FAR)
+        yield CertificateRequest(0)
+        yield CertificateRequest(VIEW_LIMIT - 1)
+        yield SnapshotRequest(-_HEIGHT_FAR)
+        yield SnapshotChunkRequest(self.junk(32), -1)
+        yield SnapshotChunkRequest(b"", _INDEX_FAR)
+
+    def _blocks(self) -> Iterator[Message]:
+        yield BlockRelay(self.junk(100))
+        yield BlockRelay(b"")
+        yield BlockResponse(())
+        yield BlockResponse((encode_block(self.junk_block()), self.junk(8)))
+        yield TransactionGossip((self.junk(60), b"", self.junk(200)))
+
+    def _snapshots(self) -> Iterator[Message]:
+        proposal = Proposal(VIEW_LIMIT - 1, 0, self.junk(32))
+        certificate = Finalization(proposal, b"\x0f", (self.junk(64),) * 4)
+        outline = Snapshot(_HEIGHT_FAR, 0, 0, self.junk(32), self.junk(10), (), ())
+        yield SnapshotOffer(self.junk(40), certificate, outline, 1)
+        yield SnapshotChunk(self.junk(32), 0, (b"",))
+        yield certificate
+        yield CertificateResponse(0, Nullification(VIEW_LIMIT - 1, b"", ()))
+
+    def _votes(self) -> Iterator[Message]:
+        victim = self.draw(self.liar.validators)
+        yield Nullify(victim, 1 + self.draw(40), self.junk(64))
+        yield Notarize(self.liar.node, Proposal(1 + self.draw(40), 0, self.junk(32)), self.junk(64))
+        yield Finalize(victim, Proposal(0, 0, self.junk(32)), b"")
+
+
+@final
+class Flood(_Noise):
+    """Sends many requests, unasked blocks, or certificates that nobody signed; `what` says which, by default all."""
+
+    def make(self) -> Iterator[Message | bytes]:
+        """Return all of a flood's part."""
+        if self.fault.what in {"", "requests"}:
+            for _ in range(REQUESTS_AT_ONCE):
+                yield from self._requests()
+        if self.fault.what in {"", "blocks"}:
+            for _ in range(BLOCKS_AT_ONCE):
+                yield BlockRelay(encode_block(self.junk_block()))
+        if self.fault.what in {"", "certificates"}:
+            yield from self._certificates()
+
+    def _certificates(self) -> Iterator[Message]:
+        """Yield certificates of the right form, each of another block of a view to come: only their signatures tell."""
+        engine, quorum = self.liar.engine, quorum_of(self.liar.validators)
+        assert engine is not None, "who votes has an engine"
+        signers, signatures = encode_signers(range(quorum), self.liar.validators), (self.junk(64),) * quorum
+        for _ in range(CERTIFICATES_AT_ONCE):
+            view = engine.finalized.view + 1 + self.draw(VIEWS_AHEAD)
+            yield Finalization(Proposal(view, view - 1, self.junk(32)), signers, signatures)
+
+    def _requests(self) -> Iterator[Message]:
+        engine = self.liar.engine
+        assert engine is not None, "who votes has an engine"
+        yield BlockRequest(engine.finalized_digest, 0)
+        yield CertificateRequest(1 + self.draw(max(engine.finalized.view, 1)))
+        yield SnapshotRequest(0)
+        yield self.liar.nullify(1 + self.draw(max(engine.finalized.view, 1)))

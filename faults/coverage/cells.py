@@ -1,0 +1,82 @@
+"""Which kinds of faults hit which validators in which phase: the cells of a run.
+
+A cell is (kind, phase, role). Each fault counts for itself whom it touched (``Injector.count_at``); here those counts
+are read off whenever a validator leaves a phase, and what was added since goes to the phase that it leaves. That is
+exact to a turn of the kernel, the same under every order of trio's tasks, and costs nothing while nothing is touched.
+A fault that had no effect in the end fills no cell.
+
+What a campaign promises to reach is `PROMISED`: a kind that is not named there promises `DEFAULT_PROMISE`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, final
+
+from faults.coverage.phases import Phase, Phases, Role
+from network.trace import Event
+from network.types import SUPERVISOR
+
+
+class Cell(NamedTuple):
+    """So often a kind of fault hit a validator of this role in this phase.
+
+    ``hits`` is in the fault's own count: messages, crashes, pieces of work.
+    """
+
+    kind: str
+    phase: str
+    role: str
+    hits: int
+
+
+@final
+class Coverage:
+    """Collects the cells of one run.
+
+    Args:
+        kinds: The kind of each fault of the plan, by its name.
+        validators: How many validators there are.
+        count_at: How often a fault, which has begun, has touched a validator so far.
+    """
+
+    def __init__(self, kinds: Mapping[str, str], validators: int, count_at: Callable[[str, int], int]) -> None:
+        self._kinds = kinds
+        self._count_at = count_at
+        self._phases = Phases(validators, self._settle)
+        self._counted: dict[str, list[int]] = {}
+        self._nodes = range(validators)
+        self._hits: dict[tuple[str, Phase, Role], int] = {}
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run, in the order of the log."""
+        if event.node == SUPERVISOR and event.kind == "fault":
+            name = event.values[0]
+            if name not in self._counted:
+                assert isinstance(name, str), f"a fault has a name; got {name!r}"
+                self._counted[name] = [0 for _ in self._nodes]
+        self._phases.observe(event)
+
+    def restart(self, node: int) -> None:
+        """Note that a validator is about to get power."""
+        self._phases.restart(node)
+
+    def cells(self, effective: Iterable[str]) -> tuple[Cell, ...]:
+        """Return what the faults of these names came to, in ascending order; asked when the run is over."""
+        for node in self._nodes:
+            self._settle(node)
+        names = tuple(effective)
+        sums: dict[tuple[str, Phase, Role], int] = {}
+        for (name, phase, role), hits in self._hits.items():
+            if name in names:
+                key = self._kinds[name], phase, role
+                sums[key] = sums.get(key, 0) + hits
+        return tuple(Cell(*key, hits) for key, hits in sorted(sums.items()))
+
+    def _settle(self, node: int) -> None:
+        """Put down what touched a validator since it was looked at last to the phase that it is in."""
+        for name, counted in self._counted.items():
+            count = self._count_at(name, node)
+            if count != counted[node]:
+                standing = self._phases.of(node)
+                key = name, standing.phase, standing.role
+                self._hits[key] = self._hits.get(key, 0) + count - counted[node]
+                counted[node] = count

@@ -1,0 +1,45 @@
+"""Whose turn a view is: another leader is seen where a validator enters, and in what becomes final."""
+
+import pytest
+
+from checker.checks.leaders import Leaders
+from network.trace import Event
+from tests.support.chain_harness import advance, make_engine
+
+
+def enter(node, view, leader):
+    return Event(1, node, "enter", (view, leader))
+
+
+def judge(*events):
+    leaders = Leaders(4)
+    for event in events:
+        leaders.observe(event)
+    return leaders.result()
+
+
+def test_turns_in_order_pass():
+    """View 0 is genesis', so validator 1 is the first."""
+    result = judge(*(enter(node, view, view % 4) for node in range(4) for view in range(1, 10)))
+
+    assert (result.status, result.compared) == ("passed", 36)
+
+
+@pytest.mark.parametrize(("view", "leader"), [(1, 0), (4, 1), (7, 2)])
+def test_a_validator_that_waits_for_another_leader_is_named(view, leader):
+    """With the view, and whose turn it was."""
+    result = judge(enter(0, 2, 2), enter(3, view, leader))
+
+    assert result.status == "failed"
+    assert f"validator 3 takes validator {leader} for the leader of view {view}" in result.summary
+    assert f"turn is validator {view % 4}'s" in result.summary
+
+
+def test_a_final_block_of_somebody_else_fails():
+    """Whatever leader its validators entered the view with."""
+    header = advance(make_engine()).header
+    leaders = Leaders(3)
+    leaders.settle(header)
+
+    assert header.proposer != header.view % 3
+    assert f"is validator {header.proposer}'s, and view {header.view} was" in leaders.result().summary

@@ -1,0 +1,159 @@
+"""Progress and promises: finality after the last fault, and faults that had to take effect."""
+
+import pytest
+
+from checker.results import verdict_of
+from network.trace import Event
+from tests.support.checker_history import (
+    Fault,
+    assert_only,
+    failing,
+    write_history,
+)
+
+
+class TestFinalityRegained:
+    def test_no_block_after_healing_fails_when_the_run_was_cut_off(self):
+        """A run that stands still until its time limit has lost liveness."""
+        history = write_history()
+        history.steps = history.steps[: history.position(-1, "healed") + 1]
+        history.run_reason = "time-limit"
+        results = history.judge()
+
+        assert results["finality-regained"].status == "failed"
+        assert "validator 0 finalized nothing new" in results["finality-regained"].summary
+
+    @pytest.mark.parametrize(("still_max_us", "status"), [(None, "passed"), (10_000_000, "passed"), (1_000, "failed")])
+    def test_finality_that_stands_still_fails_where_a_quorum_is_whole(self, still_max_us, status):
+        history = write_history()
+        history.still_max_us = still_max_us
+
+        assert history.judge()["finality-regained"].status == status
+
+    def test_a_run_that_ended_too_soon_is_inconclusive(self):
+        """A run that reached its own goal before the views were over says nothing."""
+        history = write_history()
+        history.steps = history.steps[: history.position(-1, "healed") + 1]
+
+        assert history.judge()["finality-regained"].status == "inconclusive"
+
+    def test_finality_that_comes_too_late_fails(self):
+        """The views between healing and the first new block are bounded."""
+        history = write_history()
+        history.views_max = 1
+
+        assert_only(history.judge(), "finality-regained", "2 views after healing", "at most 1")
+
+    def test_one_validator_that_stays_behind_fails(self):
+        """Every live honest validator has to get there, not only a quorum."""
+        history = write_history()
+        del history.steps[history.position(2, "finalized", 4)]
+        history.run_reason = "step-limit"
+
+        assert_only(history.judge(), "finality-regained", "validator 2")
+
+    def test_catching_up_on_old_blocks_is_not_finality_regained(self):
+        """Only a block that nobody had when the faults ended counts."""
+        history = write_history()
+        place = history.position(2, "finalized", 3)
+        old = history.steps.pop(place)
+        assert isinstance(old, Event)
+        history.replace(history.position(2, "finalized", 4), *old.values)
+        history.run_reason = "time-limit"
+
+        assert_only(history.judge(), "finality-regained", "validator 2 finalized nothing new")
+
+    def test_views_that_pass_without_a_block_fail_even_if_the_run_ended_well(self):
+        """A run's own goal does not excuse a validator that had its chance."""
+        history = write_history()
+        del history.steps[history.position(2, "finalized", 4)]
+        history.add(0, "enter", 9, 0)
+
+        assert_only(history.judge(), "finality-regained", "validator 2", "6 views")
+
+    def test_a_crashed_validator_is_not_awaited(self):
+        """A validator without power cannot finalize and is not asked to."""
+        history = write_history()
+        del history.steps[history.position(2, "finalized", 4)]
+        history.add(-1, "crash", 2, 0)
+
+        assert failing(history.judge()) == []
+
+    @pytest.mark.parametrize("reason", ["time-limit", "step-limit"])
+    def test_a_run_that_was_cut_off_while_it_moved_is_inconclusive(self, reason):
+        """Every validator had its new block, and the goal was not reached: nothing is proved."""
+        history = write_history()
+        history.run_reason = reason
+        result = history.judge()["finality-regained"]
+
+        assert result.status == "inconclusive"
+        assert f"ended by {reason}" in result.summary
+
+    def test_a_deadlock_fails_whatever_was_final_before(self):
+        """Nothing more can happen, and the goal was not reached."""
+        history = write_history()
+        history.run_reason = "deadlock"
+
+        assert_only(history.judge(), "finality-regained", "ended by deadlock", "before its goal")
+
+    def test_a_run_that_stalls_after_its_first_new_block_fails(self):
+        """Views go by and nothing new is final: one block after healing is not liveness."""
+        history = write_history()
+        history.add(0, "enter", 40, 0)
+        history.run_reason = "time-limit"
+
+        assert_only(history.judge(), "finality-regained", "nothing new was final in the last", "time-limit")
+
+    def test_without_an_honest_quorum_nothing_is_judged(self):
+        """With two of four validators down nobody can be blamed."""
+        history = write_history()
+        history.add(-1, "crash", 2, 0)
+        history.add(-1, "crash", 3, 0)
+
+        result = history.judge()["finality-regained"]
+
+        assert (result.status, result.exit_class) == ("inconclusive", "liveness")
+
+    def test_a_halted_validator_fails(self):
+        """A validator that stops for good is named with its reason."""
+        history = write_history()
+        history.add(2, "halted", "root mismatch")
+
+        assert_only(history.judge(), "finality-regained", "validator 2 halted: root mismatch")
+
+
+class TestFaultsEffective:
+    @pytest.mark.parametrize(
+        ("faults", "word"),
+        [
+            ((), "not in the plan"),
+            ((Fault("blackout", is_enabled=False),), "switched off"),
+            ((Fault("blackout", count=0),), "no effect"),
+        ],
+    )
+    def test_a_required_fault_that_did_nothing_is_inconclusive(self, faults, word):
+        """A promise that was not kept makes the run inconclusive, never failed or passed."""
+        history = write_history()
+        history.faults = faults
+        results = history.judge()
+
+        assert results["faults-effective"].status == "inconclusive"
+        assert word in results["faults-effective"].summary
+        assert verdict_of(results.values()).exit_code == 3
+
+    def test_without_required_faults_there_is_no_result(self):
+        """A scenario that promises no fault is not judged on faults."""
+        history = write_history()
+        history.requires = ()
+        history.faults = (Fault("blackout", is_enabled=False), Fault("split", count=0, may_be_idle=True))
+
+        assert "faults-effective" not in history.judge()
+
+    def test_an_enabled_fault_that_did_nothing_is_inconclusive(self):
+        """Nobody has to ask for it: a plan is what a run is to show."""
+        history = write_history()
+        history.requires = ()
+        history.faults = (Fault("blackout"), Fault("split", count=0))
+        result = history.judge()["faults-effective"]
+
+        assert (result.status, result.summary) == ("inconclusive", "required: split had no effect")

@@ -1,0 +1,56 @@
+"""What validators can prove at the end: true claims hold, false ones do not, and a mistake in either is found."""
+
+import pytest
+
+from checker.checks import proofs
+from checker.checks.proofs import prove_database
+from tests.support.checker_history import PROVABLE, assert_only, write_history
+
+
+def history_of(change):
+    """Return a history in which one validator's proofs are changed."""
+    history = write_history()
+    proved = history.readbacks[2].proved
+    history.readbacks[2] = history.readbacks[2]._replace(proved=proved._replace(**change(proved)))
+    return history
+
+
+def test_every_kind_of_claim_is_verified_and_falsified():
+    result = write_history().judge()["proofs"]
+
+    assert (result.status, result.compared) == ("passed", 4 * (4 + 8 * 6 + 4 * 5))
+
+
+def wrong_value(proved):
+    (key, _, proof), *rest = proved.keys
+    return {"keys": ((key, b"another", proof), *rest)}
+
+
+def wrong_operation(proved):
+    (location, operation, _), (_, _, other), *rest = proved.operations
+    return {"operations": ((location, operation, other), *rest)}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (wrong_value, "its proof of"),
+        (wrong_operation, "its proof of operation 0 does not hold"),
+        (lambda _proved: {"root": b""}, "its proof of the root over its operations does not hold"),
+    ],
+)
+def test_a_proof_that_does_not_hold_names_what_it_was_of(change, words):
+    assert_only(history_of(change).judge(), "proofs", "validator 2", words)
+
+
+@pytest.mark.parametrize("verifier", ["verify_key", "verify_operation", "verify_root"])
+def test_a_verifier_that_believes_everything_is_found(monkeypatch, verifier):
+    monkeypatch.setattr(proofs, verifier, lambda *_: True)
+
+    assert_only(write_history().judge(), "proofs", "a falsified proof of", "holds")
+
+
+def test_a_prover_that_fails_has_no_proof(monkeypatch):
+    monkeypatch.setattr(type(PROVABLE), "prove_root", lambda _database: 1 // 0)
+
+    assert prove_database(PROVABLE).root == b""

@@ -1,0 +1,232 @@
+"""The checks of the end over real engines: live values, the log on the disk, and a cold replay in a fresh process."""
+
+import msgpack
+import msgspec
+import pytest
+
+from checker.checks.observations import DiskFaults
+from checker.checks.readback import LiveValues, fold_operations, judge_cold_replay, read_back
+from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, replay_directory, run_cold_replay
+from checker.record.run_directory import BLOCKS, GENESIS
+from checker.tables import describe_key, describe_value
+from tests.support.checker_chain import HEIGHTS, VALIDATORS, run_chain, write_record
+from validators.actors import PROGRAMS
+from validators.execution import Engine, decode_entry
+from validators.execution.blocks import encode_header
+from validators.recovery import StateBase
+from validators.storage import FinalizedLog
+from validators.storage.files import FinalizedEntry
+
+
+@pytest.fixture
+def chain():
+    return run_chain()
+
+
+@pytest.fixture
+def writer(chain, tmp_path):
+    with write_record(chain, tmp_path / "run") as writer:
+        yield writer
+
+
+def read_all(chain):
+    return [read_back(node, chain.engines[node], chain.disks[node]) for node in range(VALIDATORS)]
+
+
+def finish(chain, readbacks, cold):
+    return {result.name: result for result in chain.suite.finish(run_reason="stopped", readbacks=readbacks, cold=cold)}
+
+
+class TestRealChain:
+    def test_every_check_passes(self, chain, writer):
+        """Four engines and a fresh process agree, and timers of every exit were seen on the way."""
+        cold = run_cold_replay(writer.directory, hash_seed=1)
+
+        results = finish(chain, read_all(chain), cold)
+
+        assert {result.status for result in results.values()} == {"passed"}, results
+        figures = chain.suite.figures
+        assert min(figures.fired, figures.expired, figures.insolvent) > 0
+        assert figures.due == figures.fired + figures.expired + figures.insolvent + figures.waiting
+
+    def test_cold_replays_are_equal_under_every_hash_seed(self, chain, writer):
+        """Neither the hash seed nor the process shows in a root or a value."""
+        replays = [run_cold_replay(writer.directory, hash_seed=seed, values_at=[3]) for seed in (0, 1, 4_021)]
+
+        assert replays[0] == replays[1] == replays[2] == replay_directory(writer.directory, [3])
+        assert list(replays[0].values) == [3, HEIGHTS]
+        assert replays[0].roots[1:] == tuple(executed.header.state_root for executed in chain.blocks)
+
+    def test_the_describer_knows_every_key_of_the_chain(self, chain):
+        """The checker's own decoder names each entry's table as the schema does."""
+        names = {}
+        for engine in chain.engines[:1]:
+            for key, value in engine.database.items():
+                table = decode_entry(key, value).table
+                names[table] = None
+                assert describe_key(key).startswith(table)
+                assert describe_value(value).startswith("[")
+        assert len(names) >= 8
+
+
+class TestLiveValues:
+    def test_one_byte_in_one_validator_is_found_with_its_key(self, chain, writer):
+        """A value that changed in memory without a block names validator, table and key."""
+        readbacks = read_all(chain)
+        key = next(key for key in readbacks[2].live if key[0] == 2)
+        changed = bytearray(readbacks[2].live[key])
+        changed[-1] ^= 1
+        readbacks[2] = readbacks[2]._replace(live={**readbacks[2].live, key: bytes(changed)})
+
+        result = finish(chain, readbacks, replay_directory(writer.directory))["live-values"]
+
+        assert result.status == "failed"
+        assert "validator 2" in result.summary
+        assert f"actor {key[1:21].hex()}" in result.summary
+        assert dict(result.evidence)["validator"] == 2
+        assert dict(result.evidence)["key"] == key.hex()
+
+    def test_a_validator_whose_log_agrees_with_its_memory_is_held_against_the_replay(self, chain, writer):
+        """Memory and log that changed together still differ from what genesis and blocks lead to."""
+        readback = read_all(chain)[1]
+        wrong = dict(readback.live)
+        wrong.popitem()
+
+        check = LiveValues(wrong)
+        check.compare(readback._replace(live=wrong, operations=[]), replay_directory(writer.directory).values[HEIGHTS])
+
+        assert "validator 1" in check.result().summary
+        assert "absent in memory" in check.result().summary
+        assert "the cold replay" in check.result().summary
+
+    def test_a_damaged_log_is_a_finding(self, chain):
+        """A log that cannot be read names the validator and raises nothing."""
+        disk = chain.disks[3]
+        data = bytearray(disk.read("operations-a"))
+        data[len(data) // 2] ^= 1
+        disk.truncate("operations-a", 0)
+        disk.append("operations-a", bytes(data))
+
+        check = LiveValues({})
+        check.compare(read_back(3, chain.engines[3], disk), None)
+
+        assert check.result().status == "failed"
+        assert "validator 3: its operation log cannot be read back" in check.result().summary
+
+    def test_an_operation_that_is_none_is_a_finding(self, chain):
+        """Bytes that no database wrote are told as such."""
+        readback = read_all(chain)[0]
+        check = LiveValues({})
+        check.compare(readback._replace(operations=[b"\x00"]), None)
+
+        assert "cannot be decoded" in check.result().summary
+
+    def test_a_log_that_ends_below_the_engines_height_is_a_finding(self, chain):
+        """Intact as far as it goes, and not all that was final."""
+        disk = chain.disks[3]
+        log = FinalizedLog(disk)
+        log.recover()
+        log.keep(HEIGHTS - 1)
+
+        assert read_back(3, chain.engines[3], disk).error == f"it ends at height {HEIGHTS - 1}"
+
+    def test_a_log_above_a_snapshot_is_folded_from_there(self, chain):
+        """Memory and disk agree; what genesis held and the snapshot does not is not expected."""
+        engine, disk = chain.engines[2], chain.disks[2]
+        base = StateBase(encode_header(engine.finalized), engine.database.snapshot())
+        FinalizedLog(disk).install(height=HEIGHTS, encoded=msgspec.msgpack.encode(base))
+        readback = read_back(2, engine, disk)
+        check = LiveValues({b"gone".ljust(32, b"\0"): b"long ago"})
+        check.compare(readback, None)
+
+        assert (readback.base_height, readback.error) == (HEIGHTS, "")
+        assert check.result().status == "passed", check.result().summary
+
+    def test_a_log_that_a_fault_has_damaged_is_not_held_against_its_validator(self, chain):
+        """The cold replay alone says what it should hold."""
+        disk = chain.disks[3]
+        disk.overwrite("operations-a", 40, b"?")
+        readback = read_back(3, chain.engines[3], disk)
+        excused, blamed = LiveValues({}, DiskFaults(touched=(3,))), LiveValues({})
+        for check in (excused, blamed):
+            check.compare(readback, readback.live)
+
+        assert readback.error
+        assert (excused.result().status, blamed.result().status) == ("passed", "failed")
+
+    def test_what_lies_above_the_engines_height_is_left_out(self, chain):
+        """A block that was synced but not applied when the run ended is no difference."""
+        whole = read_back(0, chain.engines[0], chain.disks[0])
+        FinalizedLog(chain.disks[0]).append(FinalizedEntry(HEIGHTS + 1, bytes(32), b"", (b"unknown",)))
+
+        assert read_back(0, chain.engines[0], chain.disks[0]) == whole
+
+    def test_a_log_may_begin_with_genesis_or_after_it(self, chain):
+        """Genesis' own operations say what genesis says; folding them in again changes nothing."""
+        readback = read_all(chain)[0]
+        engine = chain.engines[0]
+        genesis_values = genesis_values_of(chain)
+
+        assert fold_operations(genesis_values, readback.operations) == dict(engine.database.items())
+        assert fold_operations(genesis_values, engine.database.operations()) == dict(engine.database.items())
+
+
+class TestColdReplay:
+    def test_a_root_that_differs_names_its_height(self, chain, writer):
+        """Roots are compared height by height, genesis included."""
+        cold = replay_directory(writer.directory)
+        roots = dict(enumerate(cold.roots))
+        roots[5] = bytes(32)
+
+        result = judge_cold_replay(cold, roots)
+
+        assert (result.status, dict(result.evidence)["height"]) == ("failed", 5)
+
+    def test_a_chain_that_cannot_be_replayed_fails(self, writer):
+        """A block that is not valid ends the replay, and the check says where and why."""
+        path = writer.directory / BLOCKS
+        content = path.read_bytes()
+        records = list(read_stream(content))
+        records[4][3] = records[5][3]
+        path.write_bytes(b"".join(msgspec.msgpack.encode(record) for record in records))
+
+        cold = run_cold_replay(writer.directory, hash_seed=1)
+        result = judge_cold_replay(cold, dict(enumerate(cold.roots)))
+
+        assert result.status == "failed"
+        assert "height 5: UnknownParentError" in result.summary
+
+    def test_a_replay_that_ends_early_fails(self, writer):
+        """Missing heights are differences."""
+        cold = replay_directory(writer.directory)
+        shorter = ColdReplay(roots=cold.roots[:-1], values={})
+
+        assert judge_cold_replay(shorter, dict(enumerate(cold.roots))).status == "failed"
+
+    def test_no_replay_is_inconclusive(self):
+        """What was not done proves nothing."""
+        assert judge_cold_replay(None, {0: bytes(32)}).status == "inconclusive"
+
+    def test_a_damaged_genesis_is_told(self, writer):
+        """The reason is one line with the place."""
+        (writer.directory / GENESIS).write_bytes(b"\x00")
+
+        assert GENESIS in run_cold_replay(writer.directory, hash_seed=1).error
+
+    def test_a_process_without_a_result_raises(self, writer):
+        """A process that dies is the machine's matter, not the chain's."""
+        with pytest.raises(ColdReplayProcessError, match="no result"):
+            run_cold_replay(writer.directory, hash_seed=-1)
+
+
+def genesis_values_of(chain):
+    """Return the genesis values of a chain: those of an engine that has run nothing."""
+    fresh = Engine(chain.genesis, programs=PROGRAMS, verify_transaction=lambda transaction: True)
+    return dict(fresh.database.items())
+
+
+def read_stream(content):
+    """Yield the records of a stream."""
+    unpacker = msgpack.Unpacker(raw=False)
+    unpacker.feed(content)
+    yield from unpacker

@@ -1,0 +1,82 @@
+"""The suite as a whole: a sound history passes every check, and what the suite does not judge does not count."""
+
+import re
+
+from checker.checks.suite import CATALOGUE
+from checker.record.root import PROJECT_ROOT
+from checker.results import verdict_of
+from tests.support.checker_history import (
+    RULES,
+    digest_of,
+    failing,
+    write_history,
+)
+
+DOCUMENT = PROJECT_ROOT / "docs" / "invariants.md"
+
+
+class TestSoundHistory:
+    def test_every_check_passes_and_has_compared_something(self):
+        """A sound history passes all checks of the catalogue, none of them vacuously."""
+        results = write_history().judge()
+
+        assert {name: result.status for name, result in results.items()} == {
+            entry.name: "passed" for entry in CATALOGUE
+        }
+        assert all(result.compared > 0 for result in results.values())
+        assert verdict_of(results.values()).exit_code == 0
+
+    def test_results_carry_the_exit_class_of_the_catalogue(self):
+        """What a failure means is the same in the catalogue and in each result."""
+        results = write_history().judge()
+
+        assert [(result.name, result.exit_class) for result in results.values()] == [
+            (entry.name, entry.exit_class) for entry in CATALOGUE
+        ]
+
+    def test_timer_figures_account_for_every_due_timer(self):
+        """Due timers are fired, expired or insolvent, and none waits."""
+        summary = write_history().judge()["timer-delivery"].summary
+
+        assert summary == ("3 timers scheduled, 3 due: 1 fired, 1 expired, 1 insolvent, 0 cancelled, 0 waiting")
+
+    def test_nothing_observed_is_inconclusive(self):
+        """A run in which nothing happened proves nothing."""
+        history = write_history()
+        history.steps, history.readbacks, history.cold = [], [], None
+
+        results = history.judge()
+
+        assert failing(results) == []
+        assert verdict_of(results.values()).name == "inconclusive"
+        assert results["agreement"].status == results["supply"].status == "inconclusive"
+
+    def test_dishonest_validators_are_not_judged(self):
+        """What a validator outside the honest set says and applies counts for nothing."""
+        history = write_history()
+        history.honest = (0, 1, 2)
+        history.add(3, "vote", "notarize", 1, digest_of("other"))
+        history.add(3, "finalized", 4, 5, digest_of("other"), digest_of("other root"))
+        history.steps.append(history.blocks[4]._replace(node=3, block=b"\x00"))
+        history.readbacks[3] = history.readbacks[3]._replace(live={})
+
+        assert failing(history.judge()) == []
+
+    def test_timers_may_count_heights(self):
+        """With the timebase `height` the slots of the blocks do not matter to timers."""
+
+        def change(plans):
+            for plan in plans.values():
+                plan.slot += 50
+
+        history = write_history(change)
+        assert failing(history.judge()) == ["timer-delivery"]
+
+        history.rules = RULES._replace(timebase="height")
+        assert failing(history.judge()) == []
+
+    def test_the_document_lists_every_check(self):
+        """docs/invariants.md has a section for each check of the catalogue and names no other."""
+        listed = re.findall(r"^### `([a-z-]+)`$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+
+        assert listed == [entry.name for entry in CATALOGUE]

@@ -1,0 +1,211 @@
+"""A check passes by comparisons that could have failed: what nobody else said, and what did not happen, is no proof."""
+
+from typing import Literal, get_args, get_origin
+
+import msgspec
+import pytest
+
+from checker.checks.workloads import PromisedWorkload, judge_workloads
+from checker.results import verdict_of
+from checker.tables import LANE_MARKET_KEY
+from cluster.scenario.model import Scenario, ScenarioError, load_scenario
+from faults import Injector
+from tests.support.checker_history import NODES, Fault, write_history
+from tests.support.cluster_runs import check_named, judged
+from validators.execution import Engine
+from validators.execution.block_tree import BlockTree
+from validators.execution.receipts import TransactionReceipt, encode_receipt
+
+
+def history_of(*nodes):
+    """Return a history in which none but these applied or finalized anything; the others started."""
+    history = write_history()
+    history.steps = [step for step in history.steps if step.node in {*nodes, -1}]
+    for node in NODES:
+        if node not in nodes:
+            history.add(node, "boot", 1, 1, 0, history.rules.genesis_root)
+    return history
+
+
+class TestOfOneValidator:
+    def test_one_that_finalized_alone_agrees_with_nobody(self):
+        """Three that only started are no company."""
+        result = history_of(0).judge()["agreement"]
+
+        assert (result.status, result.summary) == ("inconclusive", "one validator alone finalized anything")
+
+    def test_validators_that_only_started_do_not_count(self):
+        """Two finalized, two started: two agree."""
+        assert history_of(0, 1).judge()["agreement"].summary == "2 validators agree on 4 heights"
+
+    def test_writes_of_one_validator_are_the_same_as_nobodys(self):
+        """The receipts are those of the headers, and this is all."""
+        result = history_of(0).judge()["write-sets"]
+
+        assert (result.status, result.summary) == ("inconclusive", "no height was applied by two validators")
+
+    def test_a_cluster_of_one_says_that_it_is_one(self):
+        """There the header is what its receipts are held against."""
+        history = history_of(0)
+        history.honest = (0,)
+
+        assert history.judge()["write-sets"].summary.endswith("no other validator wrote the same")
+
+    def test_a_root_that_was_said_once_was_not_compared(self):
+        """An execution, and nothing else said of its block."""
+        history = write_history()
+        place = history.position(0, "executed", 1)
+        history.steps = [history.steps[place]]
+        result = history.judge()["equal-roots"]
+
+        assert (result.status, result.compared) == ("inconclusive", 0)
+
+    def test_a_first_vote_is_against_no_other(self):
+        """One vote of each validator shows nothing."""
+        history = write_history()
+        history.steps = [history.steps[history.position(node, "vote")] for node in NODES]
+
+        assert history.judge()["no-double-vote"].status == "inconclusive"
+
+
+class TestOfTheLane:
+    def test_a_lane_that_never_became_active_is_inconclusive(self):
+        """Its books were never kept."""
+        history = write_history()
+        history.rules = history.rules._replace(lane_from=40)
+        result = history.judge()["lane-books"]
+
+        assert result.status == "inconclusive"
+        assert result.summary == "the lane is active from height 40 on, and the run ended at 4"
+
+    def test_books_kept_before_the_activation_fail(self):
+        """A market at height 2 of a lane that begins at 40."""
+        history = write_history(lambda plans: plans[2].changes.update({LANE_MARKET_KEY: b"\x90"}))
+        history.rules = history.rules._replace(lane_from=40)
+        result = history.judge()["lane-books"]
+
+        assert result.status == "failed"
+        assert "height 2: the state holds 1 entries of a lane, and none is active" in result.summary
+
+    def test_a_run_that_ends_before_the_activation_says_so(self):
+        result = judged("activation-reorg", "chain.activation.height=40", "run.until_height=17")
+
+        assert check_named(result, "lane-books").status == "inconclusive"
+
+
+OK, BAD = (
+    encode_receipt(TransactionReceipt(digest, status, "", 0, 0, 0, 0, ())) for digest, status in ((b"o", 0), (b"b", 1))
+)
+
+
+def came_to(*, must=(), may=(), is_required=False):
+    promised = PromisedWorkload("some", is_enabled=True, is_required=is_required, digests=must, uncertain=may)
+    return judge_workloads([promised], [(2, [OK, BAD])]).status
+
+
+class TestOfWorkloads:
+    def test_one_success_is_enough_where_nothing_is_required(self):
+        assert came_to(must=(b"o", b"b", b"x")) == "passed"
+        assert came_to(must=(b"o", b"b", b"x"), is_required=True) == "inconclusive"
+
+    def test_a_workload_of_which_nothing_succeeded_is_inconclusive(self):
+        assert came_to(must=(b"b", b"x")) == "inconclusive"
+
+    def test_one_that_tries_limits_has_to_be_in_the_chain(self):
+        assert came_to(may=(b"b",)) == "passed"
+        assert came_to(may=(b"x",)) == "inconclusive"
+
+    def test_a_limit_beyond_every_ceiling_makes_the_run_inconclusive(self):
+        """Nobody asked for the workload; none of its timers was admitted."""
+        result = judged("calm", "requires=[]", "run.until_height=4", "workload.pulse.gas_limit=2_000_000_000_000")
+
+        assert result.exit_code == 3
+        assert result.headline == "workloads-effective: pulse: 0 transactions succeeded, 10 failed, 0 not there"
+
+    def test_a_workload_that_may_be_idle_is_not_asked(self):
+        settings = ("workload.pulse.gas_limit=2_000_000_000_000", "workload.pulse.may_be_idle=true")
+        result = judged("calm", "requires=[]", "run.until_height=4", *settings)
+
+        assert check_named(result, "workloads-effective").summary.endswith("of a required workload: payments 20")
+
+
+class TestOfFaultsAndRoads:
+    def test_a_kind_that_is_not_injected_makes_the_run_inconclusive(self, monkeypatch):
+        """Listed, enabled, and without an edge."""
+        monkeypatch.setattr(Injector, "_edges", lambda *_: iter(()))
+        result = judged("partition-heal", "requires=[]", "run.until_height=4")
+
+        assert result.headline == "faults-effective: required: split had no effect"
+
+    def test_an_observer_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
+        """It follows, and its roots are right; what it is there for it did not do."""
+        monkeypatch.setattr(BlockTree, "apply_certified", lambda *_: 0)
+        result = judged("calm", 'observers.early.kind="apply-early"', "run.until_height=4")
+
+        assert result.headline == ("roads-effective: less than promised: observer early applied early 0 (at least 1)")
+
+    def test_a_validator_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
+        monkeypatch.setattr(Engine, "certify", lambda *_: 0)
+        result = judged("calm", 'validators.2={apply="certified"}', "run.until_height=4")
+
+        assert "validator 2 applied early 0" in check_named(result, "roads-effective").summary
+
+    def test_an_idle_fault_is_no_promise(self):
+        """What is required and what may be idle exclude each other."""
+        with pytest.raises(ScenarioError, match="'split' may be idle by its own words"):
+            load_scenario("partition-heal", ["faults.split.may_be_idle=true"])
+
+    def test_one_idle_fault_beside_an_effective_one_is_inconclusive(self):
+        history = write_history()
+        history.faults = (Fault("blackout"), Fault("other", count=0))
+
+        assert verdict_of(history.judge().values()).exit_code == 3
+
+
+def test_a_tier_that_nobody_knows_is_refused():
+    with pytest.raises(ScenarioError, match="it can be economy or standard or fast or urgent"):
+        load_scenario("calm", ['workload.pulse.tier="fastest"'])
+
+
+FREE_WORDS = {
+    *("Scenario.name", "Scenario.title", "Scenario.requires", "Scenario.planted", "ChainSection.id"),
+    *("Scenario.validators", "Scenario.observers", "Scenario.workload", "Scenario.faults"),
+    *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
+    *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.roads"),
+    *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
+    *("Rule.kinds", "Dishonest.what", "Dishonest.kinds"),
+}
+"""Keys that take any word by their type: names, texts, and names that the scenario's own rules look up."""
+
+
+def words_of(kind, place="", seen=None):
+    """Yield the keys of a section that take any word, those of the sections within it included."""
+    seen = {} if seen is None else seen
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if kind not in seen:
+            seen[kind] = None
+            for field in msgspec.structs.fields(kind):
+                yield from words_of(field.type, f"{kind.__name__}.{field.encode_name}", seen)
+    elif kind is str:
+        yield place
+    elif get_origin(kind) is not Literal:
+        for inner in get_args(kind):
+            yield from words_of(inner, place, seen)
+
+
+def test_every_other_key_that_takes_a_word_says_which():
+    """A key whose type is any text would let a slip pass, as `tier` once did."""
+    assert set(words_of(Scenario)) == FREE_WORDS
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "expect.counts={fyred=1}",
+        "expect.roads={nobody=1}",
+        "planted.no-such-bug=[0]",
+    ],
+)
+def test_a_name_that_is_looked_up_is_refused_where_there_is_none(setting):
+    with pytest.raises(ScenarioError):
+        load_scenario("partition-heal", [setting])

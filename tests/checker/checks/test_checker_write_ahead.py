@@ -1,0 +1,271 @@
+"""The check `write-ahead`: what is told and not durable fails, and a start has to go where the journal leads."""
+
+import msgspec
+import pytest
+
+from checker.checks.observations import DiskFaults
+from checker.checks.write_ahead import WriteAhead
+from network.trace import Event
+from validators.consensus.simplex import (
+    Certification,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Proposal,
+    decode_artifact,
+    encode_artifact,
+)
+from validators.storage import BlockFile, FinalizedEntry, FinalizedLog, Journal, JournalHead, SimulatedDisk, provision
+
+PAYLOAD = b"\x07" * 32
+HEAD = JournalHead(chain_id="test", validator=0, public_key=b"\x01" * 32, epoch=0)
+SIGNATURE = b"\x02" * 64
+VIEW = 5
+PROPOSAL = Proposal(VIEW, VIEW - 1, PAYLOAD)
+QUORUM = (b"\x07", (SIGNATURE,) * 3)
+
+SAID = {
+    "notarize": (Notarize(0, PROPOSAL, SIGNATURE), ("vote", "notarize", VIEW, PAYLOAD)),
+    "nullify": (Nullify(0, VIEW, SIGNATURE), ("vote", "nullify", VIEW, b"")),
+    "notarization": (Notarization(PROPOSAL, *QUORUM), ("certificate", "notarization", VIEW, PAYLOAD, [0, 1, 2])),
+    "nullification": (Nullification(VIEW, *QUORUM), ("certificate", "nullification", VIEW, b"", [0, 1, 2])),
+    "finalization": (Finalization(PROPOSAL, *QUORUM), ("certificate", "finalization", VIEW, PAYLOAD, [0, 1, 2])),
+}
+"""Artifacts, and the event that tells of each."""
+
+
+class Bench:
+    """One validator's disk and the check that looks at it."""
+
+    def __init__(self, **faults):
+        self.disk = SimulatedDisk()
+        provision(self.disk, HEAD)
+        self.journal = Journal(self.disk)
+        self.check = WriteAhead([self.disk], honest=[0], view_retention=2, disk_faults=DiskFaults(**faults))
+
+    def write(self, *artifacts):
+        for artifact in artifacts:
+            self.journal.append(encode_artifact(artifact))
+
+    def sync(self):
+        self.disk.finish_sync(self.disk.begin_sync())
+
+    def tell(self, kind, *values, node=0):
+        self.check.observe(Event(1, node, kind, values))
+
+    def status(self):
+        return self.check.results()[0].status
+
+    def start_in(self, view):
+        self.disk.lose_unsynced()
+        self.tell("restart", 0, node=-1)
+        self.tell("boot", 1, view, 0, b"")
+        return self.status()
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_told_after_the_sync_passes(name):
+    bench = Bench()
+    artifact, event = SAID[name]
+    bench.write(artifact)
+    bench.sync()
+    bench.tell(*event)
+
+    assert bench.status() == "passed"
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_told_before_the_sync_fails(name):
+    bench = Bench()
+    artifact, event = SAID[name]
+    bench.write(artifact)
+    bench.tell(*event)
+
+    deed = f"{'sent' if event[0] == 'vote' else 'held'} a {name} of view {VIEW}"
+    assert bench.check.results()[0].summary == f"validator 0 {deed} before it was durable on its disk"
+
+
+def test_what_stands_in_one_copy_of_the_journal_alone_fails():
+    bench = Bench()
+    artifact, event = SAID["notarize"]
+    payload = bytes(8) + encode_artifact(artifact)
+    bench.journal._copies[0].append(payload)
+    bench.sync()
+    bench.tell(*event)
+
+    assert bench.status() == "failed"
+
+
+def test_a_vote_that_a_crash_took_from_the_disk_is_not_there_any_more():
+    bench = Bench()
+    artifact, event = SAID["notarize"]
+    bench.write(artifact)
+    bench.disk.lose_unsynced()
+    bench.tell("restart", 0, node=-1)
+    bench.tell(*event)
+
+    assert bench.status() == "failed"
+
+
+def test_a_validator_that_is_not_honest_is_not_judged():
+    bench = Bench()
+    bench.check = WriteAhead([bench.disk], honest=[], view_retention=2)
+    bench.tell(*SAID["notarize"][1])
+
+    assert bench.status() == "inconclusive"
+
+
+@pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
+def test_a_block_is_stored_before_its_finality_is_voted_for(is_stored, status):
+    bench = Bench()
+    bench.write(SAID["notarization"][0], Certification(VIEW, ok=True), Finalize(0, PROPOSAL, SIGNATURE))
+    if is_stored:
+        BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.sync()
+    bench.tell("vote", "finalize", VIEW, PAYLOAD)
+
+    assert bench.status() == status
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_certification_is_written_before_finality_is_voted_for(is_first):
+    bench = Bench()
+    BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.write(*[Certification(VIEW, ok=True)] * is_first, Finalize(0, PROPOSAL, SIGNATURE))
+    bench.sync()
+    bench.tell("vote", "finalize", VIEW, PAYLOAD)
+
+    assert bench.status() == ("passed" if is_first else "failed")
+
+
+@pytest.mark.parametrize(("is_synced", "status"), [(True, "passed"), (False, "failed")])
+def test_a_final_block_is_logged_before_it_is_applied(is_synced, status):
+    bench = Bench()
+    BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.sync()
+    FinalizedLog(bench.disk).append(FinalizedEntry(1, PAYLOAD, b"header", (b"operation",)))
+    if is_synced:
+        bench.sync()
+    bench.tell("finalized", 1, VIEW, PAYLOAD, b"root")
+
+    assert bench.status() == status
+
+
+@pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
+def test_a_final_block_is_stored_before_it_is_applied(is_stored, status):
+    bench = Bench()
+    FinalizedLog(bench.disk).append(FinalizedEntry(1, PAYLOAD, b"header", (b"operation",)))
+    if is_stored:
+        BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
+    bench.sync()
+    bench.tell("finalized", 1, VIEW, PAYLOAD, b"root")
+
+    assert bench.status() == status
+
+
+@pytest.mark.parametrize(
+    ("journal", "view"),
+    [
+        ((), 1),
+        ((SAID["nullify"][0],), VIEW),
+        ((SAID["notarization"][0],), 1),
+        ((SAID["notarization"][0], Certification(VIEW, ok=True)), VIEW + 1),
+        ((SAID["nullification"][0],), VIEW + 1),
+        ((SAID["finalization"][0],), VIEW + 1),
+    ],
+)
+def test_a_start_goes_on_in_the_view_that_its_journal_leads_to(journal, view):
+    benches = [Bench(), Bench()]
+    for bench in benches:
+        bench.write(*journal)
+        bench.sync()
+
+    assert [bench.start_in(started) for bench, started in zip(benches, (view, view + 1), strict=True)] == [
+        "passed",
+        "failed",
+    ]
+
+
+def test_a_start_is_not_asked_for_its_view_where_a_fault_destroyed_votes():
+    bench = Bench(destroyed=(0,))
+
+    assert bench.start_in(9) == "inconclusive"
+
+
+class TestPruning:
+    """The journal is read anew where a pruning has begun it again."""
+
+    def pruned(self, *, keep_from):
+        """Return a bench whose journal had finalizations of views 1 to 5, pruned below `keep_from`."""
+        bench = Bench()
+        bench.journal.recover(HEAD)
+        for view in range(1, VIEW + 1):
+            bench.write(Finalization(Proposal(view, view - 1, PAYLOAD), *QUORUM))
+        bench.sync()
+        bench.tell(*SAID["finalization"][1])
+        floor = encode_artifact(SAID["finalization"][0])
+        bench.journal.prune(floor, keep=lambda entry: decode_artifact(entry).proposal.view >= keep_from)
+        return bench
+
+    def test_what_is_appended_after_a_pruning_is_found(self):
+        bench = self.pruned(keep_from=3)
+        bench.write(Nullify(0, VIEW + 1, SIGNATURE))
+        bench.tell("vote", "nullify", VIEW + 1, b"")
+        assert bench.status() == "failed"
+
+        bench = self.pruned(keep_from=3)
+        bench.write(Nullify(0, VIEW + 1, SIGNATURE))
+        bench.sync()
+        bench.tell("vote", "nullify", VIEW + 1, b"")
+        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+
+    def test_a_start_from_a_pruned_journal_is_held_against_its_floor(self):
+        assert self.pruned(keep_from=9).start_in(VIEW + 1) == "passed"
+        assert self.pruned(keep_from=9).start_in(1) == "failed"
+
+    def test_an_entry_that_went_too_early_fails(self):
+        bench = self.pruned(keep_from=4)
+        bench.tell(*SAID["finalization"][1])
+
+        summary = bench.check.results()[1].summary
+        assert summary == "validator 0 lost the finalization of view 3 from its journal, whose floor is view 5"
+
+    def test_a_copy_that_a_crash_left_unpruned_is_no_fault(self):
+        """The newer copy is what counts, before the start repairs the other and afterwards."""
+        bench = self.pruned(keep_from=3)
+        before = bench.disk.read("journal-b")
+        bench.journal.prune(encode_artifact(SAID["finalization"][0]), keep=lambda entry: entry != b"")
+        bench.disk.truncate("journal-b", 0)
+        bench.disk.overwrite("journal-b", 0, before)
+        assert bench.start_in(VIEW + 1) == "passed"
+
+        Journal(bench.disk).recover(HEAD)
+        bench.tell(*SAID["finalization"][1])
+        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+
+    def test_the_new_disk_of_a_replica_without_a_vote_is_no_loss(self):
+        """Its road gives it another one after each start; it has promised nothing."""
+        bench = Bench()
+        for _ in range(2):
+            bench.disk.wipe()
+            provision(bench.disk, msgspec.structs.replace(HEAD, observes="it was never given a vote"))
+            bench.tell("restart", 0, node=-1)
+            bench.journal = Journal(bench.disk)
+            bench.write(SAID["finalization"][0])
+            bench.sync()
+            bench.tell(*SAID["finalization"][1])
+
+        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+
+    def test_a_restart_of_a_validator_that_is_not_honest_is_not_judged(self):
+        """Nor is what its journal says: only some of it would have been watched."""
+        bench = Bench()
+        bench.check = WriteAhead([bench.disk], honest=[], view_retention=2)
+        bench.write(Nullify(1, 1, SIGNATURE))
+        bench.sync()
+        bench.tell("restart", 0, node=-1)
+
+        assert bench.check.results()[1].status == "inconclusive"

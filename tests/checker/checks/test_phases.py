@@ -1,0 +1,83 @@
+"""The ledger of a block's phases: what each found is what it did and left, and none is left out."""
+
+import pytest
+
+from checker.mutants.phases import IN_LANE, PHASES
+from checker.oracle.judge import POLICIES
+from checker.oracle.phases import compare_phases, phases_of
+from tests.support.checker_history import assert_only, ledger_of, planned, write_history
+from tests.support.cluster_runs import check_named, judged
+from validators.execution import phases
+
+LANE_SETTINGS = {"promotion-skipped": IN_LANE}
+
+
+def changed(phase, **counts):
+    """Return the results of a history in which a phase of block 3 counts otherwise; None leaves the phase out."""
+
+    def change(plans):
+        ledger = ledger_of(plans[3])
+        if counts:
+            ledger[phase] |= counts
+        else:
+            del ledger[phase]
+        plans[3].phases = ledger
+
+    return planned(change)
+
+
+def test_a_block_whose_phases_account_for_everything_passes():
+    assert write_history().judge()["phases"].summary.startswith("28 phases account for all that they found")
+
+
+@pytest.mark.parametrize("phase", ["transactions", "timers", "mailbox", "prices", "burns"])
+def test_a_phase_without_an_entry_fails(phase):
+    assert_only(changed(phase), "phases", f"height 3: the phase {phase} left no entry")
+
+
+@pytest.mark.parametrize(
+    ("phase", "counts", "words"),
+    [
+        ("timers", {"due": 4}, "the phase timers counts 4 due, there were 3"),
+        ("timers", {"left": 1}, "the phase timers counts 1 left, there were 0"),
+        ("timers", {"removed": 1}, "the phase timers counts 1 removed, there were 2"),
+        ("mailbox", {"found": 1}, "1 messages, 0 delivered, 0 left"),
+        ("mailbox", {"found": 1, "left": 1}, "the mailbox found 1 messages, 0 waited"),
+        ("prices", {"cycles": 1}, "the phase prices counts 1 cycles, there were 300"),
+    ],
+)
+def test_a_phase_that_does_not_account_for_what_it_found_fails(phase, counts, words):
+    result = changed(phase, **counts)["phases"]
+
+    assert result.status == "failed"
+    assert words in result.summary
+
+
+def test_the_oracle_has_the_phases_of_every_policy_that_it_knows():
+    """Its own names, in its own order, are those that a block leaves."""
+    names = (phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS, phases.TIERS)
+
+    for policy in POLICIES:
+        assert phases_of(policy, is_in_lane=False) == names
+    assert phases_of("eip1559", is_in_lane=True) == (phases.PROMOTION, *names)
+
+
+def test_the_oracle_names_a_phase_that_is_missing_and_a_count_that_differs():
+    expected = [("timers", {"due": 2}), ("mailbox", {})]
+
+    assert compare_phases(expected, [("timers", {"due": 2, "more": 1}), ("mailbox", {"found": 0})]) is None
+    assert compare_phases(expected, expected[:1]) == ("timers, mailbox", "timers")
+    assert compare_phases(expected, [("timers", {"due": 3}), ("mailbox", {})]) == (
+        "timers {'due': 2}",
+        "timers {'due': 3}",
+    )
+
+
+@pytest.mark.parametrize("name", [variant.name for variant in PHASES])
+def test_a_validator_that_leaves_a_phase_out_is_found(name):
+    """On all validators: they agree, and the state need not show it in that block."""
+    settings = [*LANE_SETTINGS.get(name, ()), f"planted.{name}=[0, 1, 2, 3]"]
+    result = judged("calm", "run.until_height=4", "run.time_limit_ms=15_000", *settings)
+
+    assert check_named(result, "phases").status == "failed"
+    assert "left no entry" in check_named(result, "phases").summary

@@ -1,0 +1,44 @@
+"""What validators report: why they leave views, counted by reason, and evidence."""
+
+import pytest
+
+from checker.checks.reports import Reports
+from checker.record.streams import iterate_events
+from cluster.scenario.model import ScenarioError, load_scenario
+from network.trace import Event
+from tests.support.cluster_runs import check_named, judged
+
+
+def test_reasons_and_kinds_of_evidence_are_counted_apart():
+    reports = Reports()
+    for values in (("TimedOut", 1, 5, "LeaderTimeout"), ("TimedOut", 1, 9, "LeaderTimeout"), ("NullifyFinalize", 2, 6)):
+        reports.observe(Event(0, 3, "report", values))
+
+    assert {name: count for name, count in reports.counts.items() if count} == {
+        "LeaderTimeout": 2,
+        "NullifyFinalize": 1,
+    }
+
+
+def test_a_run_tells_why_its_views_were_left():
+    """Every report of the trace has its reason, and the figures are their counts."""
+    result = judged("certified-split")
+
+    told = [event.values[3] for event in iterate_events(bytes(result.log)) if event.kind == "report"]
+    figures = {name: count for name, count in result.figures.items() if name.startswith("reported_") and count}
+    assert told
+    assert figures == {f"reported_{reason}": told.count(reason) for reason in dict.fromkeys(told)}
+
+
+def test_a_report_that_was_promised_and_never_came_is_inconclusive():
+    result = judged("calm", "run.until_height=3", "expect.reports.FailedCertification=1")
+
+    assert check_named(result, "promised-reports").summary == "less than promised: FailedCertification 0 (at least 1)"
+    assert result.exit_code == 3
+
+
+def test_a_report_of_no_such_name_cannot_be_promised():
+    with pytest.raises(
+        ScenarioError, match=r"expect\.reports\.Late: is not counted; there are Inactivity, LeaderNullify"
+    ):
+        load_scenario("calm", ("expect.reports.Late=1",))

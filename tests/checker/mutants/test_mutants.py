@@ -1,0 +1,188 @@
+"""Known-bad variants: each swaps what is there, is taken out again, and is caught by a check that it names."""
+
+import msgspec
+import pytest
+
+from checker.checks.suite import CATALOGUE as SUITE
+from checker.checks.suite import FALLIBLE
+from checker.mutants import CATALOGUE, VARIANTS
+from checker.mutants.clocks import AHEAD
+from checker.mutants.mutant import original, plant
+from cluster.campaign.mutants import campaign_scenario
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.model import ScenarioError, load_scenario
+from cluster.swarm.generator import draw_scenario
+from tests.frozen import measure, read_frozen
+from tests.support.cluster_runs import judged
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_variant_replaces_something_and_puts_it_back(name):
+    """A part of the code that was renamed leaves no variant behind that does nothing."""
+    swaps = CATALOGUE[name].swaps()
+    before = [original(owner, attribute) for owner, attribute, _ in swaps]
+
+    with plant([CATALOGUE[name]]).around():
+        during = [original(owner, attribute) for owner, attribute, _ in swaps]
+    after = [original(owner, attribute) for owner, attribute, _ in swaps]
+
+    assert swaps
+    assert all(one is not other for one, other in zip(before, during, strict=True))
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def test_a_variant_of_something_that_is_gone_fails_loudly():
+    with pytest.raises(KeyError):
+        original(plant, "no_such_attribute")
+
+
+def test_two_validators_share_no_swap():
+    """What a variant remembers belongs to the validator that has it."""
+    for variant in VARIANTS:
+        pairs = zip(variant.swaps(), variant.swaps(), strict=True)
+        shared = [one[1] for one, other in pairs if one[2] is other[2] and callable(one[2])]
+        assert shared == [], variant.name
+
+
+def test_the_catalogue_is_large_and_its_names_are_one_variants_each():
+    assert len(CATALOGUE) == len(VARIANTS) >= 40
+    assert all(variant.what and len(variant.what) < 110 for variant in VARIANTS)
+
+
+def test_every_check_that_a_variant_names_exists():
+    known = [*FALLIBLE, "determinism", "faults-effective"]
+
+    assert [variant.name for variant in VARIANTS if not variant.caught_by] == []
+    assert [name for variant in VARIANTS for name in variant.caught_by if name not in known] == []
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_variant_makes_a_sound_campaign(name):
+    """What it needs goes with what a seed draws, and it stands in the scenario that is run."""
+    scenario = campaign_scenario(CATALOGUE[name], 1)
+
+    holders = scenario.planted[name]
+    assert len(holders) == (scenario.cluster.validators if CATALOGUE[name].on_all else 1)
+    assert scenario.run == draw_scenario(1).run
+
+
+def test_a_scenario_names_variants_and_their_validators():
+    scenario = load_scenario("calm", ["planted.tip-burned=[0, 3]"])
+
+    assert scenario.planted == {"tip-burned": (0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        (
+            "planted.tip-burnt=[0]",
+            "planted.tip-burnt: is no known bug (did you mean tip-burned?); they are expiry-a-slot-late, ",
+        ),
+        ("planted.tip-burned=[4]", "planted.tip-burned: this cluster has replicas 0 to 3"),
+        ('planted.tip-burned="all"', "planted"),
+    ],
+)
+def test_what_cannot_be_planted_is_refused_with_what_is_allowed(setting, reason):
+    with pytest.raises(ScenarioError, match=r"planted") as refusal:
+        load_scenario("calm", [setting])
+
+    assert reason in str(refusal.value)
+
+
+CAUGHT = {
+    "tie-break-by-identifier": "timer-delivery",
+    "refund-forgotten": "supply",
+    "tip-burned": "oracle",
+    "created-keys-as-written": "equal-roots",
+    "certificate-below-quorum": "certificates",
+    "leader-for-two-views": "leaders",
+    "offers-not-all": "inclusion",
+    "removed-timers-wait-on": "agreement",
+    "record-before-the-write": "live-values",
+    "acts-before-the-sync": "write-ahead",
+    "journal-in-one-copy": "write-ahead",
+}
+"""Variants that show in a short calm run, and the check that has to find each."""
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_variant_is_caught_by_a_check_that_names_what_is_wrong(name):
+    holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
+    result = judged("calm", f"planted.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
+
+    failed = [check.name for check in result.checks if check.status == "failed"]
+    assert CAUGHT[name] in failed
+    assert CAUGHT[name] in CATALOGUE[name].caught_by
+
+
+ALWAYS = (*(entry.name for entry in SUITE), "write-ahead", "vote-rules", "oracle", "determinism")
+"""Every check that a run can be asked for without an expectation of its own."""
+
+
+def test_every_check_is_named_first_by_a_variant():
+    """A check that no variant shows could as well be left out."""
+    first = [variant.caught_by[0] for variant in VARIANTS]
+
+    assert [name for name in ALWAYS if name not in first] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_variant_is_killed_as_in_the_frozen_campaign(name):
+    """The run that killed it, once more: the same digest, the same failed checks."""
+    frozen = read_frozen()[f"mutant-{name}"]
+
+    assert measure(f"mutant-{name}", frozen.seed) == frozen
+
+
+SHORT = ("run.until_height=5", "run.time_limit_ms=40_000")
+LANE = (
+    'chain.policy="eip1559"',
+    "chain.lane.initial_lane_basefee=2_000",
+    "workload.pulse.interval_slots=3",
+    *SHORT,
+)
+FIRST = {
+    "writes-told-without-burns": ("write-sets", "calm", SHORT),
+    "last-fire-uncounted": ("budgets", "calm", SHORT),
+    "lane-decay-skipped-on-empty-blocks": ("lane-books", "calm", LANE),
+    "mailbox-budget-doubled": ("message-delivery", "mailbox-mix", ()),
+    "inactive-peak-forgotten-by-all": ("operation-log", "calm", ("run.until_height=4",)),
+    "pruned-chunks-stay": ("bitmap", "calm", ()),
+    "heights-without-timers-stay": ("indexes", "calm", SHORT),
+    "proof-of-the-operation-before": ("proofs", "calm", SHORT),
+    "created-keys-backwards": ("cold-replay", "calm", SHORT),
+    "notarizations-journalled-twice": ("vote-rules", "calm", SHORT),
+    "wall-clock-never-asked": ("faults-effective", "calm", (AHEAD, "run.until_height=5")),
+}
+"""For each of eleven checks a variant that no other check finds before it, and a run that shows it."""
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_variant_is_found_by_its_check_before_all_others(name):
+    """The first check of the verdict that does not pass is the one whose matter it is."""
+    check, scenario, settings = FIRST[name]
+    holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
+    result = judged(scenario, *settings, f"planted.{name}={holders}")
+
+    assert [each.name for each in result.checks if each.status != "passed"][:1] == [check]
+    assert CATALOGUE[name].caught_by[0] == check
+
+
+def test_a_variant_stands_in_the_recorded_scenario_alone():
+    """The same run without it passes, in the same process, right after."""
+    settings = ("run.until_height=4", "run.time_limit_ms=15_000")
+    planted = judged("calm", "planted.refund-forgotten=[0, 1, 2, 3]", *settings)
+    clean = judged("calm", *settings)
+
+    assert (planted.exit_code, clean.exit_code) == (1, 0)
+    assert msgspec.to_builtins(clean.scenario)["planted"] == {}
+
+
+def test_a_planted_validator_keeps_its_road():
+    """What is wrong with it shows on the road that the scenario gives it."""
+    cluster = Cluster(load_scenario("calm", ["planted.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
+
+    assert cluster.factories[1].engine.keywords["road"].apply == "certified"
+    assert cluster.factories[1].around is not cluster.factories[0].around

@@ -1,0 +1,224 @@
+"""Random chains of hostile programs: engine and oracle come to the same receipts, changes and roots in every block.
+
+The programs of the chain are tame, so the puppet of the other tests is restated for the oracle: it does whatever its
+payload says, in a transaction or when a timer fires.
+"""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checker.oracle import blocks as oracle_blocks
+from checker.oracle import programs as oracle_programs
+from checker.oracle.calls import OutOfGasError, RevertedError
+from checker.oracle.storm import CrashedError
+from cluster.verdict.pipeline import consult_oracle
+from scheduler import MAX_U63
+from tests.support.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, transaction
+from tests.support.oracle_plans import (
+    BOT,
+    FEED,
+    ROOMY,
+    TIGHT,
+    call_of,
+    configuration,
+    mail,
+    make_governed_genesis,
+    plans,
+    run_engine,
+)
+from validators.actors import FeedOrder, PositionOrder, PriceOrder, StormOrder, Submission
+from validators.execution import SystemUpdateTimerConfig
+
+chains = st.fixed_dictionaries(
+    {
+        "timebase": st.sampled_from(["slot", "height"]),
+        "policy": st.sampled_from(["fifo", "fifo-free"]),
+        "timer_config": st.sampled_from([TIGHT, ROOMY]),
+    }
+)
+
+
+def play(call, payload):
+    """Do what a payload says: the oracle's puppet."""
+    for verb, *arguments in msgspec.msgpack.decode(payload)[0]:
+        VERBS[verb](call, *arguments)
+
+
+def swallow(call, cycles):
+    try:
+        call.gas.use(cycles)
+    except OutOfGasError:
+        call.events.clear()
+
+
+def revert(call, reason):
+    raise RevertedError(reason)
+
+
+def crash(_call):
+    raise CrashedError
+
+
+def schedule(call, delay, steps, gas_limit=None, ttl=None, payer=None):
+    expires_at = None if ttl is None else call.now + delay + ttl
+    payload = msgspec.msgpack.encode([steps])
+    timer_id = call.schedule(call.now + delay, payload, gas_limit=gas_limit, expires_at=expires_at, fee_payer=payer)
+    call.put(b"last", timer_id)
+
+
+def cancel_last(call):
+    try:
+        call.cancel(call.get(b"last") or bytes(32))
+    except RevertedError as error:
+        call.emit(str(error), b"")
+
+
+VERBS = {
+    "put": lambda call, key, value: call.put(key, value),
+    "delete": lambda call, key: call.delete(key),
+    "pay": lambda call, to, amount: call.transfer(to, amount),
+    "emit": lambda call, topic: call.emit(topic, b"data"),
+    "compute": lambda call, cycles: call.compute(cycles),
+    "revert": revert,
+    "crash": crash,
+    "swallow": swallow,
+    "timer": schedule,
+    "send": lambda call, actor, steps, cycles, handler: call.send(
+        actor, handler, msgspec.msgpack.encode([steps]), cycles
+    ),
+    "cancel_last": cancel_last,
+    "extend_last": lambda call, expires_at: call.extend(call.get(b"last") or bytes(32), expires_at),
+}
+
+
+def consult(genesis, chain):
+    """Ask an oracle that knows the puppet and takes every signature for valid, as the harness's engine does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(oracle_programs.PROGRAMS, "puppet", {"do": play, "handle_timer": play})
+        patch.setattr(oracle_blocks, "_is_signed", lambda _transaction: True)
+        return consult_oracle(genesis, chain)
+
+
+@settings(max_examples=80, deadline=None)
+@given(plans, chains)
+def test_engine_and_oracle_agree_on_random_chains(plan, chain):
+    """Every status, most errors of the scheduler, all exits for timers, both timebases, both policies."""
+    result = consult(*run_engine(plan, **chain))
+
+    assert result.status == "passed", result.summary
+
+
+@settings(max_examples=80, deadline=None)
+@given(mail, chains)
+def test_engine_and_oracle_agree_on_random_messages(plan, chain):
+    """Messages of transactions, timers and messages, refused, carried over and reverted; games and subscriptions."""
+    result = consult(*run_engine(plan, **chain))
+
+    assert result.status == "passed", result.summary
+
+
+def agree_on(*blocks, **changes):
+    """Run blocks of transactions by the engine, let the oracle agree, and return all receipts as text."""
+    genesis = make_governed_genesis(**changes)
+    engine = make_engine(genesis)
+    chain = [advance(engine, transactions) for transactions in blocks]
+    result = consult(genesis, chain)
+    assert result.status == "passed", result.summary
+    return str([msgspec.msgpack.decode(receipt) for executed in chain for receipt in executed.receipts])
+
+
+def test_they_agree_on_a_timer_that_is_too_late_to_cancel():
+    """It is collected in the block in which another fire asks for it."""
+    told = agree_on([do(0, 0, ("timer", 1, [["cancel_last"]]), ("timer", 1, []))], [])
+
+    assert "AlreadyCollected" in told
+
+
+def test_they_agree_on_an_extension_that_is_clamped():
+    """Six blocks from now is the longest time to live."""
+    told = agree_on([do(0, 0, ("timer", 1, [], 1_200, 0), ("extend_last", 100))], [], [])
+
+    assert "[7, b" in told
+    assert ", 7]]" in told
+
+
+def test_they_agree_on_payers_that_a_fire_before_them_made_insolvent():
+    """The first fire gives away what the others need: two of them are removed, the last one waits for the GC lane."""
+    give = [["pay", CAROL, 1_900_000 - 1_008_000]]
+    timers = [("timer", 1, give, 1_200)] + [("timer", 1, [], 1_200)] * 3
+    told = agree_on([pay(0, 0, POOR, 1_900_000), do(1, 0, *timers, actor=POOR)], [], [])
+
+    assert told.count("[1, [4, b") == 3
+    assert told.count("[1, [1, b") == 1
+
+
+def test_they_agree_on_a_program_that_goes_on_after_its_limit():
+    """Swallowing the exception gains nothing."""
+    told = agree_on([do(0, 0, ("swallow", 10**6)), do(0, 1, ("timer", 1, [["swallow", 10**6]]))], [])
+
+    assert told.count("OutOfGas") == 1
+
+
+@pytest.mark.parametrize("end", [("revert", "no"), ("crash",)])
+def test_they_agree_on_a_program_that_ends_badly_after_its_limit(end):
+    """The limit counts, whatever the program makes of it."""
+    told = agree_on([do(0, 0, ("swallow", 10**6), end)])
+
+    assert "OutOfGas" in told
+
+
+def test_they_agree_on_a_feed_that_publishes():
+    """Two submissions, of which the second one extends the update; then the feed goes on by itself."""
+    start = call_of(FEED, "start", FeedOrder(1, 0))(0, 0, [])
+    submit = [call_of(FEED, "submit", Submission(7))(0, nonce, []) for nonce in (1, 2)]
+    told = agree_on([start], submit, [], [], timer_config=ROOMY)
+
+    assert told.count("'value', b") == 1
+    assert "[7, b" in told
+
+
+def test_they_agree_on_a_bot_that_liquidates():
+    """Of three positions one is liquidated, one alarms at the very limit, and one is safe."""
+    opened = [call_of(BOT, "open", PositionOrder(10, debt))(0, nonce, []) for nonce, debt in enumerate((91, 90, 70))]
+    told = agree_on(opened, [call_of(BOT, "price", PriceOrder(10, 3, 0))(0, 3, [])], [], [], timer_config=ROOMY)
+
+    assert told.count("'liquidated', b") == 1
+    # Two checks one after the other: the alarm brings the second one at once.
+    assert told.count("[1, [1, b") == 2
+
+
+def test_they_agree_that_a_configuration_holds_from_the_next_block_on():
+    """The transaction behind it still pays the old price."""
+    change = configuration({"schedule_cycles": 900}, b"")(0, 0, [])
+    told = agree_on([change, do(0, 1, ("timer", 3, []))], [do(0, 2, ("timer", 3, []))])
+
+    assert "[9, b" in told
+
+
+@pytest.mark.parametrize("name", ["gc_cost_per_timer", "lane_timer_cycles"])
+def test_they_agree_that_nothing_can_be_divided_by_a_price_of_nothing(name):
+    """A zero there is no configuration."""
+    encoded = msgspec.msgpack.encode(
+        [0 if field == name else value for field, value in msgspec.structs.asdict(TIGHT).items()]
+    )
+    told = agree_on([transaction(0, 0, SystemUpdateTimerConfig(encoded))])
+
+    assert "InvalidInput" in told
+
+
+@pytest.mark.parametrize(("handler", "is_order"), [("a" * 32, True), ("a" * 33, False), ("a\n", False)])
+def test_they_agree_on_what_a_storm_may_call(handler, is_order):
+    """At most 32 letters."""
+    told = agree_on([call_of(STORM, "make", StormOrder(1, 1, 0, 1, 2, 1_000, 4, handler))(0, 0, [])])
+
+    assert ("not a StormOrder" in told) is not is_order
+
+
+def test_they_agree_on_an_expiry_past_all_numbers():
+    """The longest time to live, counted from now, needs a bit more."""
+    change = configuration({"max_ttl_blocks": MAX_U63}, b"")(0, 0, [])
+    told = agree_on([change], [do(0, 1, ("timer", 1, []))], [])
+
+    assert str(MAX_U63 + 2) in told

@@ -1,0 +1,211 @@
+"""Shrinking: everything that a failure does not need goes, and what is left is a whole scenario."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+from cluster.campaign.results_db import SeedResult
+from cluster.campaign.shrink import Shrinker
+from cluster.cli.commands import main
+from cluster.cli.shrink_command import named_after
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.model import NetworkSection, convert_scenario, decode_scenario, encode_scenario, load_scenario
+from cluster.swarm.generator import draw_scenario
+from tests.cluster.runtime.test_bad_validators import make_slow_hearted
+from tests.support.cluster_runs import judged
+from validators.settings import ValidatorFactory
+
+
+def judge_by(holds):
+    """Return a judge for which the failure shows wherever `holds` of the scenario."""
+
+    def judge(tasks):
+        for task in tasks:
+            signature = "it" if holds(decode_scenario(task.scenario, "candidate")) else ""
+            yield task, SeedResult(task.seed, 1, "safety", signature, "", "", 1)
+
+    return judge
+
+
+def shrink(seed, holds):
+    return Shrinker(draw_scenario(seed), seed, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+
+
+def test_what_fails_everywhere_shrinks_to_almost_nothing():
+    for seed in range(12):
+        shrunk = shrink(seed, lambda _scenario: True)
+
+        assert (shrunk.faults, shrunk.workload, shrunk.validators, shrunk.cluster.validators) == ({}, {}, {}, 4)
+        assert shrunk.observers == {}
+        assert decode_scenario(encode_scenario(shrunk), "again") == shrunk
+
+
+def test_what_a_failure_needs_stays():
+    seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
+    needed = list(draw_scenario(seed).faults)[1]
+
+    assert list(shrink(seed, lambda scenario: needed in scenario.faults).faults) == [needed]
+
+
+def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validators():
+    """Its number is the first after theirs."""
+    fault = 'faults={it={kind="crash", validator=7, at_ms=3_000, restart_ms=5_000}}'
+    settings = ("cluster.validators=7", 'observers={a={kind="restart"}}', fault, "validators={}", "planted={}")
+    needs = draw_scenario(0, settings)
+
+    def holds(scenario):
+        return "it" in scenario.faults and scenario.faults["it"].validator == scenario.cluster.validators
+
+    shrunk = Shrinker(needs, 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
+
+
+def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
+    """Faults and planted variants both."""
+    settings = (
+        'observers={a={kind="restart"}, b={kind="finalized-only"}}',
+        'faults={it={kind="crash", validator=5, at_ms=3_000, restart_ms=5_000}}',
+        "cluster.validators=4",
+        "validators={}",
+        "planted={floor-one-step-short=[5]}",
+        "expect.roads={a=1, b=2}",
+    )
+
+    def holds(scenario):
+        number = 4 + list(scenario.observers).index("b") if "b" in scenario.observers else -1
+        variants = scenario.planted.get("floor-one-step-short", ())
+        return [fault.validator for fault in scenario.faults.values()] == [number] and number in variants
+
+    shrunk = Shrinker(draw_scenario(0, settings), 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    assert list(shrunk.observers) == ["b"]
+    assert (shrunk.faults["it"].validator, shrunk.planted["floor-one-step-short"]) == (4, (4,))
+
+
+def test_a_section_that_was_put_back_to_its_default_can_be_reduced_further():
+    """The cluster gets smaller only once the network is as by default."""
+    seed = next(seed for seed in range(50) if draw_scenario(seed).cluster.validators > 4)
+    shrunk = shrink(seed, lambda scenario: scenario.cluster.validators > 4 or scenario.network == NetworkSection())
+
+    assert (shrunk.cluster.validators, shrunk.network) == (4, NetworkSection())
+
+
+def test_values_become_smaller_together_and_one_by_one():
+    """Sixty timers an actor are needed, and nothing else of a storm is."""
+    seed = next(
+        seed for seed in range(50) if getattr(draw_scenario(seed).workload.get("storm"), "timers_per_actor", 0) > 60
+    )
+    shrunk = shrink(seed, lambda scenario: getattr(scenario.workload.get("storm"), "timers_per_actor", 0) > 20)
+
+    storm = shrunk.workload["storm"]
+    assert (20 < storm.timers_per_actor < 40, storm.actors, storm.spread_slots) == (True, 1, 1)
+    assert shrunk.run.until_height == 1
+
+
+def test_no_more_runs_are_made_than_are_allowed():
+    seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
+    scenario = draw_scenario(seed)
+    shrunk = Shrinker(
+        scenario, seed, "it", judge=judge_by(lambda each: len(each.faults) >= 2), jobs=1, runs_max=7
+    ).shrink()
+
+    assert (shrunk.runs, shrunk.is_cut_off) == (7, True)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return the directories of a run that passed, of one with a planted bug, and of one that nothing tells of."""
+    directory = tmp_path_factory.mktemp("runs")
+    short = ("run.until_height=3", "run.time_limit_ms=6_000")
+    passed = judged("calm", *short, runs=directory)
+    planted = judged("calm", *short, "planted.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    factories = {1: ValidatorFactory(engine=make_slow_hearted)}
+    strange = judged("calm", *short, seed=2, runs=directory, factories=factories)
+    return [run.directory for run in (passed, planted, strange)]
+
+
+def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took(runs, tmp_path, capsys):
+    out = tmp_path / "smallest.toml"
+    code = main(["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json"])
+
+    told = json.loads(capsys.readouterr().out)
+    assert (code, told["runs"], told["is_cut_off"]) == (0, 2, True)
+    assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: supply: ")
+    assert list(load_scenario(str(out)).planted) == ["refund-forgotten"]
+
+
+def test_what_repeats_a_shrunk_run_does_not_write_over_the_run_that_it_is_of(runs, tmp_path, capsys):
+    """It has the name of the run and of what fails, and goes where it is told to."""
+    assert main(["shrink", str(runs[1]), "--runs", str(tmp_path), "--jobs", "1", "--limit", "1"]) == 0
+    repeat = capsys.readouterr().out.splitlines()[-1]
+    out = tmp_path / f"{runs[1].name}-shrunk.toml"
+
+    assert repeat.endswith(f" run {out} --seed 1 --runs {tmp_path}")
+    assert re.fullmatch(r"calm-1-supply-[0-9a-f]{6}", load_scenario(str(out)).name)
+
+
+def test_a_scenario_named_after_its_run_makes_the_same_run():
+    """Keys and addresses are those of before."""
+    scenario = load_scenario("calm", ["run.until_height=2"])
+    renamed = named_after(scenario, 0, "safety: supply: height #")
+    digests = [Cluster(each, 0).run().trace.digest for each in (scenario, renamed)]
+
+    assert renamed.name != scenario.name
+    assert digests[0] == digests[1]
+
+
+def test_a_long_name_is_cut_and_not_what_tells_it_apart():
+    scenario = load_scenario("calm", [f'name="{"x" * 64}"'])
+    names = [named_after(scenario, 7, f"safety: supply: {what}").name for what in ("a", "b")]
+
+    assert [len(name) for name in names] == [64, 64]
+    assert names[0] != names[1]
+    assert convert_scenario({"name": names[0], "title": ""}, "again").name == names[0]
+
+
+def test_a_killed_shrink_leaves_the_smallest_scenario_so_far(runs, tmp_path):
+    out = tmp_path / "out.toml"
+    command = [sys.executable, "run_cluster.py", "shrink", str(runs[1]), "--jobs", "1", "--out", str(out)]
+    with subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as shrinking:
+        while not out.exists():
+            assert shrinking.poll() is None, "shrinking ended before it could be killed"
+            os.sched_yield()
+        shrinking.kill()
+
+    scenario = load_scenario(str(out))
+    assert len(scenario.workload) < 2
+    assert list(scenario.planted) == ["refund-forgotten"]
+
+
+def test_every_smaller_value_that_holds_is_told_at_once():
+    """Hypothesis may take minutes."""
+    scenario = load_scenario("calm", ["workload={}", "requires=[]"])
+    told = []
+    Shrinker(
+        scenario,
+        0,
+        "it",
+        judge=judge_by(lambda each: each.run.until_height > 4),
+        jobs=1,
+        on_smaller=lambda smaller, _runs: told.append(smaller.run.until_height),
+    ).shrink()
+
+    assert told == sorted(told, reverse=True)
+    assert (len(told) > 1, told[-1]) == (True, 5)
+
+
+def test_a_run_that_passed_is_refused(runs, capsys):
+    assert main(["shrink", str(runs[0])]) == 2
+    assert "is a run that passed; there is nothing to shrink" in capsys.readouterr().err
+
+
+def test_a_run_that_the_code_does_not_repeat_is_refused_with_what_it_is_now(runs, capsys):
+    """The recorded run had a part that its scenario does not tell of, as if the code had changed since."""
+    assert main(["shrink", str(runs[2]), "--jobs", "1"]) == 2
+
+    told = capsys.readouterr().err
+    assert "does not go wrong any more: it passes; recorded was 'safety: " in told

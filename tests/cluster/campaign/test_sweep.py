@@ -1,0 +1,286 @@
+"""Sweeps: each seed judged once, whatever kills the sweep; damage is told in one line."""
+
+import argparse
+import os
+import sqlite3
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from checker.record.cold_replay import ColdReplayProcessError, ColdReplayWorker, run_cold_replay
+from checker.record.fingerprint import this_code
+from checker.record.root import PROJECT_ROOT
+from checker.results import CheckResult
+from cluster.campaign.results_db import DamagedResultsError, ResultsFile, SeedResult
+from cluster.campaign.sweep import Tally, Task, Workers, signature_of, sweep
+from cluster.cli.commands import main
+from cluster.cli.sweep_command import parse_seeds, repeat_of
+from cluster.scenario.model import encode_scenario, load_scenario
+from faults import Cell
+from tests.support.cluster_runs import judged
+
+RESULT = SeedResult(7, 1, "safety", "safety: equal-roots: height #", "height 3", "ab", 12)
+PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
+
+
+def sweep_command(tmp_path, *arguments):
+    return [
+        *(sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=2", "--jobs", "1", "--json"),
+        *("--runs", str(tmp_path), "--results", str(tmp_path / "r.sqlite"), *arguments),
+    ]
+
+
+@pytest.mark.long
+def test_a_sweep_killed_again_and_again_loses_no_seed_and_repeats_none(tmp_path):
+    path = tmp_path / "r.sqlite"
+    there = []
+    for _ in range(2):
+        command = sweep_command(tmp_path, "--seeds", "1..9")
+        with subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) as sweeping:
+            while count_rows(path) < len(there) + 2:
+                assert sweeping.poll() is None, "the sweep ended before it could be killed"
+                os.sched_yield()
+            sweeping.kill()
+        rows = read_rows(path)
+        assert [row for row in rows if row in there] == there
+        there = rows
+    assert 4 <= len(there) < 9
+    done = subprocess.run(
+        sweep_command(tmp_path, "--seeds", "1..9"), cwd=PROJECT_ROOT, capture_output=True, check=False
+    )
+    answer = msgspec.json.decode(done.stdout)
+    assert (done.returncode, answer["seeds"], answer["resumed"]) == (0, 9, len(there))
+    rows = read_rows(path)
+    assert [row[0] for row in rows] == list(range(1, 10))
+    assert [row for row in rows if row in there] == there
+
+
+def count_rows(path):
+    try:
+        return len(read_rows(path))
+    except sqlite3.OperationalError:
+        return 0
+
+
+def read_rows(path):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        rows = connection.execute("SELECT * FROM results ORDER BY seed").fetchall()
+    connection.close()
+    return rows
+
+
+def die_with_seed_three(task):
+    if task.seed == 3:
+        os._exit(9)
+    return RESULT._replace(seed=task.seed)
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_costs_its_seed_alone():
+    tasks = [Task(b"", seed) for seed in range(1, 6)]
+    with Workers(2, die_with_seed_three) as workers:
+        results = {task.seed: result.verdict for task, result in workers.judge(tasks)}
+    assert results == {1: "safety", 2: "safety", 3: "environment", 4: "safety", 5: "safety"}
+
+
+def test_a_seed_that_breaks_the_test_bed_is_a_result():
+    with Workers(1) as workers:
+        ((_, result),) = workers.judge([Task(b"{", 3)])
+    assert (result.seed, result.verdict) == (3, "environment")
+    assert "not JSON" in result.headline
+
+
+def test_a_seed_that_does_not_pass_keeps_its_run_directory_and_a_signature(tmp_path):
+    scenario = encode_scenario(load_scenario("calm", ["run.until_height=2", "run.time_limit_ms=1_500"]))
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        tally = sweep(lambda _seed: scenario, [1, 2], results=results, runs=tmp_path, jobs=1, on_result=lambda *_: None)
+        rows = list(results.results())
+    assert tally.verdict == "inconclusive"
+    assert [len(group) for group in tally.groups.values()] == [2]
+    assert all((tmp_path / f"calm-{row.seed}" / "manifest.json").is_file() for row in rows)
+
+
+def test_what_repeats_a_seed_says_all_that_it_needs(tmp_path):
+    """Settings, where the run goes, and the comparison that found it not deterministic."""
+    options = argparse.Namespace(swarm=False, scenario="calm", settings=["run.until_height=2"], runs=tmp_path)
+    result = RESULT._replace(failed="supply determinism")
+
+    command = f"run calm --seed 7 --set run.until_height=2 --runs {tmp_path} --check-determinism"
+    assert repeat_of(options, result).endswith(command)
+
+
+def test_what_repeats_a_run_goes_where_the_run_went(tmp_path, capsys):
+    settings = ["--set", "run.until_height=2", "--set", "run.time_limit_ms=1_500"]
+    main(["run", "calm", *settings, "--runs", str(tmp_path)])
+
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("repeat with: ")]
+    assert line.endswith(f" --runs {tmp_path}")
+
+
+def test_signatures_leave_out_numbers_and_bytes():
+    def signature(height, key):
+        summary = f"height {height}: timer {key} is late (and {height} more)"
+        return signature_of([CheckResult("timer-delivery", "failed", "safety", summary, (), 1)])
+
+    assert signature(3, "ab12cd34") == signature(1_017, "ffeeddccbbaa...")
+    assert signature(3, "ab12cd34") == "safety: timer-delivery: height #: timer # is late"
+
+
+def test_the_worst_verdict_is_the_sweeps():
+    tally = Tally(3)
+    for verdict, code in (("passed", 0), ("inconclusive", 3), ("safety", 1)):
+        tally.add(RESULT._replace(verdict=verdict, exit_code=code))
+    assert (tally.verdict, tally.exit_code) == ("safety", 1)
+
+
+def test_results_come_back_as_they_were_written(tmp_path):
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        results.add(RESULT)
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        assert list(results.results()) == [RESULT]
+
+
+def test_a_seed_that_is_judged_again_has_its_new_result_with_its_cells_alone(tmp_path):
+    again = RESULT._replace(verdict="passed", exit_code=0, cells=(Cell("crash", "voting", "leader", 2),))
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        results.add(RESULT._replace(cells=(Cell("pause", "voting", "leader", 1),)))
+        results.add(again)
+        assert list(results.results()) == [again]
+
+
+class Judges:
+    """Judges nothing: every seed passes. Notes the seeds that it is given."""
+
+    def __init__(self):
+        self.seeds = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def judge(self, tasks):
+        for task in tasks:
+            self.seeds.append(task.seed)
+            yield task, PASSED._replace(seed=task.seed)
+
+
+def seeds_judged(path, *, is_fresh=False):
+    """Sweep the seeds 1, 2 and 3; return which were judged, and how many of unknown and of other code were."""
+    judges = Judges()
+    with ResultsFile(path, "calm") as results:
+        tally = sweep(
+            lambda _: b"",
+            [1, 2, 3],
+            results=results,
+            runs=path.parent,
+            jobs=1,
+            on_result=lambda *_: None,
+            workers=judges,
+            is_fresh=is_fresh,
+        )
+    return judges.seeds, tally.outdated
+
+
+def test_seeds_that_other_code_judged_are_judged_again(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(seed=1, fingerprint="ab" * 32))
+        results.add(PASSED._replace(seed=2))
+
+    assert seeds_judged(path) == ([1, 3], {"ab" * 32: 1})
+    assert seeds_judged(path) == ([], {})
+    assert seeds_judged(path, is_fresh=True) == ([1, 2, 3], {})
+
+
+def test_results_of_the_format_before_are_of_unknown_code(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(seed=2))
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE results DROP COLUMN fingerprint")
+        connection.execute("UPDATE sweep SET format = 'stampede-sweep 3'")
+    connection.close()
+
+    assert seeds_judged(path) == ([1, 2, 3], {"unknown": 1})
+    assert seeds_judged(path) == ([], {})
+
+
+def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):
+    """A result that says passed, of code that is not this one, does not stand."""
+    subject = encode_scenario(load_scenario("calm", ["run.until_height=2"])).decode()
+    with ResultsFile(tmp_path / "r.sqlite", subject) as results:
+        results.add(PASSED._replace(seed=1, fingerprint="ab" * 32))
+    command = [argument for argument in sweep_command(tmp_path, "--seeds", "1") if argument != "--json"]
+    done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "judged again: 1 seeds that code abababababab had judged" in done.stdout
+    assert str(this_code()) in done.stdout
+    assert read_rows(tmp_path / "r.sqlite")[0][9] == this_code().fingerprint
+
+
+def test_a_results_file_of_another_sweep_is_refused(tmp_path):
+    ResultsFile(tmp_path / "r.sqlite", "calm").__exit__(None, None, None)
+    with pytest.raises(DamagedResultsError, match="another sweep"):
+        ResultsFile(tmp_path / "r.sqlite", "lossy")
+
+
+@pytest.mark.parametrize("content", [b"no database, but long " * 40, b"SQLite format 3\0" + b"\xff" * 900])
+def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "r.sqlite").write_bytes(content)
+    done = subprocess.run(
+        sweep_command(tmp_path, "--seeds", "1"), cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (tmp_path / "r.sqlite").read_bytes() == content
+
+
+def test_a_results_file_with_a_trigger_is_refused(tmp_path):
+    path = tmp_path / "r.sqlite"
+    ResultsFile(path, "calm").__exit__(None, None, None)
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM sweep; END")
+    connection.close()
+    with pytest.raises(DamagedResultsError, match="other tables"):
+        ResultsFile(path, "calm")
+
+
+def test_a_row_of_a_wrong_type_is_refused(tmp_path):
+    path = tmp_path / "r.sqlite"
+    ResultsFile(path, "calm").__exit__(None, None, None)
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO results VALUES (1, 0, X'00', '', '', '', 1, '', '', '')")
+    connection.close()
+    with ResultsFile(path, "calm") as results, pytest.raises(DamagedResultsError, match="seed 1"):
+        list(results.results())
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("0..3", range(4)), ("5", range(5, 6))])
+def test_seeds_are_a_range_with_both_ends(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["3..1", "-1..2", "a", "0..", "0..99999999", f"{1 << 63}"])
+def test_seeds_that_cannot_be_meant_are_refused(tmp_path, text):
+    done = subprocess.run(
+        sweep_command(tmp_path, f"--seeds={text}"), cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_replay_worker_says_what_a_fresh_process_says(tmp_path):
+    directory = judged("calm", "run.until_height=3", runs=tmp_path).directory
+    with ColdReplayWorker(90_125) as worker:
+        both = [worker.run(directory, 90_125, [2]) for _ in range(2)]
+    assert both == [run_cold_replay(directory, 90_125, [2])] * 2
+
+
+def test_a_replay_worker_that_is_gone_is_an_error_and_not_a_result(tmp_path):
+    worker = ColdReplayWorker(90_125)
+    worker.close()
+    with pytest.raises(ColdReplayProcessError):
+        worker.run(tmp_path, 90_125)

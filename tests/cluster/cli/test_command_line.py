@@ -1,0 +1,371 @@
+"""The front door: what it prints, what it refuses, and what it leaves behind."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+
+SMALL = ("--set", "run.until_height=3")
+
+
+def stampede(*arguments, cwd=PROJECT_ROOT, script="run_cluster.py"):
+    command = [sys.executable, str(PROJECT_ROOT / script), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Return a run directory of a short calm run, and what the run printed."""
+    runs = tmp_path_factory.mktemp("runs")
+    done = stampede("run", "calm", *SMALL, "--json", "--runs", str(runs))
+    return Path(json.loads(done.stdout)["directory"]), done
+
+
+def test_json_is_one_object_and_nothing_else(recorded):
+    """Standard output can be piped; nothing is said on standard error."""
+    directory, done = recorded
+
+    answer = json.loads(done.stdout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"scenario", "seed", "verdict", "digest", "checks", "validators", "figures"} <= answer.keys()
+    assert (answer["scenario"], answer["seed"], answer["verdict"]) == ("calm", 0, "passed")
+    assert directory.is_dir()
+    assert directory.name == "calm-0"
+
+
+def test_a_run_prints_its_tables_and_verdict(tmp_path):
+    """A person sees validators, checks, verdict, digest and where the record is."""
+    done = stampede("run", "calm", *SMALL, "--runs", str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    for expected in ("validators", "state root", "checks", "cold-replay", "passed:", "digest", "run directory"):
+        assert expected in done.stdout
+
+
+def test_a_run_that_is_not_passed_prints_the_command_that_repeats_it(tmp_path):
+    """Exit 3, and the settings stand in the command."""
+    setting = "faults.split.enabled=false"
+    done = stampede("run", "partition-heal", *SMALL, "--set", setting, "--seed", "5", "--runs", str(tmp_path))
+
+    assert done.returncode == 3
+    assert f"run partition-heal --seed 5 --set run.until_height=3 --set {setting}" in done.stdout
+
+
+def test_a_run_writes_a_directory_that_replays_to_the_same_digest(recorded):
+    """The record alone is enough."""
+    directory, _ = recorded
+
+    done = stampede("replay", str(directory), "--json")
+
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert answer["digest"] == json.loads((directory / "manifest.json").read_text())["digest"]
+    assert [check["status"] for check in answer["checks"] if check["name"] == "replay"] == ["passed"]
+
+
+def test_check_determinism_adds_its_check(tmp_path):
+    """Two processes, one digest."""
+    done = stampede("run", "calm", *SMALL, "--check-determinism", "--json", "--runs", str(tmp_path))
+
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 0, done.stderr
+    assert checks["determinism"]["status"] == "passed"
+
+
+def test_scenarios_are_listed_with_their_titles():
+    """Names to type, and the default marked."""
+    done = stampede("scenarios")
+
+    assert done.returncode == 0
+    assert "outage-storm" in done.stdout
+    assert "(default)" in done.stdout
+    assert {"name", "title", "faults"} <= json.loads(stampede("scenarios", "--json").stdout)["scenarios"][0].keys()
+
+
+def test_check_explains_each_fault_in_a_sentence():
+    """Who, what, when, until when; nothing is run."""
+    done = stampede("check", "outage-storm", "--set", "faults.split.enabled=false")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "split (partition, required, switched off): From 40 s to 50 s all links between {0, 1}" in done.stdout
+    assert "blackout (blackout, required): At 62 s validators 0, 1, 2 and 3 lose their power at once" in done.stdout
+
+
+def test_check_answers_in_json():
+    """One object: each fault with its kind, its span and its sentence."""
+    done = stampede("check", "lossy", "--json")
+
+    answer = json.loads(done.stdout)
+    (fault,) = answer["faults"]
+    assert (answer["scenario"], done.returncode, done.stderr) == ("lossy", 0, "")
+    assert (fault["name"], fault["kind"], fault["is_required"]) == ("weather", "links", True)
+    assert (fault["start_ms"], fault["stop_ms"]) == (0, 90_000)
+    assert "lose 50 % of messages" in fault["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"),
+    [
+        ("faults.weather.stop_ms=0", "faults.weather.stop_ms: 0 is not after the start at 0"),
+        ("faults.weather.between=[[0, 9]]", "faults.weather: unknown validator 9; this cluster has 0 to 3"),
+        ("faults.weather.stop_ms=600_000", "faults.weather: ends at 600000, not before run.time_limit_ms"),
+        ("chain.cell_basefee=799", "chain.cell_basefee: must be at least chain.min_basefee, which is 800"),
+        ("chain.min_basefee=7", "Expected `int` >= 8"),
+        ("faults.weather.speed=3", "faults.weather: Object contains unknown field `speed`"),
+        (
+            'faults.x={kind="slow", validator=0, factor=1, start_ms=1, stop_ms=2}',
+            "faults.x.factor: Expected `int` >= 2",
+        ),
+        ('faults.x={kind="rule", action="burn", stop_ms=2}', "faults.x.action: Invalid enum value 'burn'"),
+    ],
+)
+def test_check_refuses_a_plan_that_cannot_be_meant(setting, rule):
+    """Exit 2, one line, the key and the rule."""
+    done = stampede("check", "lossy", "--set", setting)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert rule in done.stderr
+
+
+GOVERNANCE = '[workload.w]\nkind = "governance"\nactions = [{ at_ms = 1, %s }]'
+STORM = """[workload.w]
+kind = "storm"
+actors = 1
+timers_per_actor = 9
+first_slot = 9
+spread_slots = 1
+ttl_slots = 1
+"""
+BAD_SCENARIOS = {
+    "unknown key": (
+        "[network]\nlatncy_ms = 4",
+        "field `latncy_ms` (did you mean latency_ms?); the keys are distribution, latency_ms",
+    ),
+    "unknown section": (
+        "[netwrk]",
+        "unknown field `netwrk` (did you mean network?); the keys are name, title, requires, cluster",
+    ),
+    "unknown key of a fault": (
+        '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
+        "field `validatr` (did you mean validator?); the keys are kind, enabled, may_be_idle, validator, at_ms",
+    ),
+    "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
+    "negative time": (
+        '[faults.f]\nkind = "crash"\nvalidator = 0\nat_ms = -5\nrestart_ms = 9',
+        "faults.f",
+    ),
+    "unknown validator": (
+        '[faults.f]\nkind = "partition"\ngroups = [[0], [7]]\nstart_ms = 1\nstop_ms = 2',
+        "faults.f: unknown validator 7; this cluster has 0 to 3",
+    ),
+    "unknown fault kind": (
+        '[faults.f]\nkind = "meteor"',
+        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, c",
+    ),
+    "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
+    "a timer key beyond its range": (
+        "[chain.timers]\ngc_cycles_per_block = 9223372036854775808",
+        "gc_cycles_per_block",
+    ),
+    "a configuration key that is not there": (
+        GOVERNANCE % 'do = "configure", set = { pause = true }',
+        "workload.w: actions[0].set: pause: no such key; there are max_ttl_blocks",
+    ),
+    "a configuration value of the wrong type": (
+        GOVERNANCE % 'do = "configure", set = { gc_lane_paused = 1 }',
+        "workload.w: actions[0].set: Expected `bool`, got `int`",
+    ),
+    "a road of a validator that is not there": (
+        "[validators.4]\nprune_every = 1",
+        "validators.4: there is no such validator; they are 0 to 3",
+    ),
+    "an unknown road": (
+        '[validators.1]\napply = "early"',
+        "validators.1.apply: Invalid enum value 'early'; it can be finalized or certified",
+    ),
+    "an unknown key of a road": (
+        "[validators.1]\nretain = 1",
+        "field `retain` (did you mean retain_blocks?); the keys are apply, retain_blocks, prune_every",
+    ),
+    "applying early without anything to take back": (
+        '[validators.1]\napply = "certified"\nretain_blocks = 0',
+        'validators.1.retain_blocks: must be 1 or more where apply = "certified"',
+    ),
+    "no lane": (
+        GOVERNANCE % 'do = "configure", set = { lane_timer_cycles = 0 }',
+        "workload.w: actions[0].set: lane_timer_cycles: must be above zero",
+    ),
+    "governance of a storm that is not there": (
+        GOVERNANCE % 'do = "cancel", workload = "s"',
+        "workload.w: actions[0]: no storm is named 's'; there are none",
+    ),
+    "a cancel flood without a time": (
+        STORM + "cancels_per_actor = 1",
+        "workload.w: cancel_ms and cancels_per_actor belong together",
+    ),
+    "nobody's money where the sender pays": (
+        STORM + 'payer = "sender"\nunfunded_actors = 1',
+        "workload.w: unfunded_actors means nothing where payer is sender",
+    ),
+    "one name for a fault and a workload": (
+        'requires = ["f"]\n'
+        + STORM.replace("workload.w", "workload.f")
+        + '[faults.f]\nkind = "crash"\nvalidator = 0\nat_ms = 5\nrestart_ms = 9',
+        "requires: both a fault and a workload are named 'f'",
+    ),
+    "timeouts": ("[consensus]\nleader_timeout_ms = 500", "chain.block_interval_ms"),
+    "not TOML": ("= = =", "not a TOML file"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_SCENARIOS)
+def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path):
+    """Exit 2, the place and what is wrong; no traceback, no run directory."""
+    text, expected = BAD_SCENARIOS[what]
+    path = tmp_path / "bad.toml"
+    header, body = ("", text) if text.startswith("requires") else (text, "")
+    path.write_text(f'name = "bad"\ntitle = "bad"\n{body}\n{header}\n')
+
+    done = stampede("run", str(path), "--runs", str(tmp_path / "runs"))
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "bad.toml" in done.stderr
+    assert expected in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("run", "no-such"), "no such scenario; there are activation-reorg, all-roads, bit-rot"),
+        (("run", "./no-such.toml"), "no such scenario file"),
+        (("run", "calm", "--seed", "-1"), "--seed"),
+        (("run", "calm", "--seed", "x"), "--seed"),
+        (("run", "calm", "--set", "run"), "must read key=value"),
+        (("run", "calm", "--set", "run.until_height=0"), "run.until_height"),
+        (
+            ("run", "lossy", "--set", "faults.nope.enabled=false"),
+            "nothing in faults is named 'nope'; there are weather",
+        ),
+        (("run", "calm", "--set", "faults.new.kind=crash"), "faults.new: Object missing required field `validator`"),
+        (("run", "calm", "--set", "title.x=1"), "title is a value, not a section"),
+        (("run", "calm", "--set", "cluster.validators=200"), "cluster.validators"),
+        (("fly",), "fly"),
+        (("replay", "no-such-directory"), "no such run directory"),
+        (("replay",), "RUN_DIRECTORY"),
+    ],
+)
+def test_bad_arguments_are_one_clear_line(arguments, expected, tmp_path):
+    """Exit 2, no traceback, nothing written."""
+    done = stampede(*arguments, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert expected in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["scenario.json", "events.msgpack", "blocks.msgpack", "genesis.msgpack", "manifest.json"]
+)
+def test_a_damaged_run_directory_is_refused_with_the_file(name, recorded, tmp_path):
+    """One changed byte in any file is found before anything runs."""
+    directory, _ = recorded
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in directory.iterdir():
+        content = bytearray(path.read_bytes())
+        if path.name == name:
+            content[len(content) // 2] ^= 1
+        (copy / path.name).write_bytes(content)
+
+    done = stampede("replay", str(copy))
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert name in done.stderr or "manifest" in done.stderr
+
+
+def test_a_place_that_is_not_ours_is_not_overwritten(tmp_path):
+    """What stands where the run directory would go is left alone, and said so before the run."""
+    (tmp_path / "calm-0").mkdir()
+    (tmp_path / "calm-0" / "precious.txt").write_text("keep")
+
+    done = stampede("run", "calm", "--runs", str(tmp_path))
+
+    assert done.returncode == 2
+    assert "none of ours" in done.stderr
+    assert (tmp_path / "calm-0" / "precious.txt").read_text() == "keep"
+
+
+def test_another_python_is_one_clear_line_and_exit_6(tmp_path):
+    """The front door parses everywhere and says what it needs."""
+    fake = tmp_path / "old.py"
+    source = (PROJECT_ROOT / "run_cluster.py").read_text()
+    fake.write_text(source.replace("import sys\n", "import sys\nsys.version_info = (3, 9, 1)\n", 1))
+
+    done = subprocess.run([sys.executable, str(fake)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 6
+    assert done.stderr.startswith("stampede needs Python 3.11, 3.12 or 3.13; this is 3.9")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_missing_libraries_are_one_clear_line_and_exit_6():
+    """Without the environment the front door says how to get one."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", str(PROJECT_ROOT / "run_cluster.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )
+
+    assert done.returncode == 6
+    assert "'make run' sets up everything" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["blocks.msgpack", "branches.msgpack", "roots.msgpack"])
+def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_path):
+    """Hashes that fit do not make it true: the chain is compared with the fresh run."""
+    directory, _ = recorded
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in directory.iterdir():
+        (copy / path.name).write_bytes(b"" if path.name == name else path.read_bytes())
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"][name] = {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+
+    done = stampede("replay", str(copy))
+
+    assert done.returncode == 2
+    assert name in done.stderr
+
+
+def test_what_nobody_foresaw_is_one_line_with_exit_6(tmp_path, monkeypatch, capsys):
+    """No traceback, and the command that repeats it."""
+    from cluster.cli import commands
+
+    def burst(*arguments, **options):
+        raise ZeroDivisionError("so it goes")
+
+    monkeypatch.setattr(commands, "judge", burst)
+
+    code = commands.main(["run", "calm", "--runs", str(tmp_path)])
+
+    said = capsys.readouterr().err
+    assert code == 6
+    assert "the test bed broke: ZeroDivisionError: so it goes; repeat with: " in said
+    assert "run calm --runs" in said

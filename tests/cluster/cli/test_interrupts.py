@@ -1,0 +1,111 @@
+"""Ctrl-C: answered at once with one line that is true, nothing half-written, and no process left."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+from cluster.cli.commands import main
+
+ANSWER_SECONDS = 8
+"""An answer takes a fraction of a second on a machine that is not busy with other tests."""
+
+LONG = ("outage-storm",)
+
+
+def start(tmp_path, *arguments):
+    command = [sys.executable, str(PROJECT_ROOT / "run_cluster.py"), *arguments, "--json", "--runs", "runs"]
+    return subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def interrupt_at_work(tmp_path, process, number=signal.SIGINT, *, everybody=True):
+    """Signal a command when it has begun to write a run; return its answer when every process of it has ended."""
+    while not list(tmp_path.glob("runs/.stampede-*.unfinished")):
+        with suppress(subprocess.TimeoutExpired):
+            pytest.fail(f"it was over before: exit code {process.wait(timeout=0.02)}, {process.stderr.read()}")
+    (os.killpg if everybody else os.kill)(process.pid, number)
+    # The workers hold the same pipes, so these end only with the last of them.
+    try:
+        said, complaint = process.communicate(timeout=ANSWER_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, said, complaint
+
+
+def unfinished(tmp_path):
+    return [path.name for path in tmp_path.glob("runs/.*") if path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ("number", "everybody"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False)]
+)
+def test_a_run_says_that_it_left_nothing(tmp_path, number, everybody):
+    """From a terminal, which interrupts all processes, or from another process; and when it is told to end."""
+    answer = interrupt_at_work(tmp_path, start(tmp_path, "run", *LONG), number, everybody=everybody)
+
+    assert answer == (130, "", "run_cluster.py: interrupted; nothing unfinished is left behind\n")
+    assert unfinished(tmp_path) == []
+
+
+def test_a_run_on_real_disks_goes_on_afterwards(tmp_path):
+    """The line says so."""
+    arguments = ("run", "calm", "--set", "run.until_height=12", "--data-dir", "data")
+    code, _, said = interrupt_at_work(tmp_path, start(tmp_path, *arguments))
+    again = start(tmp_path, *arguments)
+
+    assert (code, said) == (
+        130,
+        "run_cluster.py: interrupted; the data in data are whole, and the same command goes on with them\n",
+    )
+    assert json.loads(again.communicate()[0])["verdict"] == "passed"
+
+
+@pytest.mark.parametrize("everybody", [True, False])
+def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, everybody):
+    """Its workers end with it, in the midst of a seed."""
+    process = start(tmp_path, "sweep", *LONG, "--seeds", "0..3", "--jobs", "2")
+    code, _, said = interrupt_at_work(tmp_path, process, everybody=everybody)
+
+    assert code == 130
+    assert len(said.splitlines()) == 1, said
+    assert "interrupted; 0 of 4 seeds are in runs/sweep-outage-storm-" in said
+    assert said.endswith("the same command goes on with the others\n")
+    assert unfinished(tmp_path) == []
+
+
+def test_an_interrupt_before_anything_is_one_line(tmp_path):
+    """While the program is still being read."""
+    shutil.copy(PROJECT_ROOT / "run_cluster.py", tmp_path)
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "__init__.py").write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "run_cluster.py", "scenarios"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "run_cluster.py: interrupted before anything was done\n"
+
+
+@pytest.mark.parametrize("command", [("scenarios",), ("check", "calm"), ("faults",)])
+def test_every_command_answers(monkeypatch, capsys, command):
+    """In one line."""
+
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    for name in ("scenario_paths", "load_scenario"):
+        monkeypatch.setattr(f"cluster.cli.commands.{name}", interrupted)
+    monkeypatch.setattr("cluster.cli.faults_command.describe_kinds", interrupted, raising=False)
+    monkeypatch.setattr(sys.stdout, "write", interrupted)
+
+    assert main(command) == 130
+    assert capsys.readouterr().err == "run_cluster.py: interrupted; nothing unfinished is left behind\n"

@@ -1,0 +1,86 @@
+"""Closed pipes and closed streams: a command says less, and its exit code is that of its verdict all the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+
+INCONCLUSIVE = ("run", "partition-heal", "--set", "run.until_height=3", "--set", "faults.split.enabled=false")
+
+COMMANDS = {
+    "a passed run": (("run", "calm", "--set", "run.until_height=2"), 0),
+    "an inconclusive run": (INCONCLUSIVE, 3),
+    "an inconclusive run as JSON": ((*INCONCLUSIVE, "--json"), 3),
+    "a list": (("scenarios",), 0),
+    "a plan": (("check", "lossy"), 0),
+    "help": (("--help",), 0),
+    "bad input": (("run", "no-such"), 2),
+}
+
+
+def run_with(tmp_path, arguments, redirections, **streams):
+    """Run a command line under a shell's redirections, with pytest's own streams kept out of it."""
+    shell = ["/bin/sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, str(PROJECT_ROOT / "run_cluster.py")]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
+    return subprocess.run([*shell, *arguments], cwd=tmp_path, text=True, check=False, **streams)
+
+
+def without_reader():
+    """Return the end of a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_a_reader_that_left_changes_no_exit_code(tmp_path, what):
+    """As with `| head -0`; nothing is said of it on standard error."""
+    arguments, code = COMMANDS[what]
+    done = run_with(tmp_path, arguments, "", stdout=without_reader())
+
+    assert done.returncode == code
+    assert "Error" not in done.stderr
+    assert "pipe" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("what", ["an inconclusive run", "bad input"])
+def test_a_closed_stream_changes_no_exit_code(tmp_path, what, closed):
+    """The others say what they have to say; a file of the run does not take the closed one's place."""
+    arguments, code = COMMANDS[what]
+    done = run_with(tmp_path, arguments, closed)
+
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_that_nobody_hears_changes_no_exit_code(tmp_path):
+    """Standard error without a reader, and on a full disk."""
+    arguments, code = COMMANDS["an inconclusive run"]
+
+    assert run_with(tmp_path, arguments, "", stderr=without_reader()).returncode == code
+    assert run_with(tmp_path, arguments, "2>/dev/full").returncode == code
+
+
+@pytest.mark.parametrize("what", ["a list", "a passed run", "help"])
+def test_an_answer_without_room_is_the_environment(tmp_path, what):
+    """One line, exit code 6: whoever reads the file has no answer."""
+    done = run_with(tmp_path, COMMANDS[what][0], ">/dev/full")
+
+    assert done.returncode == 6
+    assert done.stderr.splitlines()[-1] == "run_cluster.py: standard output: No space left on device"
+
+
+def test_the_front_door_needs_no_standard_error(tmp_path):
+    """Without the libraries there is nobody to tell, and the exit code says it."""
+    command = 'exec "$@" 2>&- >&-'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, "sh", sys.executable, "-S", "-E", str(PROJECT_ROOT / "run_cluster.py")],
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert done.returncode == 6

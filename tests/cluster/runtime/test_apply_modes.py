@@ -1,0 +1,100 @@
+"""A cluster whose validators come to their state by different roads: nothing but their work tells them apart."""
+
+from functools import cache
+
+import pytest
+
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.scenario.model import load_scenario
+from tests.support.cluster_runs import check_named, judged
+
+MIXED = (
+    "validators.0={prune_every=1, retain_blocks=0, rebuild_indexes_every=1}",
+    'validators.1={apply="certified"}',
+    'validators.2={apply="certified", retain_blocks=3, prune_every=1, rebuild_indexes_every=3}',
+    "validators.3={prune_every=0}",
+)
+ALL_EARLY = tuple(f'validators.{node}={{apply="certified", retain_blocks=12}}' for node in range(4))
+
+
+@cache
+def events_of(name, *settings):
+    """Run a scenario and return (its run, all events but those of undone blocks, the undone ones)."""
+    events = []
+    run = Cluster(load_scenario(name, settings), 0, hooks=RunHooks(on_event=events.append)).run()
+    undone = [event for event in events if event.kind == "undone"]
+    return run, [event for event in events if event.kind != "undone"], undone
+
+
+@pytest.mark.parametrize(
+    ("name", "roads"), [("calm", MIXED), ("certified-split", MIXED), ("rolling-restart", ALL_EARLY)]
+)
+def test_no_road_can_be_told_from_outside(name, roads):
+    """Every message, vote, execution and root at its time is that of the same run without roads."""
+    assert events_of(name, *roads)[1] == events_of(name)[1]
+
+
+def test_a_split_is_undone_by_those_who_had_applied_it():
+    """Validators 1 and 3 certify the block of view 9, and of them 1 applies early."""
+    _, events, undone = events_of("certified-split", *MIXED)
+
+    certified = [
+        event.node for event in events if event.kind == "certificate" and event.values[:2] == ("notarization", 9)
+    ]
+    assert {1, 3} <= set(certified)
+    assert [event.node for event in undone] == [1]
+
+
+def test_what_each_road_keeps_is_what_it_was_told():
+    """Validators at one root, with logs of different length in memory."""
+    run, _, _ = events_of("calm", *MIXED)
+    databases = [place.validator.engine.database for place in run.places]
+
+    assert [database.retained for database in databases] == [0, 8, 3, 8]
+    assert databases[3].start == 0
+    assert databases[0].start > databases[1].start > 0
+    assert len({database.canonical_root for database in databases}) == 1
+
+
+def test_deep_rewind_undoes_ten_blocks_at_once_and_makes_them_final_after_all():
+    """On both validators that apply early; the others never undo, and all agree."""
+    _, events, undone = events_of("deep-rewind")
+
+    for node in (1, 2):
+        mine = [event for event in undone if event.node == node]
+        digests = [event.values[1] for event in mine]
+        final = [event.values[2] for event in events if event.node == node and event.kind == "finalized"]
+        assert len({event.at_us for event in mine}) == 1
+        assert [event.values[0] for event in mine] == list(range(20, 10, -1))
+        assert final[10:20] == digests[::-1]
+    assert {event.node for event in undone} == {1, 2}
+
+
+def test_what_was_applied_early_before_a_crash_is_applied_early_again():
+    """The disk holds finalized operations only; the certified blocks above are executed and applied anew."""
+    crash = 'faults.outage={kind="crash", validator=1, at_ms=57_300, restart_ms=57_500}'
+    _, events, undone = events_of("deep-rewind", crash)
+
+    (boot,) = [event for event in events if event.kind == "boot" and event.node == 1 and event.at_us]
+    (tenth,) = [event for event in events if event.kind == "finalized" and event.node == 1 and event.values[0] == 10]
+    assert boot.values[2:] == (10, tenth.values[3])
+    assert [event.values[0] for event in undone if event.node == 1] == list(range(20, 10, -1))
+    assert all(event.at_us > boot.at_us for event in undone)
+
+
+def test_a_promise_of_undone_blocks_is_not_kept_without_anybody_who_applies_early():
+    """The run is the same and shows nothing of what it is for."""
+    result = judged("deep-rewind", "validators={}")
+
+    reorg = check_named(result, "reorg")
+    assert (result.exit_code, reorg.status) == (3, "inconclusive")
+    assert "undone 0 (at least 20)" in reorg.summary
+
+
+def test_undone_blocks_stand_in_table_and_figures():
+    """Early appliers are read back at their finalized block, and what they undid stands in table and figures."""
+    result = judged("certified-split", *MIXED)
+
+    assert result.verdict == "passed", result.headline
+    assert [row.undone for row in result.validators] == [0, 1, 0, 0]
+    assert result.figures["undone"] == 1

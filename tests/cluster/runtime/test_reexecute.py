@@ -1,0 +1,86 @@
+"""What was final and synced, and applied by nobody before the eyes of the checks, is told from the disks."""
+
+import pytest
+
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.reexecute import UntoldError, retell
+from cluster.scenario.model import load_scenario
+from tests.support.cluster_runs import judged
+from validators.settings import ValidatorFactory
+from validators.storage import FinalizedLog
+
+HEIGHTS = 6
+
+
+@pytest.fixture(scope="module")
+def history():
+    """A short run, and what validator 0 applied in it."""
+    applied = []
+
+    def look(node, executed):
+        if node == 0:
+            applied.append(executed)
+
+    scenario = load_scenario("calm", (f"run.until_height={HEIGHTS}",))
+    run = Cluster(scenario, 0, hooks=RunHooks(on_applied=look)).run()
+    return run, applied
+
+
+@pytest.mark.parametrize("above", [0, 3])
+def test_a_disk_tells_what_was_applied(history, above):
+    """The same blocks with the same receipts, changes and roots."""
+    run, applied = history
+
+    told = retell(run.genesis, [(run.places[1].disk.pristine(), ValidatorFactory())], above, HEIGHTS)
+
+    expected = applied[above:HEIGHTS]
+    assert [each.digest for each in told] == [each.digest for each in expected]
+    assert [each.receipts for each in told] == [each.receipts for each in expected]
+    assert [each.changes for each in told] == [each.changes for each in expected]
+    assert [each.summary for each in told] == [each.summary for each in expected]
+
+
+def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
+    """And with none that has it, the height is named."""
+    run, applied = history
+    disk = run.places[2].disk.pristine()
+    disk.truncate("blocks", 0)
+    poor, good = (disk, ValidatorFactory()), (run.places[1].disk.pristine(), ValidatorFactory())
+
+    told = retell(run.genesis, [poor, good], 2, HEIGHTS)
+    assert told[-1].digest == applied[HEIGHTS - 1].digest
+    with pytest.raises(UntoldError, match="height 3"):
+        retell(run.genesis, [poor], 2, HEIGHTS)
+
+
+def test_what_one_validators_code_cannot_execute_is_left_to_the_next(history):
+    """And with none that can, its reason is told."""
+    run, applied = history
+    disk = run.places[1].disk.pristine()
+    broken, good = (disk, ValidatorFactory(engine=fail)), (disk, ValidatorFactory())
+
+    assert retell(run.genesis, [broken, good], 2, HEIGHTS)[-1].digest == applied[HEIGHTS - 1].digest
+    with pytest.raises(UntoldError, match="height 3: it is broken"):
+        retell(run.genesis, [broken], 2, HEIGHTS)
+
+
+def fail(*_arguments):
+    raise ValueError("it is broken")
+
+
+def test_a_block_that_all_validators_have_synced_and_none_has_applied_is_judged():
+    """All lose their power between the sync of a final block and its application, and go on above it."""
+    boundary = 'boundary="after-sync", start_ms=2_000, stop_ms=9_000, every=3, restart_after_ms=700'
+    faults = [f'faults.at-{node}={{kind="crash-at-boundary", validator={node}, {boundary}}}' for node in range(4)]
+
+    result = judged("calm", "run.until_height=12", *faults, 'requires=["at-0", "at-3"]')
+
+    assert result.verdict == "passed", result.headline
+    assert [executed.header.height for executed in result.chain[:12]] == list(range(1, 13))
+
+
+def test_the_log_of_a_finished_run_begins_at_genesis(history):
+    """What the tests above tell from is there."""
+    run, _ = history
+
+    assert FinalizedLog(run.places[1].disk.pristine()).read().entries[0].height == 1

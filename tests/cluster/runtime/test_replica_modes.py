@@ -1,0 +1,284 @@
+"""Replicas without a vote: each by its own road to the same roots, unnoticed by the validators, judged like them."""
+
+from functools import cache
+
+import msgspec
+import pytest
+
+from checker.checks.liveness import FinalityRegained
+from checker.checks.observations import DiskFaults
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.data_directory import open_data_directory
+from cluster.scenario.model import ScenarioError, load_scenario
+from cluster.verdict.pipeline import judge
+from faults import Fault, PlanError, check_plan
+from faults.injection.clocks import true_again_ms
+from network.trace import Event
+from report.console import LiveProgress
+from tests.support.cluster_runs import check_named, judged
+from validators.identity import NEVER_VOTED
+from validators.settings import ValidatorFactory, make_scheme
+
+FIRST = 4
+"""The number of the first observer behind four validators."""
+
+SHORT = ("workload.payments.enabled=false", "run.until_height=12")
+ROADS = (
+    'observers.plain={kind="finalized-only"}',
+    'observers.early={kind="apply-early"}',
+    'observers.off={kind="restart", every_blocks=3}',
+    'observers.joined={kind="snapshot-join", every_blocks=5}',
+    'observers.own={kind="cold-replay", every_blocks=5}',
+    'observers.peers={kind="cold-replay", every_blocks=5, blocks="peers"}',
+    'observers.rebuilt={kind="rebuild-indexes"}',
+    'observers.pruned={kind="own-cadence"}',
+)
+NUMBERS = {text.partition(".")[2].partition("=")[0]: FIRST + place for place, text in enumerate(ROADS)}
+
+
+@cache
+def events_of(name, *settings):
+    """Run a scenario and return all its events."""
+    events = []
+    Cluster(load_scenario(name, settings), 0, hooks=RunHooks(on_event=events.append)).run()
+    return events
+
+
+def of(name, *kinds):
+    """Return the events of these kinds of one observer of the run with every road."""
+    return [event for event in events_of("calm", *SHORT, *ROADS) if event.node == NUMBERS[name] and event.kind in kinds]
+
+
+def lives(name):
+    """Return the events of the state's life of one observer, one list for each time it was on."""
+    found = []
+    for event in of(name, "boot", "executed", "finalized", "snapshot-joined"):
+        if event.kind == "boot":
+            found.append([])
+        found[-1].append(event)
+    return found
+
+
+class TestWithoutAVote:
+    def test_validators_do_not_notice_observers_but_for_what_they_ask(self):
+        """Every vote, certificate, block and root of the validators is at its time what it is without observers.
+
+        What a validator serves takes its time, and it limits that by a timer: neither is there where serving is free.
+        """
+        asked = ("send", "deliver", "drop", "work")
+
+        def seen(settings):
+            return [
+                event
+                for event in events_of("calm", "costs.serve_block_us=0", *SHORT, *settings)
+                if 0 <= event.node < FIRST and event.kind not in asked and event.at_us < 11_000_000
+                if (event.kind, event.values) != ("timer", (("answers",),))
+            ]
+
+        assert len(seen(())) > 300
+        assert seen(ROADS) == seen(())
+
+    def test_an_observer_says_nothing_and_asks_for_what_it_lacks(self):
+        """It sends requests alone, and none of its events is a vote."""
+        events = [event for event in events_of("calm", *SHORT, *ROADS) if event.node >= FIRST]
+        sent = {event.values[2] for event in events if event.kind == "send"}
+
+        assert sorted(sent) == ["BlockRequest", "SnapshotChunkRequest", "SnapshotRequest"]
+        assert [event for event in events if event.kind == "vote"] == []
+        assert {event.values[0] for event in events if event.kind == "observer"} == {NEVER_VOTED}
+
+    def test_an_observer_has_no_part_in_quorum_and_votes_lost(self):
+        """More of them than f would be are no reason to judge nothing, and a lost journal of one is a finding."""
+        check = FinalityRegained(validators=4, honest=range(7), views_max=20)
+        for node in (4, 5):
+            check.observer(Event(0, node, "observer", (NEVER_VOTED,)))
+        for node in range(7):
+            check.finalized(Event(9, node, "finalized", (1, 1, b"d" * 32, b"r" * 32)))
+        assert check.finish("stopped").status == "passed"
+
+        check.observer(Event(9, 6, "observer", ("the disk holds none",)))
+        assert "validator 6 has become an observer" in check.finish("stopped").summary
+
+    def test_an_observer_whose_disk_was_destroyed_may_have_lost_its_journal(self):
+        """A plan may take it; there was no vote in it."""
+        check = FinalityRegained(
+            validators=4, honest=range(5), views_max=20, disk_faults=DiskFaults(touched=[4], destroyed=[4])
+        )
+        check.observer(Event(0, 4, "observer", ("the disk holds none",)))
+        for node in range(5):
+            check.finalized(Event(9, node, "finalized", (1, 1, b"d" * 32, b"r" * 32)))
+
+        assert check.finish("stopped").status == "passed"
+
+
+class TestRoads:
+    def test_finalized_only_executes_what_is_final_and_no_fork(self):
+        """Each validator rolls a block back that this observer never executed, whoever else did."""
+        events = events_of("certified-split", *ROADS[:2])
+
+        def digests(node, kind):
+            return [event.values[2] for event in events if event.node == node and event.kind == kind]
+
+        assert digests(FIRST, "executed") == digests(FIRST, "finalized")
+        assert len(digests(FIRST + 1, "executed")) > len(digests(FIRST + 1, "finalized"))
+
+    def test_restart_comes_back_at_the_height_at_which_it_was_switched_off(self):
+        """The state is read from its log, block by block of three."""
+        assert [life[0].values[2] for life in lives("off")] == [0, 3, 6, 9]
+
+    def test_snapshot_join_comes_back_empty_and_takes_a_peers_state(self):
+        """It executes nothing below."""
+        _, life, *_ = lives("joined")
+
+        assert [event.kind for event in life[:2]] == ["boot", "snapshot-joined"]
+        assert (life[0].values[2], life[1].values[0]) == (0, 6)
+        assert min(event.values[0] for event in life[2:]) > life[1].values[0]
+
+    @pytest.mark.parametrize(("name", "mode"), [("own", "recover"), ("peers", "verify")])
+    def test_cold_replay_executes_the_chain_from_genesis(self, name, mode):
+        """At its start from its own blocks, or as they come from peers."""
+        _, life, *_ = lives(name)
+        boot = next(event for event in life if event.kind == "boot")
+        again = [event.values for event in of(name, "executed") if event.values[4] == mode and event.values[0] <= 5]
+
+        assert boot.values[2] == 0
+        assert [values[0] for values in again][-5:] == [1, 2, 3, 4, 5]
+        assert [event for event in life if event.kind == "snapshot-joined"] == []
+
+    def test_what_was_replayed_is_made_final_again(self):
+        """Height by height, with the roots of the first time."""
+        first, second, *_ = lives("own")
+
+        def roots(life):
+            return [event.values[3] for event in life if event.kind == "finalized"]
+
+        assert roots(second)[:5] == roots(first)
+
+    def test_the_run_is_not_over_before_the_last_has_come_back(self):
+        """Each is read back at the end at the height that all have."""
+        result = judged("calm", *SHORT, *ROADS)
+
+        assert result.verdict == "passed", result.headline
+        assert min(row.finalized_height for row in result.validators) >= 12
+        assert result.headline.startswith("4 validators and 8 observers hold one state root")
+        assert "observer own, cold-replay: replayed" in result.validators[NUMBERS["own"]].note
+        assert result.figures["road_off"] == 3
+        assert result.figures["observers"] == 0
+
+    def test_rounds_end_when_they_are_enough(self):
+        """A road can be gone once."""
+        once = 'observers.once={kind="restart", every_blocks=2, times=1}'
+
+        boots = [event for event in events_of("calm", *SHORT, once) if event.kind == "boot" and event.node == FIRST]
+        assert [boot.values[2] for boot in boots] == [0, 2]
+
+    def test_a_road_that_leads_nowhere_is_inconclusive(self):
+        """Without a fork nothing that was applied early is taken back."""
+        result = judged("calm", *SHORT, ROADS[1], "expect.roads.early=1")
+
+        assert (result.exit_code, check_named(result, "promised-roads").summary) == (
+            3,
+            "less than promised: early 0 (at least 1)",
+        )
+
+
+class TestJudgement:
+    def test_a_wrong_rule_in_an_observer_is_a_split(self):
+        """It cannot execute what is final."""
+        result = judged("calm", *SHORT, ROADS[0], "planted.floor-one-step-short=[4]")
+
+        assert result.exit_code == 1
+        assert f"validator {FIRST} halted: finalized block" in check_named(result, "agreement").summary
+
+    def test_an_observer_that_follows_nobody_fails_liveness(self):
+        """Its keys are others', so that no certificate convinces it."""
+        strangers = ValidatorFactory(
+            scheme=lambda seed, keys: make_scheme(seed, [bytes(reversed(keys[0]))] * len(keys))
+        )
+        settings = ("run.time_limit_ms=20_000", "expect.finality_views_max=6")
+        result = judged("calm", *SHORT, ROADS[0], *settings, factories={FIRST: strangers})
+
+        assert result.exit_code == 4
+        assert f"validator {FIRST} finalized nothing new" in check_named(result, "finality-regained").summary
+
+    def test_an_observer_that_goes_back_by_no_road_is_caught(self):
+        """A restart from the disk keeps what was final."""
+        result = judged(
+            "calm", *SHORT, 'observers.off={kind="restart", every_blocks=3}', f"planted.last-entry-not-read=[{FIRST}]"
+        )
+
+        assert result.exit_code == 1
+        assert f"validator {FIRST} restarted at finalized height 2 after 3" in check_named(result, "agreement").summary
+
+
+class TestPlans:
+    def plan(self, **faults):
+        return {name: msgspec.convert(fault, Fault) for name, fault in faults.items()}
+
+    def test_a_fault_may_name_an_observer_and_nobody_beyond(self):
+        """By its number."""
+        for node in (FIRST, FIRST + 1):
+            plan = self.plan(it={"kind": "crash", "validator": node, "at_ms": 1, "restart_ms": 2})
+            if node == FIRST:
+                check_plan(plan, 4, 1)
+            else:
+                with pytest.raises(PlanError, match="unknown validator 5; this cluster has 0 to 4"):
+                    check_plan(plan, 4, 1)
+
+    def test_an_observers_copy_is_nobodys_last(self):
+        """It does not count towards the validators that may lose synced data."""
+        wipes = [{"kind": "wipe", "validator": node, "at_ms": 1, "restart_ms": 2} for node in (0, FIRST, 1)]
+        check_plan(self.plan(a=wipes[0], b=wipes[1]), 4, 1)
+        with pytest.raises(PlanError, match="these are 0, 1"):
+            check_plan(self.plan(a=wipes[0], b=wipes[1], c=wipes[2]), 4, 1)
+
+    def test_an_observers_clock_makes_no_chain_wait(self):
+        """Its header time is nobody's: two of four validators and an observer ahead are no quorum."""
+        ahead = {"kind": "clock-offset", "offset_ms": 60_000, "start_ms": 1, "stop_ms": 5_000}
+        assert true_again_ms(list(self.plan(it={**ahead, "validators": [0, 1, FIRST]}).values()), 4) == 5_000
+
+        fault = f'faults.it={{kind="clock-offset", validators=[{FIRST}], offset_ms=60_000, start_ms=1, stop_ms=5_000}}'
+        healed = [event.at_us for event in events_of("calm", *SHORT, ROADS[0], fault) if event.kind == "healed"]
+        assert healed == [5_000_000]
+
+    def test_unknown_kinds_and_names_are_refused_with_what_there_is(self):
+        """As for faults and workloads."""
+        with pytest.raises(ScenarioError, match="the kinds are apply-early, cold-replay, finalized-only"):
+            load_scenario("calm", ['observers.it={kind="fast"}'])
+        with pytest.raises(ScenarioError, match=r"the keys are kind, .*every_blocks"):
+            load_scenario("calm", ['observers.it={kind="restart", every=3}'])
+        with pytest.raises(ScenarioError, match=r"expect.roads.it: no observer has this name; there are none"):
+            load_scenario("calm", ["expect.roads.it=1"])
+        with pytest.raises(ScenarioError, match=r"observers.it.retain_blocks: must be 1 or more"):
+            load_scenario("calm", ['observers.it={kind="apply-early", retain_blocks=0}'])
+
+
+def test_observers_go_their_roads_on_real_disks_over_processes(tmp_path):
+    """A reopened directory has theirs as well; one of them is emptied and joins again."""
+    settings = (*SHORT, ROADS[2], ROADS[3])
+    scenario = load_scenario("calm", settings)
+    heights = []
+    for _ in range(2):
+        data = open_data_directory(tmp_path / "data", scenario, 0)
+        try:
+            with LiveProgress(title="", is_quiet=True) as progress:
+                result = judge(scenario, 0, runs=None, progress=progress, data=data)
+        finally:
+            data.close()
+        assert result.verdict == "passed", result.headline
+        heights.append(min(row.finalized_height for row in result.validators))
+
+    assert 12 <= heights[0] < heights[1]
+
+
+def test_an_observer_emptied_when_the_process_was_killed_is_no_damage(tmp_path):
+    """Its disk holds nothing for a moment."""
+    scenario = load_scenario("calm", (*SHORT, ROADS[2], ROADS[3]))
+    open_data_directory(tmp_path / "data", scenario, 0).close()
+    for each in (tmp_path / "data" / f"validator-{scenario.cluster.validators}").iterdir():
+        each.unlink()
+
+    data = open_data_directory(tmp_path / "data", scenario, 0)
+    data.close()
+
+    assert data.height == 0

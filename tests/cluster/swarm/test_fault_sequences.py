@@ -1,0 +1,56 @@
+"""Dramas of the swarm: faults that show something only together, and what they have shown."""
+
+from msgspec import convert
+
+from cluster.swarm.draw import Draw
+from cluster.swarm.fault_sequences import draw_drama
+from cluster.swarm.generator import draw_scenario
+from faults import Fault, check_plan, span_ms
+from tests.support.cluster_runs import judged
+
+SEEDS = range(200)
+SLOW_JOIN = (
+    'faults={away={kind="partition", groups=[[3], [0, 1, 2]], start_ms=2_500, stop_ms=9_000}}',
+    "sync.snapshot_gap_blocks=2",
+    "sync.chunk_bytes=400",
+    "network.latency_ms=120",
+    "run.until_height=14",
+    "run.time_limit_ms=120_000",
+)
+"""A validator that was away joins from a snapshot in so many pieces that new blocks are final before it is here."""
+
+
+def test_every_drama_is_drawn_and_leaves_seeds_without_one():
+    drawn = [draw_drama(Draw(seed), 4) for seed in SEEDS]
+    leading = {next(iter(drama.faults), "") for drama in drawn}
+
+    assert leading == {
+        "",
+        "bad-disk",
+        "failing-disk",
+        "power-cut-0",
+        "absent-leader",
+        "far-behind",
+        "absent",
+        "noise",
+    }
+
+
+def test_a_drama_is_a_sound_plan_in_every_cluster():
+    for seed in SEEDS:
+        for validators in (4, 5, 6, 7):
+            faults = draw_drama(Draw(seed), validators).faults
+            check_plan({name: convert(fault, Fault) for name, fault in faults.items()}, validators)
+
+
+def test_a_drama_is_over_before_the_run_is_judged():
+    faults = (fault for seed in SEEDS for fault in draw_scenario(seed).faults.values())
+
+    assert max(span_ms(fault)[1] for fault in faults) <= 21_000
+
+
+def test_who_joins_from_a_snapshot_takes_the_rest_by_blocks():
+    """Found by the swarm: while the pieces of a snapshot come, blocks go on; it sought the next one for ever."""
+    result = judged("calm", *SLOW_JOIN)
+
+    assert (result.verdict, result.figures["snapshots_joined"]) == ("passed", 1)

@@ -1,0 +1,232 @@
+"""Dishonest validators in a whole cluster: up to f are survived, one more is found out, and none is judged."""
+
+import pytest
+
+from checker.checks.reports import describe_evidence
+from checker.record.streams import iterate_events
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.genesis import keys_of
+from cluster.scenario.model import ScenarioError, encode_scenario, load_scenario
+from cluster.verdict.determinism import repeat_in_fresh_process
+from tests.support.cluster_runs import check_named, judged
+from validators.consensus.simplex.signing import verify_vote
+from validators.messages import message_codec
+from validators.settings import make_scheme
+
+
+def lie(name, validator, behaviour, more="", span_ms=(2_000, 9_000)):
+    parts = [
+        'kind="dishonest"',
+        f'validator={validator}, behaviour="{behaviour}"',
+        f"start_ms={span_ms[0]}, stop_ms={span_ms[1]}",
+        *([more] if more else []),
+    ]
+    return f"faults.{name}={{{', '.join(parts)}}}"
+
+
+def two_faced(node, more=""):
+    """Return settings for a validator that proposes two blocks at a time and votes for both."""
+    return [lie(f"blocks{node}", node, "equivocate", more), lie(f"votes{node}", node, "double-vote", more)]
+
+
+def short_run(*settings, name="calm", seed=0):
+    return judged(name, "run.until_height=8", "run.time_limit_ms=40_000", *settings, seed=seed)
+
+
+def failed(result):
+    return {check.name for check in result.checks if check.status == "failed"}
+
+
+def events_of(result, kind):
+    return [event for event in iterate_events(bytes(result.log)) if event.kind == kind]
+
+
+def test_one_of_four_with_two_faces_is_survived_and_not_judged():
+    """Its votes contradict each other, and no check says so: the three others agree and go on."""
+    result = short_run(*two_faced(1), 'requires=["blocks1", "votes1"]')
+
+    told = [event for event in events_of(result, "lie") if event.values[1] == "Finalize"]
+    assert result.verdict == "passed", result.headline
+    assert told
+    assert check_named(result, "agreement").summary.startswith("3 validators agree")
+    assert [row.standing for row in result.validators] == ["voter", "dishonest", "voter", "voter"]
+    assert "3 validators beside 1 dishonest" in result.headline
+
+
+def test_two_of_four_with_two_faces_split_the_chain_and_the_checks_say_so():
+    """One more than f: what the checks are worth shows where they have to fail."""
+    result = short_run(*two_faced(0, "above_f=true"), *two_faced(1, "above_f=true"))
+
+    assert result.exit_code == 1
+    assert "validator 2 finalized" in check_named(result, "agreement").summary
+    assert "has two notarizations" in check_named(result, "certificates").summary
+    assert check_named(result, "no-double-vote").status == "passed"
+
+
+def test_three_of_seven_with_two_faces_split_the_chain():
+    """One more than f, as two of four are."""
+    liars = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
+    result = short_run("cluster.validators=7", *liars)
+
+    assert result.exit_code == 1
+    assert failed(result) >= {"agreement", "equal-roots", "certificates"}
+
+
+def test_three_of_four_with_two_faces_part_the_honest_one_and_an_observer():
+    """There is nobody else whom the one honest validator could contradict."""
+    liars = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
+    alone, observed = short_run(*liars), short_run(*liars, 'observers.follower={kind="finalized-only"}')
+
+    assert (alone.exit_code, failed(alone)) == (3, set())
+    assert observed.exit_code == 1
+    assert failed(observed) >= {"agreement", "equal-roots", "certificates"}
+
+
+def test_blind_colluders_fail_certification_first_and_then_the_checks():
+    """Blocks with false roots are notarized by three of four, then made final; the fourth certifies none of them."""
+    result = judged("blind-colluders")
+
+    left = [event for event in events_of(result, "report") if event.values[3] == "FailedCertification"]
+    final = [event for event in events_of(result, "finalized") if event.node == 3]
+    assert 3 in {event.node for event in left}
+    assert any(event.at_us > left[0].at_us for event in final)
+    assert failed(result) == {"agreement", "finality-regained"}
+    assert "validator 3 halted: finalized block" in check_named(result, "agreement").summary
+
+
+def test_one_of_four_with_two_faces_splits_a_cluster_whose_quorum_is_too_small():
+    """With three as its quorum four validators bear one; with two honest votes for each block there are two chains."""
+    five = ("cluster.validators=5", "planted.quorum-by-majority=[0, 1, 2, 3, 4]")
+    sound, weak = (short_run(*two_faced(1), *settings) for settings in (five[:1], five))
+
+    assert sound.verdict == "passed", sound.headline
+    assert check_named(weak, "agreement").status == "failed"
+
+
+def test_what_a_leader_forges_is_refused_by_all_and_gets_no_honest_vote():
+    """A root that nothing leads to, and the roots of a timer phase in which no timer fired, or in another order."""
+    spans_ms = ((2_000, 7_000), (7_000, 13_000), (13_000, 19_000))
+    forms = ("state-root", "due-set", "order")
+    lies = [
+        lie(what, 2, "forge-block", f'what="{what}"', span_ms) for what, span_ms in zip(forms, spans_ms, strict=True)
+    ]
+    result = short_run(*lies, 'requires=["state-root", "due-set", "order"]')
+
+    refused = {event.node for event in events_of(result, "refused") if event.values[1].startswith("state_root")}
+    voted = {event.values[2] for event in events_of(result, "vote") if event.node != 2 and event.values[0] != "nullify"}
+    diverged = {event.values[2] for event in events_of(result, "executed") if event.values[4] == "diverged"}
+    assert result.verdict == "passed", result.headline
+    assert refused == {0, 1, 3}
+    assert len(diverged) >= 3
+    assert not diverged & voted
+
+
+def test_a_block_dated_years_ahead_is_refused_before_anybody_executes_it():
+    """Executing it would promote and expire all that is ever due. The latest and the earliest valid time are taken."""
+    lies = [
+        lie("ahead", 1, "drag-time", 'what="absurd"', (2_000, 7_000)),
+        lie("latest", 1, "drag-time", 'what="latest"', (7_000, 12_000)),
+        lie("earliest", 1, "drag-time", 'what="earliest"', (12_000, 17_000)),
+    ]
+    result = short_run(*lies, 'requires=["ahead", "latest", "earliest"]')
+
+    refused = [event for event in events_of(result, "refused") if event.values[1].startswith("time ")]
+    proposed = {event.values[2] for event in events_of(result, "executed") if event.values[4] == "propose"}
+    dated_ahead = proposed - {executed.digest for executed in result.chain}
+    assert dated_ahead
+    assert result.verdict == "passed", result.headline
+    assert {event.node for event in refused} == {0, 2, 3}
+    assert not {event.values[2] for event in events_of(result, "executed") if event.node != 1} & dated_ahead
+    assert [executed.header.proposer for executed in result.chain].count(1) >= 2
+
+
+def test_votes_forgotten_over_restarts_are_survived():
+    result = short_run(lie("forgets", 1, "amnesia", "every_ms=1_100"), 'requires=["forgets"]')
+
+    assert result.verdict == "passed", result.headline
+    assert result.figures["fault_forgets"] == 7
+
+
+def test_evidence_is_counted_and_names_nobody_honest():
+    result = short_run(lie("contrary", 1, "nullify-and-finalize"), 'requires=["contrary"]')
+
+    accused = {event.values[1] for event in events_of(result, "report") if event.values[0] == "NullifyFinalize"}
+    assert result.verdict == "passed", result.headline
+    assert accused == {1}
+    assert result.figures["evidence"] > 0
+
+
+def test_both_votes_of_a_liar_are_kept_and_shown():
+    """Each pair is signed by the liar and says two things; the verdict has all, and shows the first."""
+    result = judged("conflicting-votes")
+
+    scheme = make_scheme(bytes(32), keys_of(result.scenario).validator_keys)
+    pairs = [tuple(message_codec().decode(bytes.fromhex(vote)) for vote in each.votes) for each in result.evidence]
+    assert result.verdict == "passed", result.headline
+    assert {each.signer for each in result.evidence} == {1}
+    assert all(verify_vote(scheme, vote) and vote.signer == 1 for pair in pairs for vote in pair)
+    assert all(first.proposal != second.proposal for first, second in pairs)
+    assert {each.activity for each in result.evidence} == {"ConflictingNotarize", "ConflictingFinalize"}
+    assert result.as_json("")["evidence"][0]["votes"] == result.evidence[0].votes
+    lines = list(describe_evidence(result.evidence))
+    assert lines[0].startswith("evidence: view ")
+    assert lines[-1] == f"evidence: {len(pairs) - 3} more pairs of votes in verdict.json"
+
+
+def test_a_behaviour_that_shows_each_receiver_one_vote_leaves_no_such_evidence():
+    """Why there is one that shows both."""
+    result = short_run(lie("votes", 1, "double-vote"))
+
+    assert result.figures["reported_ConflictingNotarize"] == 0
+
+
+def test_more_than_f_dishonest_validators_are_refused_unless_a_fault_says_so():
+    with pytest.raises(ScenarioError, match=r"at most 1 may lose synced data or be dishonest.*these are 0, 1"):
+        load_scenario("calm", (lie("a", 0, "replay"), lie("b", 1, "replay")))
+
+    assert load_scenario("calm", (lie("a", 0, "replay"), lie("b", 1, "replay", "above_f=true")))
+
+
+def test_a_dishonest_validator_and_a_wiped_one_count_together():
+    wipe = 'faults.wipe={kind="wipe", validator=2, at_ms=3_000, restart_ms=5_000}'
+    with pytest.raises(ScenarioError, match="these are 0, 2"):
+        load_scenario("calm", (lie("a", 0, "replay"), wipe))
+
+    assert load_scenario("calm", (lie("a", 2, "replay"), wipe))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "more", "reason"),
+    [
+        ("replay", 'what="view"', "replay knows no forms"),
+        ("forge-block", 'what="root"', "forge-block knows state-root"),
+        ("equivocate", 'kinds=["Notarize"]', "belong to the behaviour withhold"),
+        ("withhold", 'kinds=["Vote"]', "no message is called"),
+        ("withhold", "to=[1]", "keeps nothing from itself"),
+        ("withhold", "to=[9]", "unknown validator"),
+    ],
+)
+def test_a_behaviour_that_cannot_be_meant_is_refused(behaviour, more, reason):
+    with pytest.raises(ScenarioError, match=reason):
+        load_scenario("calm", (lie("it", 1, behaviour, more),))
+
+
+def test_lies_are_deterministic():
+    """The same events in another process, under another hash seed and another order of trio's tasks."""
+    behaviours = ("equivocate", "double-vote", "mutate-votes", "thin-certificates", "garbage", "forge-block")
+    settings = [lie(name, 1, name) for name in behaviours]
+    scenario = load_scenario("calm", ("run.until_height=6", *settings))
+
+    log = repeat_in_fresh_process(encode_scenario(scenario), 3, hash_seed=77, shuffle=5)
+
+    assert log == bytes(Cluster(scenario, 3).run().trace.log)
+
+
+def test_a_flood_of_forged_certificates_slows_finality_and_stops_nothing():
+    """Refusing them was free once, and then no flood could hurt."""
+    flooded = judged("flooded-validators")
+    spared = judged("flooded-validators", "faults.certificates.enabled=false", 'requires=["requests"]')
+
+    assert flooded.verdict == spared.verdict == "passed"
+    assert flooded.figures["virtual_us"] < 1.2 * spared.figures["virtual_us"]
+    assert 3 * flooded.figures["blocks"] < 2 * spared.figures["blocks"]

@@ -1,0 +1,104 @@
+"""The list of faults: every kind of the union with every key of its struct; drawn by the swarm, and documented."""
+
+import msgspec
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+from cluster.cli.commands import main
+from cluster.swarm.generator import draw_scenario
+from faults import Fault, kind_of
+from faults.kinds.catalogue import SHARED, catalogue, lines_of
+
+KINDS = [str(kind.__struct_config__.tag) for kind in Fault.__args__]
+DOCUMENTS = PROJECT_ROOT / "docs"
+DOCUMENT = "".join((DOCUMENTS / name).read_text(encoding="utf-8") for name in ("scenarios.md", "dishonest.md"))
+
+
+def listed(arguments, capsys):
+    assert main(["faults", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_kind_is_listed_once_with_a_family_and_a_line():
+    entries = catalogue()
+
+    assert [entry.kind for entry in entries] == KINDS
+    assert [entry.kind for entry in entries if entry.family == "other" or len(entry.summary) < 20] == []
+
+
+@pytest.mark.parametrize("kind", Fault.__args__, ids=KINDS)
+def test_every_key_of_a_kind_is_listed_with_what_it_takes(kind):
+    """In the struct's own names for scenario files, required or with the default it really has."""
+    (entry,) = [entry for entry in catalogue() if entry.kind == str(kind.__struct_config__.tag)]
+    fields = [field for field in msgspec.structs.fields(kind) if field.name not in SHARED]
+
+    assert [parameter.name for parameter in entry.parameters] == [field.encode_name for field in fields]
+    assert [parameter.is_required for parameter in entry.parameters] == [field.required for field in fields]
+    assert all(parameter.takes for parameter in entry.parameters)
+    for parameter, field in zip(entry.parameters, fields, strict=True):
+        if not field.required and field.default is not None:
+            assert parameter.default == msgspec.json.encode(field.default).decode()
+
+
+def test_a_listed_default_is_what_a_fault_has_that_leaves_the_key_out():
+    (entry,) = [entry for entry in catalogue() if entry.kind == "partition"]
+    fault = msgspec.convert({"kind": "partition", "groups": [[0], [1]], "start_ms": 1, "stop_ms": 2}, Fault)
+
+    optional = {each.name: msgspec.json.decode(each.default) for each in entry.parameters if not each.is_required}
+    assert len(optional) == 5
+    assert {name: getattr(fault, name) for name in optional} == optional
+
+
+def test_units_and_ranges_are_told():
+    lines = "\n".join(lines_of(catalogue()))
+
+    assert "    loss_ppm: whole number 0 to 1,000,000, parts per million; default 0\n" in lines
+    assert "    bytes_per_second: whole number from 0 on, bytes a second; default 0\n" in lines
+    assert "    between: list of [validator, validator]; default []\n" in lines
+    assert '    way: (both | in | out); default "both"\n' in lines
+
+
+def test_the_swarm_draws_every_kind():
+    """In some of a few hundred seeds; one that it drew in none would be named here, with the reason."""
+    drawn = {kind_of(fault) for seed in range(250) for fault in draw_scenario(seed).faults.values()}
+
+    assert sorted(drawn) == sorted(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_and_key_is_in_the_documents(kind):
+    (entry,) = [entry for entry in catalogue() if entry.kind == kind]
+
+    assert f"`{kind}`" in DOCUMENT
+    assert [each.name for each in entry.parameters if f"`{each.name}`" not in DOCUMENT] == []
+
+
+def test_the_command_lists_all_kinds_or_one(capsys):
+    """One with what there is to say besides."""
+    everything, one = listed([], capsys), listed(["rule"], capsys)
+
+    assert [line.split(" (")[0] for line in everything.splitlines() if not line.startswith(" ")] == KINDS
+    assert one.startswith("rule (network): Drop, hold, delay or replay")
+    assert "once more at the release" in one.splitlines()[-1]
+
+
+def test_the_command_gives_the_same_as_data(capsys):
+    answer = msgspec.json.decode(listed(["clog", "--json"], capsys))
+
+    assert [entry["kind"] for entry in answer["faults"]] == ["clog"]
+    assert answer["faults"][0]["parameters"][1] == {
+        "name": "way",
+        "takes": "(both | in | out)",
+        "unit": "",
+        "default": '"both"',
+        "is_required": False,
+    }
+
+
+def test_an_unknown_kind_is_one_clear_line(capsys):
+    assert main(["faults", "earthquake"]) == 2
+
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("run_cluster.py: no kind of fault is called 'earthquake'; there are partition, cut, ")
+    assert len(printed.err.splitlines()) == 1

@@ -1,0 +1,167 @@
+"""Clogs, torn and jammed partitions, storms and throttles on a whole cluster: what each does and leaves alone."""
+
+import pytest
+
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.scenario.model import ScenarioError, encode_scenario, load_scenario
+from cluster.verdict.determinism import repeat_in_fresh_process
+from tests.faults.test_fault_injection import count_of, run_with
+
+HALVES = 'kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_060, stop_ms=6_000'
+BETWEEN_HALVES = {(first, second) for first in range(4) for second in range(4) if (first < 2) != (second < 2)}
+
+
+def links_of(events, kind):
+    return {(event.node, event.values[0]) for event in events if event.kind == kind}
+
+
+def test_a_jammed_partition_loses_nothing_and_delivers_all_at_its_end():
+    run, events = run_with(f'{{{HALVES}, manner="jammed"}}')
+
+    held = [event for event in events if event.kind == "hold"]
+    assert [event for event in events if event.kind == "drop"] == []
+    assert links_of(events, "hold") == BETWEEN_HALVES
+    assert {event.at_us for event in events if event.kind == "release"} == {6_000_000}
+    assert count_of(run) == len(held) == sum(event.kind == "release" for event in events)
+
+
+def test_a_slowed_partition_loses_nothing_and_lets_messages_come_later():
+    run, events = run_with(f'{{{HALVES}, manner="slowed", delay_ms=300}}')
+
+    sent = {(event.node, *event.values[:2]): event.at_us for event in events if event.kind == "send"}
+    late_us = [
+        event.at_us - sent[event.values[0], event.node, event.values[1]]
+        for event in events
+        if event.kind == "deliver" and 3_400_000 < event.at_us < 6_000_000 and (event.node < 2) != (event.values[0] < 2)
+    ]
+    assert [event for event in events if event.kind == "drop"] == []
+    assert min(late_us) > 300_000
+    assert count_of(run) > 0
+
+
+def test_a_torn_partition_loses_what_is_on_its_way():
+    """A hundred milliseconds of messages between the halves, which a cut alone would let arrive."""
+    latency = "network.latency_ms=100"
+    torn, events = run_with(f'{{{HALVES}, in_flight="lost"}}', latency)
+    cut, plain = run_with(f"{{{HALVES}}}", latency)
+
+    lost = [event for event in events if event.kind == "lost"]
+    assert len(lost) > 0
+    assert all((event.node, event.values[0]) in BETWEEN_HALVES for event in lost)
+    assert all(event.at_us < 3_300_000 for event in lost)
+    assert [event for event in plain if event.kind == "lost"] == []
+    assert count_of(torn) == len(lost) + sum(event.kind == "drop" for event in events)
+    assert count_of(cut) == sum(event.kind == "drop" for event in plain)
+
+
+def test_a_one_way_partition_cuts_from_earlier_groups_to_later_ones():
+    _, events = run_with(f"{{{HALVES}, one_way=true}}")
+
+    assert links_of(events, "drop") == {(first, second) for first, second in BETWEEN_HALVES if first < 2}
+
+
+def test_a_clog_of_a_channel_holds_its_messages_only():
+    _, events = run_with('{kind="clog", validators=[3], way="in", channels=["votes"], start_ms=3_000, stop_ms=5_000}')
+
+    sends = {(event.node, *event.values[:2]): event.values[2] for event in events if event.kind == "send"}
+    held = [sends[event.node, *event.values[:2]] for event in events if event.kind == "hold"]
+    assert {event.values[0] for event in events if event.kind == "hold"} == {3}
+    assert set(held) <= {"Notarize", "Nullify", "Finalize"}
+    assert len(held) > 0
+
+
+def test_parts_of_a_swizzle_clog_are_counted_together():
+    run, events = run_with('{kind="swizzle-clog", pairs=1, start_ms=2_000, stop_ms=9_000}')
+
+    holders = {event.values[2] for event in events if event.kind == "hold"}
+    assert len(holders) == 3
+    assert all(holder.startswith("it@") for holder in holders)
+    # One that passes from one clog to the next is touched by both.
+    assert count_of(run) >= sum(event.kind == "hold" for event in events) > 0
+
+
+def test_a_restart_storm_restarts_everybody_and_counts_each_return():
+    run, events = run_with(
+        '{kind="restart-storm", every_ms=[400, 900], down_ms=[100, 1_200], start_ms=2_000, stop_ms=9_000}'
+    )
+
+    crashed = [event.values[0] for event in events if event.kind == "crash"]
+    restarted = [event.values[0] for event in events if event.kind == "restart"]
+    assert sorted(crashed) == sorted(restarted)
+    assert set(crashed) == {0, 1, 2, 3}
+    assert count_of(run) == len(restarted) > 7
+
+
+def test_those_who_crash_together_do_so_in_one_instant_and_return_in_one():
+    run, events = run_with(
+        '{kind="crash-at-boundary", validator=1, also=[2, 3], boundary="after-sync", occurrence=9, '
+        "restart_after_ms=700, start_ms=3_000, stop_ms=9_000}"
+    )
+
+    crashes = [event for event in events if event.kind == "crash"]
+    restarts = [event for event in events if event.kind == "restart"]
+    assert sorted(event.values[0] for event in crashes) == sorted(event.values[0] for event in restarts) == [1, 2, 3]
+    assert len({event.at_us for event in crashes}) == len({event.at_us for event in restarts}) == 1
+    assert count_of(run) == 3
+
+
+def test_a_throttled_validator_acts_in_its_share_of_the_time_only():
+    _, events = run_with(
+        '{kind="pause", validator=1, also=[2], pause_ms=150, run_ms=50, start_ms=3_000, stop_ms=7_000}'
+    )
+
+    sends = [event for event in events if event.kind == "send" and 3_000_000 < event.at_us < 7_000_000]
+    places_ms = [(event.at_us - 3_000_000) // 1_000 % 200 for event in sends if event.node in {1, 2}]
+    others_ms = [(event.at_us - 3_000_000) // 1_000 % 200 for event in sends if event.node in {0, 3}]
+    assert min(places_ms) >= 150
+    assert min(others_ms) < 150
+
+
+def test_regions_of_a_blackout_stand_for_those_who_are_there():
+    """The resolved scenario names them: that is what a run directory keeps."""
+    regions = 'network.regions=["london", "tokyo", "london", "madrid"]'
+    fault = 'faults.it={kind="blackout", validators=[1], regions=["london"], at_ms=3_000, restart_ms=5_000}'
+    dark = load_scenario("calm", (regions, fault)).faults["it"]
+
+    assert (dark.validators, dark.regions) == ((1, 0, 2), ())
+
+
+@pytest.mark.parametrize(
+    ("regions", "known"),
+    [("[]", "network.regions has none"), ('["osaka", "osaka", "tokyo", "osaka"]', "network.regions has osaka, tokyo")],
+)
+def test_a_region_in_which_nobody_is_is_refused(regions, known):
+    fault = 'faults.it={kind="blackout", regions=["london"], at_ms=3_000, restart_ms=5_000}'
+
+    with pytest.raises(ScenarioError, match=rf"faults\.it\.regions: nobody is in london; {known}"):
+        load_scenario("calm", (f"network.regions={regions}", fault))
+
+
+def test_runs_under_these_faults_are_deterministic():
+    """The same events in another process, under another hash seed and another order of trio's tasks."""
+    narrow = "bytes_per_second=9_000, queue_max=3, burst_ppm=100_000, burst_ms=200, duplicate_ppm=300_000"
+    faults = [
+        f'narrow={{kind="links", stop_ms=9_000, {narrow}}}',
+        'swizzle={kind="swizzle-clog", pairs=3, start_ms=1_000, stop_ms=5_000}',
+        'echo={kind="rule", action="replay", start_ms=1_000, stop_ms=3_000, release_ms=6_000}',
+        f'torn={{{HALVES}, in_flight="lost"}}',
+        'storm={kind="restart-storm", every_ms=[300, 900], down_ms=[100, 900], start_ms=6_100, stop_ms=8_000}',
+    ]
+    scenario = load_scenario("calm", ("run.until_height=9", *[f"faults.{fault}" for fault in faults]))
+
+    log = repeat_in_fresh_process(encode_scenario(scenario), 3, hash_seed=77, shuffle=5)
+
+    assert log == bytes(Cluster(scenario, 3).run().trace.log)
+
+
+def test_votes_held_in_one_instant_are_released_alike_under_every_order_of_tasks():
+    """A run of which no second was like the first; the validators of an instant have no order of their own."""
+    scenario = load_scenario("held-in-one-instant")
+    events = []
+    run = Cluster(scenario, 0, hooks=RunHooks(on_event=events.append)).run()
+    held = [(event.at_us, event.values[0]) for event in events if event.kind == "hold"]
+
+    logs = [repeat_in_fresh_process(encode_scenario(scenario), 0, hash_seed=7, shuffle=shuffle) for shuffle in (1, 2)]
+
+    assert max(held.count(place) for place in dict.fromkeys(held)) >= 4, "of one instant and for one receiver"
+    assert [log == bytes(run.trace.log) for log in logs] == [True, True]

@@ -1,0 +1,203 @@
+"""Tables and progress in a narrow terminal, and on a pipe."""
+
+import re
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+from rich.console import Console
+
+from report import console as live
+from report.campaign import SweepProgress, coverage_table
+from report.console import LiveProgress, ValidatorRow, validator_table
+from report.layout import fitting_columns, natural_width
+from report.mutants import TeethProgress, TeethRow, teeth_table
+
+ROW = ValidatorRow(
+    node=1,
+    height=90,
+    finalized_height=90,
+    state_root="9402992726731122",
+    executed=1_091,
+    rolled_back=1,
+    undone=0,
+    fired=880,
+    expired=16_200,
+    insolvent=5_400,
+    waiting=20_950,
+    note="joined from a snapshot at height 30",
+)
+
+
+def drawn(table, width):
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+class TestColumnsThatFit:
+    """Which columns a width has room for."""
+
+    COLUMNS: ClassVar = {"name": ["abc"], "figure": ["1"], "remark": ["a long remark"]}
+
+    def test_all_columns_are_shown_where_they_fit(self):
+        width = natural_width(self.COLUMNS)
+
+        assert fitting_columns(self.COLUMNS, width, ["remark"]) == ["name", "figure", "remark"]
+
+    def test_columns_go_in_the_stated_order_until_the_rest_fits(self):
+        width = natural_width(self.COLUMNS) - 1
+
+        assert fitting_columns(self.COLUMNS, width, ["figure", "remark"]) == ["name", "remark"]
+
+    def test_a_table_is_as_wide_as_its_natural_width(self):
+        table = validator_table([ROW], 200)
+        columns = {column.header: [str(cell) for cell in column.cells] for column in table.columns}
+
+        assert max(map(len, drawn(table, 200).splitlines())) == natural_width(columns)
+
+
+class TestEightyColumns:
+    """No table of a verdict or a campaign cuts a header or a figure."""
+
+    def test_the_table_of_validators_cuts_nothing(self):
+        shown = drawn(validator_table([ROW], 80), 80)
+
+        assert "…" not in shown
+        for expected in ("validator", "finalized", "state root", "9402992726", "16,200", "5,400", "20,950"):
+            assert expected in shown
+
+    def test_a_note_without_a_column_stands_below_the_table(self):
+        assert "1: joined from a snapshot at height 30" in drawn(validator_table([ROW], 80), 80)
+
+    def test_the_coverage_names_its_phases_where_columns_do_not_fit(self):
+        phases = [f"phase-{number}-of-many" for number in range(9)]
+        runs = {("crash", phase, "leader"): 7 for phase in phases[:3]}
+
+        shown = drawn(coverage_table(runs, [("crash", phases[4], "leader")], phases, ["leader"], width=80), 80)
+
+        assert "…" not in shown
+        assert "phase-0-of-many 7, phase-1-of-many 7" in re.sub(r"\s*│\n│[ │]*", " ", shown)
+        assert "none!" in shown
+
+    def test_the_matrix_of_planted_bugs_keeps_who_caught_them(self):
+        row = TeethRow("refund-rounded-down", "", "execution", "execution", "all", True, "oracle", 2, 1.5, None, False)
+
+        shown = drawn(teeth_table([row], 80), 80)
+
+        assert "…" not in shown
+        assert "refund-rounded-down" in shown
+        assert "oracle" in shown
+
+
+@dataclass
+class Figures:
+    """The live figures of a run, by hand."""
+
+    finalized_heights: list[int] = field(default_factory=lambda: [14, 15])
+    now_us: int = 15_100_000
+    waiting_dead: int = 20_000
+    waiting_live: int = 950
+    stage: str = "faults"
+    aim: str = "faults until 182.0 s (split starts)"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A wall clock that stands where a test puts it, in seconds."""
+    now = [0.0]
+    monkeypatch.setattr(live.time, "perf_counter", lambda: now[0])
+    return now
+
+
+class TestProgressOnAPipe:
+    """One line a change, in fixed columns."""
+
+    def test_a_run_shorter_than_two_seconds_says_nothing(self, clock, capsys):
+        with LiveProgress(title="calm seed 0") as progress:
+            clock[0] = 1.9
+            progress.show(Figures())
+            progress.note("judging")
+
+        assert capsys.readouterr().err == ""
+
+    def test_lines_have_fixed_columns_under_one_header(self, clock, capsys):
+        with LiveProgress(title="calm seed 0") as progress:
+            clock[0] = 2.5
+            progress.show(Figures())
+            clock[0] = 5.0
+            progress.show(Figures(now_us=182_200_000, aim="draining, 20,000 dead timers left"))
+
+        title, header, *lines = capsys.readouterr().err.splitlines()
+        assert title == "calm seed 0"
+        assert header == "  real s  virtual s   lowest  highest    waiting  now"
+        assert lines == [
+            "     2.5       15.1       14       15     20,950  faults until 182.0 s (split starts)",
+            "     5.0      182.2       14       15     20,950  draining, 20,000 dead timers left",
+        ]
+
+    def test_a_line_is_said_once(self, clock, capsys):
+        with LiveProgress(title="calm seed 0") as progress:
+            for clock[0] in (3.0, 6.0, 9.0):
+                progress.show(Figures())
+
+        assert len(capsys.readouterr().err.splitlines()) == 3
+
+    def test_a_new_stage_does_not_wait_for_the_next_line(self, clock, capsys):
+        with LiveProgress(title="calm seed 0") as progress:
+            clock[0] = 3.0
+            progress.show(Figures())
+            clock[0] = 3.1
+            progress.show(Figures(stage="draining", aim="draining, 9 dead timers left"))
+
+        assert "draining, 9 dead timers left" in capsys.readouterr().err
+
+    def test_a_long_line_is_not_wrapped(self, clock, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "40")
+        with LiveProgress(title="calm seed 0") as progress:
+            clock[0] = 3.0
+            progress.show(Figures(aim="x" * 100))
+
+        assert "x" * 100 in capsys.readouterr().err
+
+
+@dataclass
+class Seeds:
+    """How far a sweep has come, by hand."""
+
+    total: int = 2_000
+    done: int = 10
+    resumed: int = 0
+    verdicts: dict[str, int] = field(default_factory=lambda: {"passed": 10})
+    groups: dict[str, list[object]] = field(default_factory=dict)
+
+
+def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
+    with SweepProgress(title="swarm") as progress:
+        clock[0] = 4.5
+        progress.show(Seeds())
+        clock[0] = 9.0
+        progress.show(Seeds(done=1_020, verdicts={"passed": 1_020}))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "swarm",
+        "  real s     seeds        of   seeds/h  verdicts",
+        "     4.5        10     2,000     8,000  10 passed",
+        "     9.0     1,020     2,000   408,000  1,020 passed",
+    ]
+
+
+def test_a_campaign_on_a_pipe_has_a_line_for_each_variant_under_one_header(clock, capsys):
+    """However quickly they come."""
+    with TeethProgress(["tip-burned", "order-of-a-set"], is_quiet=False) as progress:
+        progress.show("tip-burned: seed 0: at large: finality-regained")
+        clock[0] = 1.2
+        progress.say("tip-burned", 2, "caught by oracle")
+        progress.say("order-of-a-set", 1_000, "at large; nothing failed")
+
+    assert capsys.readouterr().err.splitlines() == [
+        "  real s  seeds  variant         what came of it",
+        "     1.2      2  tip-burned      caught by oracle",
+        "     1.2  1,000  order-of-a-set  at large; nothing failed",
+    ]

@@ -1,0 +1,27 @@
+"""Short runs for tests: judge a scenario without a run directory, or keep what each validator applied."""
+
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.scenario.model import load_scenario
+from cluster.verdict.pipeline import judge
+from report.console import LiveProgress
+
+
+def judged(name, *settings, seed=0, factories=None, runs=None):
+    """Run a scenario of the project and judge it."""
+    scenario = load_scenario(name, settings)
+    with LiveProgress(title=name, is_quiet=True) as progress:
+        return judge(scenario, seed, runs=runs, progress=progress, factories=factories)
+
+
+def check_named(result, name):
+    """Return the one check of that name."""
+    (check,) = [check for check in result.checks if check.name == name]
+    return check
+
+
+def applied_blocks(name, *settings, seed=0, factories=None):
+    """Run a scenario and return (run, [(node, executed), ...]) in the order of the log."""
+    applied = []
+    hooks = RunHooks(on_applied=lambda node, executed: applied.append((node, executed)))
+    run = Cluster(load_scenario(name, settings), seed, factories=factories or {}, hooks=hooks).run()
+    return run, applied

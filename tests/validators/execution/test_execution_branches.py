@@ -1,0 +1,320 @@
+"""Roads to the same state: forks and losers, restart from the log, cold replay, indexes rebuilt from the state."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler import TimerConfig
+from tests.support.chain_harness import (
+    BOB,
+    CAROL,
+    DAVE,
+    HEART,
+    POOR,
+    PUPPET,
+    SENDERS,
+    STORM,
+    advance,
+    do,
+    make_engine,
+    make_genesis,
+    order,
+    pay,
+    propose,
+)
+from validators.actors import HeartbeatOrder, StormOrder
+from validators.execution import RootMismatchError, UnknownBlockError, UnknownParentError, decode_entry
+from validators.execution.heights import scan_buckets
+from validators.state import CorruptLog
+
+TIGHT = TimerConfig(
+    max_cells_per_fire=50,
+    max_timers_per_actor=12,
+    gc_cycles_per_block=400,
+    lane_timer_cycles=1_200,
+    max_cycles_per_fire=900,
+    max_ttl_blocks=20,
+)
+
+
+def tight_genesis(timebase="slot"):
+    return make_genesis(timer_config=TIGHT, timebase=timebase)
+
+
+def derived(engine):
+    """Return what the engine derives: due heights, and the waiting set of the next block far ahead."""
+    return engine.due_heights(10**9)
+
+
+def check_state(engine, supply):
+    """Check every invariant of docs/state.md on the finalized state, from its entries alone."""
+    entries = [decode_entry(key, value) for key, value in engine.database.items()]
+    by_table = {}
+    for entry in entries:
+        by_table.setdefault(entry.table, []).append(entry)
+    held = sum(entry.record.balance for entry in by_table["account"])
+    assert held + by_table["burned"][0].record.total == supply
+
+    timers = {entry.record.timer_id: entry.record for entry in by_table.get("timer", ())}
+    places = {entry.identity: entry.record.timer_id for entry in by_table.get("bucket entry", ())}
+    assert {(timer.due, timer.sequence): timer.timer_id for timer in timers.values()} == places
+    buckets = {entry.identity[0]: entry.record for entry in by_table.get("bucket", ())}
+    sequences = {}
+    for due, sequence in places:
+        sequences.setdefault(due, []).append(sequence)
+    assert sorted(buckets) == sorted(sequences)
+    for due, bucket in buckets.items():
+        assert (bucket.head, bucket.count) == (min(sequences[due]), len(sequences[due]))
+        assert max(sequences[due]) < bucket.tail
+    owners = [timer.actor for timer in timers.values()]
+    for entry in by_table.get("timer counts", ()):
+        assert entry.record.live == owners.count(entry.identity[0]) <= entry.record.scheduled
+        assert entry.record.live <= TIGHT.max_timers_per_actor
+    assert all(timer.actor in {e.identity[0] for e in by_table["timer counts"]} for timer in timers.values())
+    assert engine.due_heights(10**9) == sorted(buckets)
+
+
+STEP = st.one_of(
+    st.tuples(st.just("put"), st.binary(max_size=14), st.binary(max_size=20)),
+    st.tuples(st.just("delete"), st.binary(max_size=14)),
+    st.tuples(st.just("pay"), st.sampled_from((*SENDERS, POOR, HEART)), st.integers(0, 10**10)),
+    st.tuples(st.just("emit"), st.text(max_size=5)),
+    st.tuples(st.just("compute"), st.sampled_from((100, 500, 800, 2_000))),
+    st.just(("revert", "no")),
+    st.just(("crash",)),
+    st.just(("cancel_last",)),
+    st.tuples(st.just("extend_last"), st.integers(0, 60)),
+)
+TIMER = st.tuples(
+    st.just("timer"),
+    st.integers(1, 4),
+    st.lists(STEP, max_size=2),
+    st.integers(100, 900),
+    st.integers(0, 4),
+)
+STEPS = st.lists(st.one_of(STEP, TIMER, TIMER), max_size=5)
+ACTION = st.one_of(
+    st.tuples(st.just("pay"), st.integers(0, 3), st.sampled_from((*SENDERS, POOR, PUPPET)), st.integers(0, 10**10)),
+    st.tuples(st.just("do"), st.integers(0, 3), st.sampled_from((PUPPET, POOR)), STEPS),
+    st.tuples(st.just("do"), st.integers(0, 3), st.sampled_from((PUPPET, POOR)), STEPS),
+    st.tuples(st.just("storm"), st.integers(0, 3), st.integers(4, 12), st.integers(0, 2)),
+    st.tuples(st.just("drain"), st.integers(0, 3)),
+    st.tuples(st.just("beat"), st.integers(0, 3), st.integers(1, 3)),
+)
+BLOCK = st.tuples(st.lists(ACTION, max_size=4), st.sampled_from((1_000, 1, 2_000, 6_000)))
+
+
+def build(actions, nonces):
+    """Turn drawn actions into transactions that continue the nonces given."""
+    transactions = []
+    nonces = dict(nonces)
+    for kind, sender, *arguments in actions:
+        nonce = nonces.get(sender, 0)
+        nonces[sender] = nonce + 1
+        if kind == "pay":
+            transactions.append(pay(sender, nonce, *arguments))
+        elif kind == "do":
+            actor, steps = arguments
+            transactions.append(do(sender, nonce, *map(list, steps), actor=actor))
+        elif kind == "storm":
+            count, ttl = arguments
+            storm = StormOrder(count=count, delay=1, not_before=0, spread=2, ttl=ttl, gas_limit=800, payload_size=4)
+            transactions.append(order(sender, nonce, STORM, "make", storm))
+        elif kind == "drain":
+            transactions.append(order(sender, nonce, STORM, "withdraw", None))
+        else:
+            transactions.append(order(sender, nonce, HEART, "start", HeartbeatOrder(arguments[0], 900)))
+    return transactions, nonces
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(BLOCK, min_size=1, max_size=7), st.sampled_from(("slot", "height")))
+def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
+    """Over random transactions and timers every invariant of the state holds, and replay gives the same roots."""
+    genesis = tight_genesis(timebase)
+    engine, replica, nonces, chain = make_engine(genesis), make_engine(genesis), {}, []
+    for actions, after_ms in blocks:
+        transactions, nonces = build(actions, nonces)
+        chain.append(advance(engine, transactions, after_ms=after_ms))
+        check_state(engine, genesis.supply)
+
+    for executed in chain:
+        again = replica.execute(executed.block)
+        assert (again.receipts, again.operations) == (executed.receipts, executed.operations)
+        assert msgspec.structs.asdict(again.summary) == msgspec.structs.asdict(executed.summary)
+        replica.finalize(again.digest)
+        assert replica.database.canonical_root == executed.header.state_root
+    assert dict(engine.live_values()) == dict(engine.database.items()) == dict(replica.live_values())
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data())
+def test_forks_and_late_finality_equal_linear_execution(data):
+    """However blocks fork and whenever they are finalized, the winners' roots are those of a straight run."""
+    genesis = tight_genesis()
+    engine = make_engine(genesis)
+    nonces = {engine.finalized_digest: {}}
+    executed, won, ordinal = {}, [], 0
+    for _ in range(data.draw(st.integers(2, 10), label="steps")):
+        known = [engine.finalized_digest, *executed]
+        if executed and data.draw(st.booleans(), label="finalize"):
+            digest = data.draw(st.sampled_from(list(executed)), label="winner")
+            finalization = engine.finalize(digest)
+            won += finalization.applied
+            for gone in (*finalization.applied, *finalization.dropped):
+                del executed[gone.digest]
+            assert all(engine.executed(gone.digest) is None for gone in finalization.dropped)
+            assert [one.header.parent for one in finalization.applied[1:]] == [
+                one.digest for one in finalization.applied[:-1]
+            ]
+            check_state(engine, genesis.supply)
+            continue
+        parent = data.draw(st.sampled_from(known), label="parent")
+        actions, after_ms = data.draw(BLOCK, label="block")
+        transactions, after = build(actions, nonces[parent])
+        ordinal += 1
+        block = propose(engine, transactions, parent=parent, after_ms=after_ms, skipped_views=ordinal)
+        executed[block.digest], nonces[block.digest] = block, after
+
+    straight = make_engine(genesis)
+    for winner in won:
+        assert straight.execute(winner.block).receipts == winner.receipts
+        straight.finalize(winner.digest)
+    assert straight.database.canonical_root == engine.database.canonical_root
+    assert derived(straight) == derived(engine)
+    assert [one.digest for one in executed.values()] == [
+        one.digest for digest in executed for one in engine.path_to(digest)[-1:]
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(BLOCK, min_size=2, max_size=6), st.data())
+def test_a_restart_from_the_log_goes_on_as_if_nothing_had_happened(blocks, data):
+    """Caches and indexes are rebuilt from the state: the next blocks come out the same."""
+    genesis, nonces = tight_genesis(), {}
+    cut = data.draw(st.integers(0, len(blocks) - 1), label="crash after")
+    engine, chain = make_engine(genesis), []
+    for actions, after_ms in blocks:
+        transactions, nonces = build(actions, nonces)
+        chain.append(advance(engine, transactions, after_ms=after_ms))
+
+    log = [operation for executed in chain[:cut] for operation in executed.operations]
+    header = chain[cut - 1].header if cut else None
+    restarted = make_engine(genesis, operations=log, header=header)
+    assert derived(restarted) == list(scan_buckets(restarted.database.items()))
+    for executed in chain[cut:]:
+        assert restarted.execute(executed.block).receipts == executed.receipts
+        restarted.finalize(executed.digest)
+    assert restarted.finalized_digest == engine.finalized_digest
+    assert restarted.database.operations(0) == engine.database.operations(0)
+
+
+class TestFinality:
+    def test_finalizing_applies_ancestors_oldest_first_and_drops_every_other_branch(self):
+        """The winner's path is applied; siblings and their descendants are dropped and can no longer be built on."""
+        engine = make_engine()
+        first = propose(engine, [pay(0, 0, BOB, 1)])
+        second = propose(engine, [pay(0, 1, BOB, 1)], parent=first.digest)
+        child = propose(engine, [pay(0, 2, BOB, 1)], parent=second.digest)
+        rival = propose(engine, [pay(0, 0, CAROL, 1)])
+        rival_child = propose(engine, [pay(0, 1, CAROL, 1)], parent=rival.digest)
+        late_rival = propose(engine, [pay(0, 1, DAVE, 1)], parent=first.digest)
+
+        assert engine.path_to(child.digest) == [first, second, child]
+        finalization = engine.finalize(second.digest)
+
+        assert finalization.applied == (first, second)
+        assert finalization.dropped == (rival, rival_child, late_rival)
+        assert engine.finalized_digest == second.digest
+        assert engine.path_to(child.digest) == [child]
+        assert engine.executed(second.digest) is None
+        for gone in finalization.dropped:
+            with pytest.raises(UnknownParentError):
+                propose(engine, parent=gone.digest)
+            with pytest.raises(UnknownBlockError):
+                engine.finalize(gone.digest)
+        with pytest.raises(UnknownBlockError):
+            engine.path_to(engine.finalized_digest)
+        grandchild = propose(engine, [pay(0, 3, BOB, 1)], parent=child.digest)
+        engine.finalize(grandchild.digest)
+        assert engine.database.canonical_root == grandchild.header.state_root
+
+    def test_the_operations_to_write_are_those_that_are_applied(self):
+        """What a shell writes before it finalizes is exactly what the database's log grows by."""
+        engine = make_engine()
+        size = engine.database.size
+        first = propose(engine, [pay(0, 0, BOB, 1)])
+        second = propose(engine, [pay(0, 1, BOB, 1)], parent=first.digest)
+        written = [operation for one in engine.path_to(second.digest) for operation in one.operations]
+        engine.finalize(second.digest)
+
+        assert list(engine.database.operations(size)) == written
+
+    def test_the_same_proposal_twice_is_one_block(self):
+        """A leader that builds the same again keeps what stands on the first one alive."""
+        engine = make_engine()
+        first = propose(engine, [pay(0, 0, BOB, 1)])
+        child = propose(engine, parent=first.digest)
+
+        assert propose(engine, [pay(0, 0, BOB, 1)]) is first
+        assert engine.execute(first.block) is first
+        engine.finalize(child.digest)
+        assert engine.finalized.height == 2
+
+    def test_a_block_of_a_lost_branch_is_refused(self):
+        """A block whose parent is an ancestor of the finalized block comes too late."""
+        engine, other = make_engine(), make_engine()
+        late = propose(other, [pay(0, 0, CAROL, 1)])
+        advance(engine, [pay(0, 0, BOB, 1)])
+
+        with pytest.raises(UnknownParentError):
+            engine.execute(late.block)
+
+
+class TestRestart:
+    def test_a_log_that_does_not_lead_to_the_header_is_refused(self):
+        """A lost batch shows as another root, or as a log that contradicts itself."""
+        engine = make_engine()
+        first, second = (advance(engine, [pay(0, nonce, BOB, 1)]) for nonce in range(2))
+
+        for operations in ((), first.operations):
+            with pytest.raises(RootMismatchError):
+                make_engine(operations=operations, header=second.header)
+        with pytest.raises((RootMismatchError, CorruptLog)):
+            make_engine(operations=second.operations, header=second.header)
+        with pytest.raises(RootMismatchError):
+            make_engine(operations=first.operations)
+        whole = make_engine(operations=first.operations + second.operations, header=second.header)
+        assert whole.finalized_digest == engine.finalized_digest
+
+    def test_waiting_timers_are_read_back(self):
+        """What waited at the end of the last block waits for the first one after the restart."""
+        genesis = tight_genesis("height")
+        engine = make_engine(genesis)
+        timers = [["timer", 1, [["compute", 500]], 900, 5] for _ in range(4)]
+        chain = [advance(engine, [do(0, 0, *timers)]), advance(engine)]
+        assert chain[-1].summary.waiting_live > 0
+        log = [operation for one in chain for operation in one.operations]
+        restarted = make_engine(genesis, operations=log, header=chain[-1].header)
+
+        assert propose(restarted).receipts == propose(engine).receipts
+        assert propose(restarted).digest == propose(engine).digest
+
+
+def test_an_index_of_one_branch_does_not_show_in_another():
+    """Siblings see their own timers' heights only, and a dropped branch leaves none behind."""
+    engine = make_engine()
+    early = propose(engine, [do(0, 0, ["timer", 5, []])])
+    late = propose(engine, [do(0, 0, ["timer", 9, []])])
+    both = propose(engine, [do(0, 1, ["timer", 9, []])], parent=early.digest)
+    gone = propose(engine, [do(0, 1, ["cancel_last"])], parent=early.digest)
+
+    assert engine.due_heights(100, early.digest) == [6]
+    assert engine.due_heights(100, late.digest) == [10]
+    assert engine.due_heights(100, both.digest) == [6, 11]
+    assert engine.due_heights(6, both.digest) == [6]
+    assert engine.due_heights(100, gone.digest) == []
+    assert engine.due_heights(100) == []
+    engine.finalize(gone.digest)
+    assert engine.due_heights(100) == []

@@ -1,0 +1,122 @@
+"""The mempool: bounded, one transaction per nonce, offered in an order that content alone fixes."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from validators.execution.blocks import Transaction, Transfer, encode_transaction, transaction_digest
+from validators.mempool.pool import Mempool, Pooled
+
+
+def pooled(sender=1, nonce=0, tip=1, amount=1):
+    transaction = Transaction(
+        public_key=bytes([sender]) * 32,
+        nonce=nonce,
+        cycles_limit=1,
+        cells_limit=1,
+        max_fee_per_cycle=tip,
+        max_fee_per_cell=1,
+        priority_fee_per_cycle=tip,
+        call=Transfer(b"t" * 20, amount),
+        signature=bytes(64),
+    )
+    return Pooled(transaction, encode_transaction(transaction), transaction_digest(transaction))
+
+
+def offered(pool):
+    return [(each.public_key[0], each.nonce) for each in pool.candidates()]
+
+
+def test_the_highest_tip_is_offered_first_and_nonces_of_one_sender_ascend():
+    """A sender's later nonce waits for its earlier one, whatever it tips."""
+    pool = Mempool()
+    for each in (pooled(1, 1, tip=9), pooled(1, 0, tip=1), pooled(2, 0, tip=5), pooled(3, 4, tip=3)):
+        assert pool.add(each)
+
+    assert offered(pool) == [(2, 0), (3, 4), (1, 0), (1, 1)]
+
+
+def test_the_first_transaction_of_a_nonce_stands():
+    """A second one with the same sender and nonce is not taken, nor is a known one."""
+    pool = Mempool()
+
+    assert pool.add(pooled(1, 0, amount=1))
+    assert not pool.add(pooled(1, 0, amount=2))
+    assert not pool.add(pooled(1, 0, amount=1))
+    assert len(pool) == 1
+
+
+def test_a_giver_that_fills_its_room_takes_none_of_the_others():
+    """Anybody can sign any number of transactions with keys that own nothing."""
+    junk = [replace(pooled(sender), giver=3) for sender in range(1, 4)]
+    pool = Mempool(bytes_max=2 * len(junk[0].encoded) + 1)
+
+    assert [pool.add(each) for each in junk] == [True, True, False]
+    assert pool.add(replace(pooled(9), giver=2))
+    assert pool.add(pooled(10))
+
+
+def test_a_full_pool_takes_nothing_more_until_something_leaves():
+    """The bound is in bytes."""
+    first, second = pooled(1), pooled(2)
+    pool = Mempool(bytes_max=len(first.encoded) + 1)
+
+    assert pool.add(first)
+    assert not pool.add(second)
+    pool.remove_included([first.transaction])
+    assert pool.add(second)
+
+
+def test_a_finalized_nonce_makes_the_earlier_ones_void():
+    """What can never be valid again is forgotten."""
+    pool = Mempool()
+    for nonce in range(4):
+        pool.add(pooled(1, nonce))
+
+    pool.remove_included([pooled(1, 2).transaction])
+
+    assert offered(pool) == [(1, 3)]
+    assert pooled(1, 1).digest not in pool
+
+
+@given(order=st.permutations([(sender, nonce) for sender in (1, 2, 3) for nonce in range(3)]))
+def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
+    """Two validators with the same transactions offer the same order."""
+    pool, straight = Mempool(), Mempool()
+    for sender, nonce in order:
+        pool.add(pooled(sender, nonce, tip=sender % 2))
+    for sender, nonce in sorted(order):
+        straight.add(pooled(sender, nonce, tip=sender % 2))
+
+    assert offered(pool) == offered(straight)
+
+
+def test_each_turn_repeats_another_part_of_what_waits():
+    """In the order of arrival, two at a time, round and round."""
+    pool = Mempool()
+    for sender in (3, 1, 2):
+        pool.add(pooled(sender))
+
+    parts = [[each.transaction.public_key[0] for each in pool.waiting(turn, 2)] for turn in range(3)]
+
+    assert parts == [[3, 1], [2], [1, 2]]
+    assert Mempool().waiting(5, 2) == []
+
+
+def test_a_nonce_that_was_included_is_void_for_good():
+    """A peer that lags may repeat a final transaction; it does not come back."""
+    pool = Mempool()
+    pool.remove_included([pooled(1, 4).transaction])
+
+    assert not pool.add(pooled(1, 4))
+    assert pool.add(pooled(1, 5))
+
+
+def test_what_is_refused_leaves_nothing_behind():
+    """A full pool does not grow by those it turns away."""
+    pool = Mempool(bytes_max=0)
+    for sender in range(50):
+        assert not pool.add(pooled(sender))
+
+    assert pool._by_sender == {}

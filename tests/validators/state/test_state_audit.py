@@ -1,0 +1,136 @@
+"""A byte changed in any structure of the database is found, in that structure and at its place."""
+
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.state_batches import commit
+from validators.state import Database
+
+KEYS = [sha256(b"%d" % number).digest() for number in range(150)]
+
+
+def settled(*, pruned: bool, retain: int = 0) -> Database:
+    database = Database(retain=retain)
+    for round_ in range(24):
+        commit(database, dict.fromkeys(KEYS[round_ % 5 :: 2], b"%d" % round_))
+    if pruned:
+        assert database.prune() > 0
+    _ = database.canonical_root
+    return database
+
+
+def flip(data: bytes | bytearray, place: int = -1) -> bytes:
+    changed = bytearray(data)
+    changed[place] ^= 1
+    return bytes(changed)
+
+
+def tamper_operation(store):
+    store.log[70] = flip(store.log[70])
+    return f"operation {store.start + 70}"
+
+
+def tamper_operation_into_none(store):
+    store.log[70] = b"\xff" + store.log[70][1:]
+    return f"operation {store.start + 70}"
+
+
+def tamper_chunk(store):
+    index = max(store.activity.rows[0]) - 1
+    store.activity.rows[0][index] = flip(store.activity.rows[0][index], 3)
+    return f"chunk {index}"
+
+
+def tamper_grafted_node(store):
+    index = max(store.activity.rows[2])
+    store.activity.rows[2][index] = flip(store.activity.rows[2][index])
+    return f"grafted node of height 8, {index}"
+
+
+def tamper_missing_chunk(store):
+    index = max(store.activity.rows[0])
+    del store.activity.rows[0][index]
+    return f"chunk {index}"
+
+
+def tamper_canonical_root(store):
+    store.activity.root = flip(store.activity.root)
+    return "root"
+
+
+def tamper_flag(store):
+    store.flags[-7] ^= 1
+    return f"activity flag of operation {store.tip.size - 7}"
+
+
+def tamper_location(store):
+    store.locations[KEYS[5]] ^= 1
+    return "location of a key"
+
+
+def tamper_absent_location(store):
+    del store.locations[KEYS[5]]
+    return "location of a key"
+
+
+def tamper_tree(store):
+    store.levels.rows[2][-1] ^= 1
+    return f"tree node of height 2, {(store.tip.size >> 2) - 1}"
+
+
+TAMPERED = [
+    ("operation-log", tamper_operation),
+    ("operation-log", tamper_operation_into_none),
+    ("bitmap", tamper_chunk),
+    ("bitmap", tamper_missing_chunk),
+    ("bitmap", tamper_grafted_node),
+    ("bitmap", tamper_canonical_root),
+    ("indexes", tamper_flag),
+    ("indexes", tamper_location),
+    ("indexes", tamper_absent_location),
+    ("indexes", tamper_tree),
+]
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+@pytest.mark.parametrize(("structure", "tamper"), TAMPERED)
+def test_one_change_is_found_in_its_structure_and_at_its_place(structure, tamper, pruned):
+    """And in no other structure."""
+    database = settled(pruned=pruned)
+    place = tamper(database._store)
+
+    found = database.audit().deviations
+
+    assert [(deviation.structure, deviation.place) for deviation in found] == [(structure, place)]
+    assert found[0].kept != found[0].expected
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), st.none() | st.just(b"x"), max_size=60), max_size=3), st.data())
+def test_a_database_that_nobody_touched_has_nothing_wrong(history, data):
+    """Whole, pruned, rewound or restored, whatever was applied; and the log alone leads to its root and values."""
+    database = settled(pruned=data.draw(st.booleans()), retain=2)
+    for writes in history:
+        commit(database, writes)
+    if data.draw(st.booleans()):
+        database.rewind(min(2, database.retained))
+    if data.draw(st.booleans()):
+        database = Database.from_snapshot(database.snapshot(), database.canonical_root)
+
+    audit = database.audit()
+
+    assert audit.deviations == ()
+    assert audit.canonical_root == database.canonical_root
+    assert (dict(audit.values), audit.operations) == (dict(database.items()), database.operations(database.start))
+    assert all(audit.compared[structure] > 0 for structure in ("operation-log", "bitmap", "indexes"))
+
+
+def test_a_bitmap_that_was_never_made_is_not_compared():
+    """Nothing is claimed of it."""
+    database = Database()
+    commit(database, {KEYS[0]: b"x"})
+
+    assert database.audit().compared["bitmap"] == 0

@@ -1,0 +1,96 @@
+"""The state database gives the published roots."""
+
+from hashlib import sha256
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+from tests.support.state_batches import commit, fork
+from validators.state import Database
+
+VECTORS = (PROJECT_ROOT / "tests" / "vectors" / "qmdb.txt").read_text()
+FIXED_AGGREGATE = "79c5de9509b38d619ea082cdee833f80eadfa0ef21211f69039ee2d37de07bad"
+
+
+def digest_of(number: int) -> bytes:
+    return sha256(number.to_bytes(8, "big")).digest()
+
+
+def value_of(number: int, step: int) -> bytes:
+    return sha256(number.to_bytes(8, "big") + (step + 1).to_bytes(8, "big")).digest()
+
+
+def published_batches(seed: int) -> list[dict[bytes, bytes | None]]:
+    """The four batches of the published workload, as the head of the vector file describes them."""
+    count = seed % 50 + 5
+    keys = [digest_of(i) for i in range(count)]
+    colliding = [bytes([seed % 256]) + bytes(23) + (10000 + i).to_bytes(8, "big") for i in range(count // 2)]
+    deleted = [i for i in range(count) if (seed ^ i) % 5 == 0]
+    first = {key: value_of(i, 1) for i, key in enumerate(keys)}
+    second = {key: None if i in deleted else value_of(i, 2) for i, key in enumerate(keys)}
+    third = {keys[i]: value_of(i, 3) for i in deleted} | {key: value_of(i, 4) for i, key in enumerate(colliding)}
+    fourth = {key: value_of(i, 5) for i, key in enumerate(keys)}
+    fourth |= {key: None if i % 2 else value_of(i, 6) for i, key in enumerate(colliding)}
+    return [first, second, third, fourth]
+
+
+def section(title: str) -> list[list[str]]:
+    """The fields of each line below a title, up to the next empty line."""
+    body = VECTORS.split(f"[{title}]", 1)[1].split("\n\n", 1)[0]
+    return [line.split() for line in body.splitlines() if line.strip()]
+
+
+class TestPublishedRoots:
+    @pytest.mark.parametrize("encoding", ["fixed", "variable"])
+    def test_a_fresh_database_has_the_published_root(self, encoding):
+        """One commit with floor 0 is all that a fresh log holds."""
+        line = next(line for line in VECTORS.splitlines() if line.startswith(f"[INIT_ROOT unordered {encoding}]"))
+
+        database = Database(encoding=encoding, bare_values=True)
+
+        assert line.split("any=")[1].split()[0] == database.root.hex()
+        assert (database.size, database.floor, database.active) == (1, 0, 0)
+
+    @pytest.mark.parametrize(
+        ("encoding", "title", "count"),
+        [("fixed", "QMDB_ROOTS_UNORDERED_FIXED", 200), ("variable", "QMDB_ROOTS_UNORDERED_VARIABLE", 5)],
+    )
+    def test_every_published_seed_gives_its_root(self, encoding, title, count):
+        """All seeds of the file, also when the four batches are applied as one pending chain."""
+        seeds = section(title)
+
+        assert count == len(seeds)
+        for seed, root, _ in seeds:
+            database = Database(encoding=encoding, bare_values=True)
+            chained = Database(encoding=encoding, bare_values=True)
+            tip = None
+            for writes in published_batches(int(seed)):
+                commit(database, writes)
+                tip = fork(chained, tip, writes)
+            chained.apply(tip)
+            assert (root, root) == (database.root.hex(), chained.root.hex())
+
+    def test_the_fixed_roots_aggregate_to_the_published_hash(self):
+        """The hash over all 200 roots is the conformance value of the specification, section 5."""
+        aggregate = sha256()
+        for seed in range(200):
+            database = Database(encoding="fixed")
+            for writes in published_batches(seed):
+                commit(database, writes)
+            aggregate.update(len(database.root).to_bytes(8, "little") + database.root)
+
+        assert aggregate.hexdigest() == FIXED_AGGREGATE
+
+    def test_each_traced_batch_has_its_size_floor_and_root(self):
+        """The published traces fix log size and floor after every batch, not only the last root."""
+        traces = [dict(f.split("=") for f in line.split()[1:]) for line in VECTORS.splitlines() if line[:6] == "TRACE "]
+
+        assert len(traces) == 8
+        for seed in (0, 199):
+            database = Database(encoding="fixed")
+            for step, writes in enumerate(published_batches(seed), 1):
+                batch = commit(database, writes)
+                trace = next(t for t in traces if (t["seed"], t["batch"]) == (str(seed), str(step)))
+                expected = (int(trace["ops"]), int(trace["floor"]), trace["any"])
+                assert expected == (database.size, database.floor, database.root.hex())
+                assert expected == (batch.size, batch.floor, batch.root.hex())

@@ -1,0 +1,339 @@
+"""Pruning of the vote journal: what is needed stays, wherever a crash or damage comes, and its length stays flat."""
+
+import pytest
+
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.directory_disk import DirectoryDisk
+from cluster.scenario.model import load_scenario
+from tests.support.cluster_runs import check_named, judged
+from tests.support.simplex_bench import (
+    CONFIG,
+    GENESIS,
+    KeyedHashScheme,
+    finalization,
+    notarization,
+    nullification,
+    proposal_of,
+)
+from tests.support.simplex_harness import World
+from validators.consensus.simplex import Finalization, Simplex, decode_artifact, encode_artifact
+from validators.consensus.simplex.recovery import artifact_view
+from validators.pruning import JournalPruner, PruneDue
+from validators.storage import JOURNAL_FILES, Journal, JournalHead, JournalLostError, SimulatedDisk, provision
+
+HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
+OLD = [b"one" * 9, b"two", b"three" * 30]
+KEPT = [b"four", b"five" * 50]
+DISKS = ["simulated", "directory"]
+
+
+class PowerCutError(Exception):
+    """The machine stops here."""
+
+
+class FailingDisk:
+    """Passes everything on until it has made so many steps; an overwrite takes four, each writing a part more."""
+
+    def __init__(self, disk, steps):
+        self._disk = disk
+        self._steps = steps
+
+    def __getattr__(self, name):
+        return getattr(self._disk, name)
+
+    def _step(self):
+        self._steps -= 1
+        if self._steps < 0:
+            raise PowerCutError
+
+    def truncate(self, name, length):
+        self._step()
+        self._disk.truncate(name, length)
+
+    def overwrite(self, name, offset, data):
+        for part in (1, 2, 3):
+            self._step()
+            self._disk.overwrite(name, offset, data[: len(data) * part // 3])
+        self._step()
+
+
+def sync(disk):
+    disk.finish_sync(disk.begin_sync())
+
+
+def make_disk(kind, tmp_path):
+    return SimulatedDisk() if kind == "simulated" else DirectoryDisk(tmp_path / "disk")
+
+
+def written(disk):
+    """Provision a journal with the artifacts `OLD` and `KEPT`, all durable, and return it."""
+    provision(disk, HEAD)
+    journal = Journal(disk)
+    journal.recover(HEAD)
+    for artifact in [*OLD, *KEPT]:
+        journal.append(artifact)
+        sync(disk)
+    return journal
+
+
+def pruned(disk):
+    """Return a journal that was pruned to `KEPT`."""
+    journal = written(disk)
+    journal.prune(b"floor", keep=KEPT.__contains__)
+    return journal
+
+
+def half_pruned(disk):
+    """Cut the power when one copy is pruned and the other is not."""
+    journal = written(disk)
+    journal._copies = Journal(FailingDisk(disk, 5))._copies
+    with pytest.raises(PowerCutError):
+        journal.prune(b"floor", keep=KEPT.__contains__)
+
+
+def damage(disk, copy, offset):
+    flipped = disk.read(JOURNAL_FILES[copy], offset, 1)[0] ^ 0x40
+    disk.overwrite(JOURNAL_FILES[copy], offset, bytes([flipped]))
+
+
+def recovered(disk):
+    return Journal(disk).recover(HEAD)
+
+
+class TestJournal:
+    """The two copies on a disk."""
+
+    @pytest.mark.parametrize("kind", DISKS)
+    def test_a_pruned_journal_holds_floor_and_kept_entries(self, kind, tmp_path):
+        """In both copies, durably, and it goes on from there."""
+        disk = make_disk(kind, tmp_path)
+        journal = pruned(disk)
+        journal.append(b"six")
+        sync(disk)
+
+        for emptied in JOURNAL_FILES:
+            disk.truncate(emptied, 0)
+            contents = recovered(disk)
+            assert (contents.head.floor, contents.artifacts) == (b"floor", [*KEPT, b"six"])
+
+    @pytest.mark.parametrize("kind", DISKS)
+    @pytest.mark.parametrize("steps", range(10))
+    def test_a_crash_at_any_step_leaves_a_good_copy(self, kind, steps, tmp_path):
+        """Either all entries are there or the kept ones with the floor, and both copies are whole again."""
+        disk = make_disk(kind, tmp_path)
+        written(disk)
+        journal = Journal(FailingDisk(disk, steps))
+        journal._head, journal._artifacts = HEAD, [*OLD, *KEPT]
+        with pytest.raises(PowerCutError):
+            journal.prune(b"floor", keep=KEPT.__contains__)
+        disk.lose_unsynced()
+
+        contents = recovered(disk)
+        is_pruned = steps >= 4
+        assert (contents.head.floor, contents.artifacts) == ((b"floor", KEPT) if is_pruned else (b"", [*OLD, *KEPT]))
+        for emptied in JOURNAL_FILES:
+            disk.truncate(emptied, 0)
+            assert recovered(disk).artifacts == contents.artifacts
+        assert recovered(disk).damages == []
+
+    @pytest.mark.parametrize("kind", DISKS)
+    @pytest.mark.parametrize("steps", range(10))
+    def test_a_crash_in_the_repair_after_a_crash_leaves_a_good_copy(self, kind, steps, tmp_path):
+        """The start after a half-finished pruning is cut off as well."""
+        disk = make_disk(kind, tmp_path)
+        half_pruned(disk)
+        try:
+            Journal(FailingDisk(disk, steps)).recover(HEAD)
+        except PowerCutError:
+            disk.lose_unsynced()
+
+        contents = recovered(disk)
+        assert (contents.head.floor, contents.artifacts) == (b"floor", KEPT)
+
+    @pytest.mark.parametrize("copy", [0, 1])
+    @pytest.mark.parametrize("offset", [0, 5, 20, 60])
+    def test_a_damaged_head_comes_from_the_other_copy(self, copy, offset):
+        """Torn or rotten: it is found, said, and written again."""
+        disk = SimulatedDisk()
+        pruned(disk)
+        damage(disk, copy, offset)
+
+        contents = recovered(disk)
+        assert (contents.head.floor, contents.artifacts) == (b"floor", KEPT)
+        assert [found.file for found in contents.damages] == [JOURNAL_FILES[copy]]
+        assert recovered(disk).damages == []
+
+    def test_heads_damaged_in_both_copies_are_a_lost_journal(self):
+        """Without its floor nobody knows what is missing."""
+        disk = SimulatedDisk()
+        pruned(disk)
+        damage(disk, 0, 20)
+        damage(disk, 1, 30)
+
+        with pytest.raises(JournalLostError):
+            recovered(disk)
+
+    def test_a_carried_entry_lost_in_both_copies_is_no_torn_tail(self):
+        """The last one too: the head says how many there are."""
+        disk = SimulatedDisk()
+        pruned(disk)
+        for copy, name in enumerate(JOURNAL_FILES):
+            damage(disk, copy, disk.size(name) - 1)
+
+        with pytest.raises(JournalLostError, match="which was synced"):
+            recovered(disk)
+
+    def test_what_follows_a_pruning_never_gives_way_to_what_was_before(self):
+        """A vote may rest on it: rather lose the journal than go back to the older copy."""
+        disk = SimulatedDisk()
+        journal = written(disk)
+        before = disk.read(JOURNAL_FILES[1])
+        journal.prune(b"floor", keep=KEPT.__contains__)
+        journal.append(b"six")
+        sync(disk)
+        disk.truncate(JOURNAL_FILES[1], 0)
+        disk.overwrite(JOURNAL_FILES[1], 0, before)
+        damage(disk, 0, 20)
+
+        with pytest.raises(JournalLostError):
+            recovered(disk)
+
+    def test_a_sector_of_the_time_before_is_no_entry(self):
+        """A stale read of the head in one copy: the other copy says what generation the journal is of."""
+        disk = SimulatedDisk()
+        journal = written(disk)
+        before = disk.read(JOURNAL_FILES[0], 0, 60)
+        journal.prune(b"floor", keep=KEPT.__contains__)
+        disk.overwrite(JOURNAL_FILES[0], 0, before)
+
+        assert recovered(disk).head.floor == b"floor"
+        assert recovered(disk).damages == []
+
+    def test_provisioning_anew_counts_above_the_generations_before(self):
+        """A crash between its two copies leaves a journal that must not sign, not one that was given up."""
+        disk = SimulatedDisk()
+        pruned(disk)
+        doubtful = disk.read(JOURNAL_FILES[1])
+        provision(disk, JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0, observes="lost"))
+        disk.truncate(JOURNAL_FILES[1], 0)
+        disk.overwrite(JOURNAL_FILES[1], 0, doubtful)
+
+        assert recovered(disk).head.observes == "lost"
+
+
+def views_of(journal):
+    return [artifact_view(decode_artifact(artifact)) for artifact in journal.artifacts]
+
+
+class TestPruner:
+    """When a journal is pruned, and what stays."""
+
+    def pruner(self):
+        disk = SimulatedDisk()
+        provision(disk, HEAD)
+        journal = Journal(disk)
+        journal.recover(HEAD)
+        barrier = type("Barrier", (), {"then": lambda _self, action: action()})()
+        port = type("Port", (), {"work_on": lambda _self, _lane, _cost_us, token: pruner.prune(token)})()
+        pruner = JournalPruner(port, barrier, journal, view_retention=3, sync_us=1)
+        return pruner, journal
+
+    def finalize(self, pruner, journal, view):
+        found = finalization(proposal_of(view, view - 1))
+        journal.append(encode_artifact(found))
+        pruner.finalized(found)
+
+    def test_as_many_views_again_pile_up_and_the_retention_stays(self):
+        """Nothing goes before; then all but the finalized view and as many below it as are retained."""
+        pruner, journal = self.pruner()
+        for view in range(1, 7):
+            self.finalize(pruner, journal, view)
+        assert views_of(journal) == [1, 2, 3, 4, 5, 6]
+
+        self.finalize(pruner, journal, 7)
+        assert views_of(journal) == [4, 5, 6, 7]
+
+    def test_what_is_above_the_finalized_view_stays(self):
+        """However much it is: a finalization that is learnt late takes nothing of it."""
+        pruner, journal = self.pruner()
+        journal.append(encode_artifact(nullification(1)))
+        for view in range(20, 40):
+            journal.append(encode_artifact(nullification(view)))
+        self.finalize(pruner, journal, 19)
+
+        assert views_of(journal) == [*range(20, 40), 19]
+
+    def test_a_finality_that_came_twice_prunes_once(self):
+        """The second request finds nothing more to drop."""
+        pruner, journal = self.pruner()
+        self.finalize(pruner, journal, 1)
+        self.finalize(pruner, journal, 9)
+        generation = journal._head.generation
+        pruner.prune(PruneDue(finalization(proposal_of(9, 8))))
+
+        assert journal._head.generation == generation == 1
+
+
+def machine(artifacts, floor=None, me=0):
+    simplex = Simplex(me=me, validators=4, scheme=KeyedHashScheme(me), config=CONFIG, genesis=GENESIS)
+    simplex.replay(artifacts, floor)
+    return simplex
+
+
+def test_a_replay_of_the_pruned_journal_comes_to_the_same_state():
+    """Pruned at each of its finalizations: the same views, and the same first words of the next life."""
+    world = World(4)
+    world.heal(views=12, steps_max=300)
+    compared = 0
+    for seat in world.seats:
+        journal = [decode_artifact(record) for record in seat.durable]
+        for floor in (artifact for artifact in journal if isinstance(artifact, Finalization)):
+            kept = [artifact for artifact in journal if artifact_view(artifact) >= floor.proposal.view - 3]
+            whole, rest = machine(journal, me=seat.identity), machine(kept, floor, me=seat.identity)
+            assert vars(whole._views) == vars(rest._views)
+            assert whole.start() == rest.start()
+            compared += 1
+    assert compared > 20
+
+
+def test_the_floor_alone_is_a_finality():
+    """Nothing may be voted for at or below it, even if every entry were gone."""
+    simplex = machine([], finalization(proposal_of(7, 6)))
+
+    assert (simplex.view, simplex.finalized_view) == (8, 7)
+    assert simplex.check(3, notarization(proposal_of(7, 6))).reason == "stale"
+    assert simplex.check(3, notarization(proposal_of(8, 7))).ok
+
+
+def journal_sizes(height):
+    """Return how many bytes each copy of each validator's journal has after a run."""
+    cluster = Cluster(load_scenario("calm", (f"run.until_height={height}", "consensus.view_retention=5")), 0)
+    cluster.run()
+    return [disk.size(name) for disk in cluster.disks for name in JOURNAL_FILES]
+
+
+def test_the_journal_of_a_long_run_is_no_longer_than_that_of_a_short_one():
+    """Three times the blocks, and never more than twice the retention and a few views."""
+    short, long = journal_sizes(20), journal_sizes(60)
+
+    assert max(long) < 1.3 * max(short)
+    assert max(long) < 823 * (2 * 5 + 4)
+
+
+def test_power_goes_between_the_copies_of_a_pruning_and_of_its_repair():
+    """A start that finds two generations goes on from the newer one, also when it is itself cut off."""
+    cut = 'faults.cut={kind="crash-at-boundary", validator=1, boundary="mid-prune", every=%d, start_ms=3_000, %s}'
+    span = "stop_ms=12_000, restart_after_ms=300"
+    for every in (1, 2):
+        result = judged("calm", "run.until_height=14", "consensus.view_retention=1", cut % (every, span))
+
+        assert result.verdict == "passed", result.headline
+        assert result.figures["fault_cut"] > 2
+
+
+def test_a_run_that_prunes_and_restarts_keeps_the_rules():
+    """Every validator comes back from a pruned journal."""
+    result = judged("rolling-restart", "consensus.view_retention=1")
+
+    assert result.verdict == "passed", result.headline
+    assert check_named(result, "vote-rules").status == "passed"

@@ -1,0 +1,154 @@
+"""Blocks that a validator's own disk has lost: not served, fetched from a peer, and stored again."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.checker_chain import HEIGHTS, run_chain
+from validators.execution.blocks import encode_block
+from validators.messages import BlockRequest, BlockResponse, message_codec
+from validators.settings import Costs
+from validators.storage import BlockFile, SimulatedDisk
+from validators.sync.block_exchange import BlockExchange
+from validators.sync.follower import Follower
+from validators.sync.serving import TOO_MANY, UNDER_WAY, Serving
+
+SETTINGS = SimpleNamespace(node=0, validators=4, fetch_grace_us=1, fetch_timeout_us=10, costs=Costs())
+
+
+class Wire:
+    """A port that notes what is sent and which timers are armed."""
+
+    def __init__(self):
+        self.sent = []
+        self.timers = {}
+        self.works = []
+
+    def send(self, destination, payload, label):
+        self.sent.append((destination, message_codec().decode(payload)))
+
+    def work(self, cost_us, token):
+        self.works.append((cost_us, token))
+
+    def set_timer(self, key, after_us):
+        self.timers[key] = after_us
+
+    def cancel_timer(self, key):
+        self.timers.pop(key, None)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return run_chain()
+
+
+class Keeper:
+    """A validator that has finalized and stored a whole chain."""
+
+    def __init__(self, chain):
+        self.wire = Wire()
+        self.disk = SimulatedDisk()
+        self.repaired = []
+        self.blocks = BlockFile(self.disk)
+        for executed in chain.blocks:
+            header = executed.header
+            self.blocks.append(height=header.height, digest=executed.digest, block=encode_block(executed.block))
+        follower = Follower(chain.engines[0], execute=None, request=None, settle=None, find_fault=None)
+        self.refused = []
+        self.serving = Serving(
+            self.wire, message_codec(), answers_per_second=3, refuse=lambda *refusal: self.refused.append(refusal)
+        )
+        self.exchange = BlockExchange(
+            self.wire,
+            message_codec(),
+            follower,
+            self.blocks,
+            SETTINGS,
+            serving=self.serving,
+            refuse=None,
+            repaired=lambda *repair: self.repaired.append(repair),
+        )
+
+    def serve(self, peer, request):
+        """Answer a request, all of its virtual time included."""
+        self.exchange.serve(peer, request)
+        while self.wire.works:
+            self.serving.send(self.wire.works.pop(0)[1])
+
+    def damage(self, executed):
+        data = self.disk.read("blocks")
+        place = data.index(encode_block(executed.block))
+        self.disk.overwrite("blocks", place, bytes([data[place] ^ 1]))
+
+
+def test_a_block_that_turns_out_damaged_is_not_served_but_fetched(chain):
+    """The peer hears nothing of it, and another peer is asked for it after the moment of grace."""
+    keeper, lost = Keeper(chain), chain.blocks[4]
+    keeper.damage(lost)
+
+    keeper.serve(1, BlockRequest(lost.digest, 0))
+    assert keeper.wire.sent == []
+    keeper.exchange.retry(lost.digest)
+
+    assert keeper.wire.sent == [(1, BlockRequest(lost.digest, HEIGHTS))]
+
+
+def test_what_is_intact_above_a_damaged_block_is_served(chain):
+    """The answer ends where the chain of intact blocks does."""
+    keeper = Keeper(chain)
+    keeper.damage(chain.blocks[4])
+
+    keeper.serve(1, BlockRequest(chain.blocks[6].digest, 0))
+
+    ((peer, answer),) = keeper.wire.sent
+    assert peer == 1
+    assert answer == BlockResponse(tuple(encode_block(chain.blocks[index].block) for index in (6, 5)))
+
+
+def test_a_fetched_block_is_stored_again_and_served(chain):
+    """The repair is noted once; nobody is asked any more."""
+    keeper, lost = Keeper(chain), chain.blocks[4]
+    keeper.damage(lost)
+    keeper.serve(1, BlockRequest(lost.digest, 0))
+
+    keeper.exchange.take(1, (encode_block(lost.block),))
+    keeper.exchange.take(1, (encode_block(lost.block),))
+    assert keeper.repaired == [("blocks", lost.header.height, "from a peer")]
+    assert ("fetch", lost.digest) not in keeper.wire.timers
+    keeper.serve(1, BlockRequest(lost.digest, lost.header.height - 1))
+    assert keeper.wire.sent == [(1, BlockResponse((encode_block(lost.block),)))]
+
+
+def test_a_block_that_nobody_lost_is_not_stored(chain):
+    """Old blocks that arrive unasked change nothing."""
+    keeper = Keeper(chain)
+    size = keeper.disk.size("blocks")
+    keeper.exchange.take(1, (encode_block(chain.blocks[2].block),))
+
+    assert (keeper.disk.size("blocks"), keeper.repaired) == (size, [])
+
+
+def test_an_answer_costs_its_blocks_and_a_peer_has_one_at_a_time(chain):
+    """Another peer is not held up."""
+    keeper, request = Keeper(chain), BlockRequest(chain.blocks[6].digest, 2)
+
+    for peer in (1, 1, 2):
+        keeper.exchange.serve(peer, request)
+
+    assert [(cost_us, answer.peer) for cost_us, answer in keeper.wire.works] == [(250, 1), (250, 2)]
+    assert keeper.refused == [("BlockRequest", UNDER_WAY)]
+
+
+def test_a_peer_has_so_many_answers_a_second(chain):
+    """What is beyond is refused with its reason; others have their own share, and a new second brings a new one."""
+    keeper, request = Keeper(chain), BlockRequest(chain.blocks[6].digest, 0)
+    for peer in (1, 1, 1, 1, 1, 2):
+        keeper.serve(peer, request)
+    assert [peer for peer, _ in keeper.wire.sent] == [1, 1, 1, 2]
+    assert keeper.refused == [("BlockRequest", TOO_MANY)] * 2
+
+    assert keeper.wire.timers[("answers",)] == 1_000_000
+    keeper.serving.begin_second()
+    keeper.serve(1, request)
+
+    assert len(keeper.wire.sent) == 5

@@ -1,0 +1,107 @@
+"""What arrives costs what it is worth: its length, and the signatures that were verified, refused or not."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from network.port import Delivery
+from tests.support.chain_harness import pay
+from validators.consensus.simplex import CertificateRequest, Nullification, Nullify
+from validators.consensus.simplex.effects import STALE, Verdict
+from validators.execution.blocks import encode_transaction
+from validators.identity import TransactionVerifier
+from validators.intake import Intake, Sound
+from validators.mempool.gossip import Gossip
+from validators.messages import BlockRelay, message_codec
+from validators.settings import Costs
+from validators.stats import ValidatorCounts
+from validators.sync.serving import TOO_MANY
+
+COSTS = Costs(verify_signature_us=60, decode_kib_us=2, answers_per_second=2)
+CERTIFICATE = Nullification(3, b"\x07", (b"s" * 64,) * 3)
+
+
+class Wire:
+    """A port that notes what it is asked for."""
+
+    def __init__(self):
+        self.works, self.traced = [], []
+        self.spent_us = 0
+
+    def spend(self, cost_us):
+        self.spent_us += cost_us
+
+    def work(self, cost_us, token):
+        self.works.append((cost_us, token))
+
+    def trace(self, *values):
+        self.traced.append(values)
+
+    def set_timer(self, key, after_us):
+        pass
+
+
+class Door:
+    """An intake whose consensus says the same of every message."""
+
+    def __init__(self, verdict=None):
+        self.wire, self.counts, self.blocks = Wire(), ValidatorCounts(), []
+        self.intake = Intake(self.wire, message_codec(), COSTS, self.counts)
+        self.simplex = SimpleNamespace(check=lambda _sender, _message: verdict)
+        self.application = SimpleNamespace(take_blocks=lambda peer, blocks: self.blocks.append((peer, blocks)))
+
+    def take(self, payload):
+        payload = payload if isinstance(payload, bytes) else message_codec().encode(payload)
+        self.intake.take(Delivery(1, payload), self.application, None, self.simplex)
+
+
+@pytest.mark.parametrize("payload", [BlockRelay(bytes(5 * 1_024)), b"\xc1" * (5 * 1_024 + 3)])
+def test_a_message_costs_two_microseconds_for_each_whole_kibibyte(payload):
+    """Whether it is one or not."""
+    door = Door()
+    door.take(payload)
+
+    assert door.wire.spent_us == 10
+
+
+def test_a_vote_costs_nothing_to_read():
+    door = Door(Verdict(ok=False, reason=STALE, signatures_verified=0))
+    door.take(Nullify(1, 3, b"s" * 64))
+
+    assert (door.wire.spent_us, door.counts.refused) == (0, 0)
+
+
+def test_a_refused_certificate_costs_the_signatures_verified_before_it():
+    """Floods of them were free once."""
+    door = Door(Verdict(ok=False, reason="invalid certificate", signatures_verified=3))
+    door.take(CERTIFICATE)
+
+    assert door.wire.spent_us == 180
+    assert door.wire.traced == [("refused", "Nullification", "invalid certificate")]
+    assert door.wire.works == []
+
+
+def test_a_sound_certificate_is_taken_when_its_signatures_have_taken_their_time():
+    door = Door(Verdict(ok=True, reason="", signatures_verified=3))
+    door.take(CERTIFICATE)
+
+    assert door.wire.works == [(180, Sound(1, CERTIFICATE))]
+
+
+def test_requests_for_certificates_beyond_a_peers_share_are_dropped():
+    door = Door(Verdict(ok=True, reason="", signatures_verified=0))
+    for _ in range(3):
+        door.take(CertificateRequest(4))
+
+    assert len(door.wire.works) == 2
+    assert door.wire.traced == [("refused", "CertificateRequest", TOO_MANY)]
+
+
+def test_a_transaction_with_a_wrong_signature_costs_its_verification():
+    wire, refused = Wire(), []
+    settings = SimpleNamespace(costs=COSTS, is_validator=True)
+    gossip = Gossip(wire, message_codec(), TransactionVerifier(), settings, refuse=lambda *why: refused.append(why))
+    gossip.take(1, [encode_transaction(pay(0, 0, bytes(20), 1))])
+
+    assert wire.spent_us == 60
+    assert refused == [("transaction", "signature")]

@@ -1,0 +1,66 @@
+"""What a validator writes into its journal: its own votes, certificates, and results of certification.
+
+One record is a tag byte, in the specification's numbering of the seven kinds (section 1.1), and the msgpack array of
+the artifact. The tag stands outside because the wire numbers the same records differently and the journal outlives it.
+Checksums are the disk's business; this file only refuses what is whole but is no artifact.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from validators.consensus.simplex.messages import (
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    View,
+)
+
+
+class Certification(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """What the application said about the notarized proposal of a view."""
+
+    view: View
+    ok: bool
+
+
+Artifact: TypeAlias = Notarize | Notarization | Certification | Nullify | Nullification | Finalize | Finalization
+
+ARTIFACT_KINDS: Final = (Notarize, Notarization, Certification, Nullify, Nullification, Finalize, Finalization)
+"""The kinds of artifacts; a kind's place is its tag."""
+
+_TAGS: Final = {kind: bytes([tag]) for tag, kind in enumerate(ARTIFACT_KINDS)}
+_DECODERS: Final[tuple[msgspec.msgpack.Decoder[Artifact], ...]] = tuple(
+    msgspec.msgpack.Decoder(kind) for kind in ARTIFACT_KINDS
+)
+
+
+class CorruptArtifactError(Exception):
+    """A journal record that is whole but is no artifact."""
+
+
+def encode_artifact(artifact: Artifact) -> bytes:
+    """Return the journal record of an artifact."""
+    return _TAGS[type(artifact)] + msgspec.msgpack.encode(artifact)
+
+
+def decode_artifact(encoded: bytes) -> Artifact:
+    """Return the artifact of a journal record.
+
+    Raises:
+        CorruptArtifactError: the tag is unknown or the bytes are not that kind's.
+    """
+    if not encoded or encoded[0] >= len(ARTIFACT_KINDS):
+        raise CorruptArtifactError(
+            f"artifact tag {encoded[:1].hex() or 'missing'}, known are 0..{len(ARTIFACT_KINDS) - 1}"
+        )
+    tag = encoded[0]
+    try:
+        return _DECODERS[tag].decode(encoded[1:])
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise CorruptArtifactError(f"{ARTIFACT_KINDS[tag].__name__}: {error}") from error

@@ -1,0 +1,92 @@
+"""Certificates: a quorum of equal votes as a signer bitmap and the signatures in signer order.
+
+Invariant: a certificate has one encoding for a given set of votes, and `verify_certificate` accepts no other: the
+bitmap has exactly the bytes that n validators need, no bit beyond them, and one signature for each bit. Bit i of the
+bitmap is bit i % 8, least significant first, of byte i // 8.
+
+The fault model is N3f1 (specification of Simplex, section 1.1): f = (n - 1) // 3 and a quorum is n - f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from network.types import NodeId
+from validators.consensus.simplex.messages import (
+    Certificate,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Vote,
+)
+from validators.consensus.simplex.signing import Scheme, vote_content
+
+
+def faults_of(validators: int) -> int:
+    """Return f, how many of `validators` may be dishonest."""
+    return (validators - 1) // 3
+
+
+def quorum_of(validators: int) -> int:
+    """Return how many votes make a certificate."""
+    return validators - faults_of(validators)
+
+
+def encode_signers(signers: Iterable[NodeId], validators: int) -> bytes:
+    """Return the bitmap of `signers`, (validators + 7) // 8 bytes long."""
+    bits = 0
+    for signer in signers:
+        assert 0 <= signer < validators, f"signer {signer} of {validators} validators"
+        bits |= 1 << signer
+    return bits.to_bytes((validators + 7) // 8, "little")
+
+
+def certificate_signers(certificate: Certificate) -> list[NodeId]:
+    """Return the signers' indexes in ascending order."""
+    bits = int.from_bytes(certificate.signers, "little")
+    return [signer for signer in range(bits.bit_length()) if bits >> signer & 1]
+
+
+def assemble(votes: Mapping[NodeId, Vote], validators: int) -> Certificate:
+    """Return the certificate of verified votes.
+
+    Args:
+        votes: at least a quorum of votes by signer, all of one kind and for one view or proposal.
+        validators: how many validators there are.
+    """
+    assert len(votes) >= quorum_of(validators), f"{len(votes)} votes, quorum {quorum_of(validators)}"
+    ordered = [votes[signer] for signer in sorted(votes)]
+    bitmap = encode_signers((vote.signer for vote in ordered), validators)
+    signatures = tuple(vote.signature for vote in ordered)
+    first = ordered[0]
+    if isinstance(first, Nullify):
+        return Nullification(first.view, bitmap, signatures)
+    kind = Notarization if isinstance(first, Notarize) else Finalization
+    assert isinstance(first, Notarize | Finalize)
+    return kind(first.proposal, bitmap, signatures)
+
+
+def find_certificate_fault(certificate: Certificate, validators: int) -> str:
+    """Return what is wrong with a certificate's form, or nothing; looks at no signature."""
+    if len(certificate.signers) != (validators + 7) // 8:
+        return "bitmap length"
+    signers = certificate_signers(certificate)
+    if signers and signers[-1] >= validators:
+        return "stray bits"
+    if len(signers) < quorum_of(validators):
+        return "no quorum"
+    if len(certificate.signatures) != len(signers):
+        return "signature count"
+    return ""
+
+
+def verify_certificate(scheme: Scheme, certificate: Certificate, validators: int) -> bool:
+    """Whether the certificate is well formed and every one of its signatures is valid."""
+    if find_certificate_fault(certificate, validators):
+        return False
+    namespace, message = vote_content(certificate)
+    pairs = zip(certificate_signers(certificate), certificate.signatures, strict=True)
+    return all(scheme.verify(signer, namespace, message, signature) for signer, signature in pairs)

@@ -1,0 +1,91 @@
+"""What a journal means: the views, own votes and certification results of an earlier life.
+
+Artifacts at or below the highest finalization of the journal, its floor included, are skipped. The current view becomes
+the one after the best certificate, and never one below an own vote: whatever this validator has said stays said. Own
+votes count again towards certificates, because after a power loss of all validators nobody else may hold them; votes of
+others were never written (specification of Simplex, section 1.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from network.types import NodeId
+from validators.consensus.simplex.artifacts import Artifact, Certification, CorruptArtifactError
+from validators.consensus.simplex.messages import (
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Vote,
+)
+from validators.consensus.simplex.rounds import Certified, Round
+from validators.consensus.simplex.views import Views
+
+
+def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Finalization | None = None) -> None:
+    """Bring fresh `views` to what the journal says.
+
+    Raises:
+        CorruptArtifactError: the journal holds a vote of somebody else, or contradicts itself.
+    """
+    finalizations = [artifact for artifact in (floor, *artifacts) if isinstance(artifact, Finalization)]
+    if finalizations:
+        views.finalize(max(finalizations, key=lambda finalization: finalization.proposal.view))
+    entered = views.finalized_view + 1
+    for artifact in artifacts:
+        if artifact_view(artifact) > views.finalized_view:
+            _restore_one(views.round(artifact_view(artifact)), artifact, me)
+    for kept in views.unfinalized():
+        is_left = kept.nullification is not None or kept.certified is Certified.PASSED
+        entered = max(entered, kept.view + 1 if is_left else kept.view if kept.has_voted else 0)
+    views.current = entered
+
+
+def own_votes(views: Views) -> list[Vote]:
+    """Return the own votes above the finalized view, lowest view first.
+
+    A crash between a vote and the certificate that it completes leaves only the vote in the journal. Where this
+    validator alone is a quorum, nobody else would ever send a vote that completes it.
+    """
+    votes = [vote for kept in views.unfinalized() for vote in (kept.own_notarize, kept.own_nullify, kept.own_finalize)]
+    return [vote for vote in votes if vote is not None]
+
+
+def artifact_view(artifact: Artifact) -> int:
+    """Return the view that an artifact belongs to."""
+    if isinstance(artifact, Notarize | Finalize | Notarization | Finalization):
+        return artifact.proposal.view
+    return artifact.view
+
+
+def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
+    if isinstance(artifact, Notarize | Nullify | Finalize):
+        _restore_vote(kept, artifact, me)
+    elif isinstance(artifact, Notarization):
+        if kept.notarization is None:
+            kept.hold_notarization(artifact)
+    elif isinstance(artifact, Nullification):
+        kept.nullification = artifact
+    elif isinstance(artifact, Certification):
+        if kept.notarization is None:
+            raise CorruptArtifactError(f"view {artifact.view} is certified but was never notarized")
+        kept.certified = Certified.PASSED if artifact.ok else Certified.FAILED
+
+
+def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
+    if vote.signer != me:
+        raise CorruptArtifactError(f"{type(vote).__name__} of view {kept.view} is by {vote.signer}, not by {me}")
+    kept.votes.add(vote)
+    if isinstance(vote, Notarize):
+        kept.own_notarize = vote
+        if kept.proposal is None:
+            kept.fill_own(vote.proposal)
+        elif kept.proposal != vote.proposal:
+            kept.is_equivocated = True
+    elif isinstance(vote, Nullify):
+        kept.own_nullify = vote
+    else:
+        kept.own_finalize = vote

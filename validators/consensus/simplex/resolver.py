@@ -1,0 +1,104 @@
+"""Certificates on demand: asking peers for the one that is missing, answering them, and helping those who lag.
+
+One request is under way at a time, for the first gap that blocks this validator. Peers are asked in turn, the one that
+should know first and then round and round, so that an unavailable first peer delays but never stops the repair. An
+answer that does not help is no fault; the timer moves on to the next peer.
+"""
+
+from __future__ import annotations
+
+from network.types import Micros, NodeId
+from validators.consensus.simplex.effects import FETCH_TIMER, CancelTimer, Effect, Send, SetTimer
+from validators.consensus.simplex.messages import Certificate, CertificateRequest
+from validators.consensus.simplex.rounds import Certified
+from validators.consensus.simplex.views import Views
+
+
+class Resolver:
+    """The request that is under way, if any."""
+
+    def __init__(self, *, me: NodeId, validators: int, fetch_timeout_us: Micros) -> None:
+        self._me = me
+        self._validators = validators
+        self._fetch_timeout_us = fetch_timeout_us
+        self._target: int | None = None
+        self._peers: list[NodeId] = []
+        self._attempt = 0
+        self.requests = 0
+
+    def aim(self, view: int | None, first_peer: NodeId) -> list[Effect]:
+        """Request a certificate of `view`, or nothing any more; a request for the same view goes on as it is."""
+        if view == self._target:
+            return []
+        effects: list[Effect] = []
+        if self._target is not None:
+            effects.append(CancelTimer(FETCH_TIMER, self._target))
+        self._target = view
+        self._attempt = 0
+        self._peers = self._in_turn(first_peer)
+        return effects + self._request()
+
+    def retry(self, view: int) -> list[Effect]:
+        """The peer that was asked has not helped in time: ask the next."""
+        if view != self._target:
+            return []
+        self._attempt += 1
+        return self._request()
+
+    def _request(self) -> list[Effect]:
+        if self._target is None or not self._peers:
+            return []
+        self.requests += 1
+        peer = self._peers[self._attempt % len(self._peers)]
+        return [
+            Send(peer, CertificateRequest(self._target)),
+            SetTimer(FETCH_TIMER, self._target, self._fetch_timeout_us),
+        ]
+
+    def _in_turn(self, first_peer: NodeId) -> list[NodeId]:
+        peers = [(first_peer + step) % self._validators for step in range(self._validators)]
+        return [peer for peer in peers if peer != self._me]
+
+
+class Helper:
+    """Remembers whom it helped: one answer for each view that we are in, one more each time the peer got further."""
+
+    def __init__(self) -> None:
+        self._helped: dict[NodeId, tuple[int, int]] = {}
+
+    def is_due(self, peer: NodeId, stuck_view: int, views: Views) -> bool:
+        """Whether `peer`, which wants to leave a view that we have left, has not been told how yet."""
+        helped_view, our_view = self._helped.get(peer, (-1, -1))
+        return stuck_view < views.current and (our_view != views.current or stuck_view > helped_view)
+
+    def help(self, peer: NodeId, stuck_view: int, views: Views) -> list[Certificate]:
+        """Return the certificates that bring the peer up to our view, and note that it got them."""
+        self._helped[peer] = (stuck_view, views.current)
+        certificates: list[Certificate] = []
+        if views.finalization is not None and stuck_view <= views.finalized_view:
+            certificates.append(views.finalization)
+        entry = views.entry_certificate()
+        if entry is not None and entry not in certificates:
+            certificates.append(entry)
+        return certificates
+
+
+def serve(views: Views, view: int) -> list[Certificate]:
+    """Return what answers a request for `view`, the best first (specification of Simplex, section 1.2, Fetch).
+
+    A view may be both certified and nullified here. Then both are given: the peer may need either, and with only the
+    first a validator that needs the nullification could ask everybody in vain. An uncertified notarization is
+    never given away. Where nothing of the view is known, the floor may still help.
+    """
+    floor: list[Certificate] = [views.finalization] if views.finalization is not None else []
+    if view <= views.finalized_view:
+        return floor
+    found = views.get(view)
+    if found is None:
+        return floor
+    held: list[Certificate] = []
+    if found.notarization is not None and found.certified is Certified.PASSED:
+        held.append(found.notarization)
+    if found.nullification is not None:
+        held.append(found.nullification)
+    return held or floor

@@ -1,0 +1,118 @@
+"""One view as one validator knows it: the proposal, own votes, certificates, and what certification said.
+
+The proposal slot follows the specification of Simplex, section 1.5: empty, unverified, verified; besides, it is
+*equivocated* as soon as two payloads of one leader and view are known, by vote or by certificate. An equivocated slot
+stays so and suppresses our notarize and finalize, but neither certification nor the way to the next view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from network.types import NodeId
+from validators.consensus.simplex.messages import (
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Proposal,
+)
+from validators.consensus.simplex.votes import ViewVotes
+
+
+class Standing(Enum):
+    """What is known about the proposal in the slot."""
+
+    EMPTY = "empty"
+    UNVERIFIED = "unverified"
+    VERIFYING = "verifying"
+    VERIFIED = "verified"
+
+
+class Certified(Enum):
+    """How far certification of the notarized proposal has come."""
+
+    UNASKED = "unasked"
+    PENDING = "pending"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class Round:
+    """One view. Own votes are set once and never replaced: they are what this validator must not contradict."""
+
+    view: int
+    leader: NodeId
+    votes: ViewVotes = field(default_factory=ViewVotes)
+    proposal: Proposal | None = None
+    standing: Standing = Standing.EMPTY
+    is_equivocated: bool = False
+    requested_parent: int | None = None
+    """The parent view of the proposal that the application is building for us."""
+
+    timeout_reason: str = ""
+    own_notarize: Notarize | None = None
+    own_nullify: Nullify | None = None
+    own_finalize: Finalize | None = None
+    notarization: Notarization | None = None
+    nullification: Nullification | None = None
+    certified: Certified = Certified.UNASKED
+
+    @property
+    def has_voted(self) -> bool:
+        """Whether any own vote of this view exists."""
+        return bool(self.own_notarize or self.own_nullify or self.own_finalize)
+
+    def see_proposal(self, proposal: Proposal) -> bool:
+        """The leader voted for `proposal`; True when this filled the empty slot."""
+        if self.proposal is None:
+            self.proposal = proposal
+            self.standing = Standing.UNVERIFIED
+            return True
+        if self.proposal != proposal:
+            self.is_equivocated = True
+        return False
+
+    def fill_own(self, proposal: Proposal) -> None:
+        """Put our own proposal, or one we voted for in an earlier life, into the slot."""
+        assert self.proposal in (None, proposal), f"view {self.view} has another proposal already"
+        self.proposal = proposal
+        self.standing = Standing.VERIFIED
+
+    def is_certifying(self, proposal: Proposal) -> bool:
+        """Whether the application was asked to certify exactly this proposal and has not answered."""
+        is_asked = self.certified is Certified.PENDING and self.notarization is not None
+        return is_asked and self.notarization is not None and self.notarization.proposal == proposal
+
+    def hold_notarization(self, notarization: Notarization) -> None:
+        """A quorum stands behind a proposal: it replaces whatever the slot had."""
+        assert self.notarization is None, f"view {self.view} is notarized already"
+        if self.proposal is not None and self.proposal != notarization.proposal:
+            self.is_equivocated = True
+        self.notarization = notarization
+        self.proposal = notarization.proposal
+        self.standing = Standing.VERIFIED
+
+    def may_propose(self) -> bool:
+        """Whether nothing of ours, and nothing under our name, stands in the way of a proposal."""
+        return not self.has_voted and self.proposal is None and self.notarization is None
+
+    def may_notarize(self) -> bool:
+        """Whether our notarize would be of use and contradict nothing that we said."""
+        is_free = self.own_notarize is None and self.own_nullify is None and not self.is_equivocated
+        return is_free and self.notarization is None and self.standing is Standing.VERIFIED
+
+    def may_nullify(self) -> bool:
+        """Whether we have said neither nullify nor finalize; a notarize is no hindrance."""
+        return self.own_nullify is None and self.own_finalize is None
+
+    def may_finalize(self) -> bool:
+        """Whether the view is certified and nothing speaks against its finality.
+
+        A nullification makes a finalization impossible, so that our vote would only be noise.
+        """
+        is_free = self.own_finalize is None and self.own_nullify is None and not self.is_equivocated
+        return is_free and self.certified is Certified.PASSED and self.nullification is None

@@ -1,0 +1,128 @@
+"""The check of a message before the state machine sees it: form first, use second, signatures last.
+
+Nothing expensive is done for a message that cannot change anything: a late vote, a certificate that is already held, a
+vote too far ahead. Those are *stale*, which blames nobody. Every other refusal says that the sender broke a rule.
+"""
+
+from __future__ import annotations
+
+from network.types import NodeId
+from validators.consensus.simplex.certificates import find_certificate_fault, verify_certificate
+from validators.consensus.simplex.effects import STALE, Verdict
+from validators.consensus.simplex.election import Activity
+from validators.consensus.simplex.messages import (
+    PAYLOAD_BYTES,
+    VIEW_LIMIT,
+    Certificate,
+    CertificateRequest,
+    CertificateResponse,
+    ConsensusMessage,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Proposal,
+    Vote,
+    view_of,
+)
+from validators.consensus.simplex.resolver import Helper
+from validators.consensus.simplex.signing import Scheme, verify_vote
+from validators.consensus.simplex.views import Views
+
+
+class Screen:
+    """Checks messages against what one validator holds; only `Activity` is changed."""
+
+    def __init__(self, *, validators: int, scheme: Scheme, views: Views, activity: Activity, helper: Helper) -> None:
+        self._validators = validators
+        self._scheme = scheme
+        self._views = views
+        self._activity = activity
+        self._helper = helper
+
+    def check(self, sender: NodeId, message: ConsensusMessage) -> Verdict:
+        """Return whether a message is sound and of use, and what finding out has cost."""
+        is_validator = 0 <= sender < self._validators
+        if not is_validator and (sender < 0 or not isinstance(message, CertificateRequest)):
+            # Whoever is no validator may ask, and no more.
+            return Verdict(ok=False, reason="unknown sender", signatures_verified=0)
+        before = self._scheme.verified
+        reason = self._find_fault(sender, message)
+        if is_validator and reason in ("", STALE) and not isinstance(message, CertificateRequest):
+            # A leader that only asks does no work: waiting for it would cost each of its views a timeout.
+            self._activity.hear(sender)
+        return Verdict(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
+
+    def is_wanted(self, message: Vote | Certificate) -> bool:
+        """Whether a sound vote or certificate would still change anything here."""
+        if isinstance(message, Notarization | Nullification | Finalization):
+            return self._is_certificate_wanted(message)
+        return self._is_vote_wanted(message)
+
+    def _find_fault(self, sender: NodeId, message: ConsensusMessage) -> str:
+        if isinstance(message, CertificateRequest):
+            return "" if 1 <= message.view < VIEW_LIMIT else "view out of range"
+        if isinstance(message, CertificateResponse):
+            message = message.certificate
+        if isinstance(message, Notarize | Nullify | Finalize):
+            return self._find_vote_fault(sender, message)
+        return self._find_certificate_fault(message)
+
+    def _find_vote_fault(self, sender: NodeId, vote: Vote) -> str:
+        if vote.signer != sender:
+            return "signer is not the sender"
+        fault = _find_content_fault(vote)
+        if fault:
+            return fault
+        if not self._is_vote_wanted(vote):
+            is_cry = isinstance(vote, Nullify) and self._helper.is_due(sender, vote.view, self._views)
+            return "" if is_cry else STALE
+        return "" if verify_vote(self._scheme, vote) else "invalid signature"
+
+    def _find_certificate_fault(self, certificate: Certificate) -> str:
+        fault = _find_content_fault(certificate) or find_certificate_fault(certificate, self._validators)
+        if fault:
+            return fault
+        if not self._is_certificate_wanted(certificate):
+            return STALE
+        is_valid = verify_certificate(self._scheme, certificate, self._validators)
+        return "" if is_valid else "invalid certificate"
+
+    def _is_vote_wanted(self, vote: Vote) -> bool:
+        view = view_of(vote)
+        if not self._views.finalized_view < view <= self._views.current + 1:
+            return False
+        known = self._views.get(view)
+        if known is None:
+            return True
+        is_decided = (isinstance(vote, Notarize) and known.notarization is not None) or (
+            isinstance(vote, Nullify) and known.nullification is not None
+        )
+        return not is_decided and known.votes.is_news(vote)
+
+    def _is_certificate_wanted(self, certificate: Certificate) -> bool:
+        view = view_of(certificate)
+        if view <= self._views.finalized_view:
+            return False
+        known = self._views.get(view)
+        if known is None or isinstance(certificate, Finalization):
+            return True
+        held = known.notarization if isinstance(certificate, Notarization) else known.nullification
+        return held is None
+
+
+def _find_content_fault(message: Vote | Certificate) -> str:
+    """Return what is wrong with view or payload, whatever the codec has admitted."""
+    if not 1 <= view_of(message) < VIEW_LIMIT:
+        return "view out of range"
+    if isinstance(message, Nullify | Nullification):
+        return ""
+    return _find_proposal_fault(message.proposal)
+
+
+def _find_proposal_fault(proposal: Proposal) -> str:
+    if proposal.parent_view < 0:
+        return "view out of range"
+    return "" if len(proposal.payload) == PAYLOAD_BYTES else "payload length"

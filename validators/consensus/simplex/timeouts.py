@@ -1,0 +1,84 @@
+"""Why and when a view is given up: the reasons, and the timers of the current view as effects."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from validators.consensus.simplex.config import SimplexConfig
+from validators.consensus.simplex.effects import (
+    ACTIVITY_TIMER,
+    CERTIFICATION_TIMER,
+    LEADER_TIMER,
+    RETRY_TIMER,
+    TIMED_OUT,
+    Broadcast,
+    CancelTimer,
+    Effect,
+    Report,
+    SetTimer,
+)
+from validators.consensus.simplex.election import TICKS_PER_SKIP, Activity
+from validators.consensus.simplex.rounds import Certified, Round
+from validators.consensus.simplex.views import Views
+
+
+class TimeoutReason(StrEnum):
+    """Why a validator leaves a view (specification of Simplex, section 1.2); only the first in a view counts."""
+
+    INACTIVITY = "Inactivity"
+    LEADER_NULLIFY = "LeaderNullify"
+    LEADER_TIMEOUT = "LeaderTimeout"
+    CERTIFICATION_TIMEOUT = "CertificationTimeout"
+    MISSING_PROPOSAL = "MissingProposal"
+    IGNORED_PROPOSAL = "IgnoredProposal"
+    INVALID_PROPOSAL = "InvalidProposal"
+    FAILED_CERTIFICATION = "FailedCertification"
+
+
+def arm_timers(entered: Round, config: SimplexConfig) -> list[Effect]:
+    """Start waiting for a certified proposal, and for the leader unless its proposal is here already."""
+    armed: list[Effect] = [SetTimer(CERTIFICATION_TIMER, entered.view, config.certification_timeout_us)]
+    if entered.proposal is None:
+        armed.append(SetTimer(LEADER_TIMER, entered.view, config.leader_timeout_us))
+    return armed
+
+
+def cancel_waits(view: int) -> list[Effect]:
+    """Stop waiting for a proposal and its certification."""
+    return [CancelTimer(LEADER_TIMER, view), CancelTimer(CERTIFICATION_TIMER, view)]
+
+
+def find_reason_to_leave(entered: Round, *, is_leader_silent: bool) -> TimeoutReason | None:
+    """Return why a view that is just being entered should not be waited for, or None."""
+    if entered.certified is Certified.FAILED:
+        return TimeoutReason.FAILED_CERTIFICATION
+    if entered.leader in entered.votes.nullifies:
+        return TimeoutReason.LEADER_NULLIFY
+    is_proposal_here = entered.proposal is not None and not entered.is_equivocated
+    return TimeoutReason.INACTIVITY if is_leader_silent and not is_proposal_here else None
+
+
+def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> list[Effect]:
+    """Latch the reason, stop waiting, and be ready to say again what our nullify will say."""
+    current.timeout_reason = reason
+    return [
+        Report(TIMED_OUT, current.leader, current.view, reason.value),
+        *cancel_waits(current.view),
+        SetTimer(RETRY_TIMER, current.view, config.timeout_retry_us),
+    ]
+
+
+def tick_timer(activity: Activity, config: SimplexConfig) -> Effect:
+    """Return the timer of the next activity tick; its number stands where other timers have a view."""
+    return SetTimer(ACTIVITY_TIMER, activity.tick + 1, max(1, config.skip_timeout_us // TICKS_PER_SKIP))
+
+
+def say_again(views: Views, config: SimplexConfig) -> list[Effect]:
+    """Repeat that we want to leave the current view, and give others what they need to be in it."""
+    nullify = views.round(views.current).own_nullify
+    assert nullify is not None, "only what was said can be said again"
+    entry = views.entry_certificate()
+    effects: list[Effect] = [Broadcast(nullify)]
+    if entry is not None:
+        effects.append(Broadcast(entry))
+    return [*effects, SetTimer(RETRY_TIMER, nullify.view, config.timeout_retry_us)]

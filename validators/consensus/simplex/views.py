@@ -1,0 +1,154 @@
+"""All views that one validator keeps, and the two questions about them: what may I build on, what may be built on.
+
+Invariant: every view above the finalized one that has ever been touched is kept, because parent selection and ancestry
+may need it; below, `view_retention` views are kept and everything older is dropped. The finalized view never moves
+back.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+from network.types import Digest
+from validators.consensus.simplex.effects import Parent
+from validators.consensus.simplex.election import leader_of
+from validators.consensus.simplex.messages import Certificate, Finalization, Proposal
+from validators.consensus.simplex.rounds import Certified, Round
+
+PARENT_NOT_BEFORE_PROPOSAL: Final = "ParentNotBeforeProposal"
+PARENT_BEFORE_FINALIZED: Final = "ParentBeforeFinalized"
+PARENT_FAILED_CERTIFICATION: Final = "ParentFailedCertification"
+
+
+class Ready(NamedTuple):
+    """The parent is certified or final, and every view in between is nullified."""
+
+    parent: Parent
+
+
+class Missing(NamedTuple):
+    """A certificate of `view` is missing here; a peer may have it."""
+
+    view: int
+
+
+class Waiting(NamedTuple):
+    """The parent of `view` is notarized, and its certification is under way."""
+
+    view: int
+
+
+class Invalid(NamedTuple):
+    """This ancestry cannot become good, unless a parent that failed certification becomes final all the same."""
+
+    reason: str
+
+
+Ancestry: TypeAlias = Ready | Missing | Waiting | Invalid
+
+
+class Views:
+    """The rounds by view, the current view, and the latest finalization."""
+
+    def __init__(self, *, validators: int, genesis: Digest, view_retention: int) -> None:
+        self._validators = validators
+        self._genesis = genesis
+        self._view_retention = view_retention
+        self._rounds: dict[int, Round] = {}
+        self.current = 1
+        self.finalization: Finalization | None = None
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    @property
+    def finalized_view(self) -> int:
+        """The highest finalized view; 0, which is genesis, is finalized from the start."""
+        return self.finalization.proposal.view if self.finalization else 0
+
+    @property
+    def finalized_payload(self) -> Digest:
+        """The payload of the highest finalized view."""
+        return self.finalization.proposal.payload if self.finalization else self._genesis
+
+    def get(self, view: int) -> Round | None:
+        """Return a view's round if anything is known about it."""
+        return self._rounds.get(view)
+
+    def round(self, view: int) -> Round:
+        """Return a view's round, a new one where there was none."""
+        found = self._rounds.get(view)
+        if found is None:
+            found = self._rounds[view] = Round(view, leader_of(view, self._validators))
+        return found
+
+    def unfinalized(self) -> list[Round]:
+        """Return the rounds above the finalized view, lowest first."""
+        return [self._rounds[view] for view in sorted(self._rounds) if view > self.finalized_view]
+
+    def finalize(self, finalization: Finalization) -> None:
+        """Move the finalized view up and drop what is too far below it."""
+        assert finalization.proposal.view > self.finalized_view, "the finalized view never moves back"
+        self.finalization = finalization
+        lowest = self.finalized_view - self._view_retention
+        self._rounds = {view: kept for view, kept in self._rounds.items() if view >= lowest}
+
+    def select_parent(self, view: int) -> Ready | Missing:
+        """Return what a proposal of `view` builds on: the highest certified view with only nullified ones above it.
+
+        A notarized view whose certification is pending counts as missing. That happens only below a view that was
+        entered by a certificate from far ahead, and then peers may hold the nullification that we do not.
+        """
+        for candidate in range(view - 1, self.finalized_view, -1):
+            parent = self._certified_parent(candidate)
+            if parent is not None:
+                return Ready(parent)
+            if not self._is_nullified(candidate):
+                return Missing(candidate)
+        return Ready(Parent(self.finalized_view, self.finalized_payload))
+
+    def check_ancestry(self, proposal: Proposal) -> Ancestry:
+        """Return whether everything below a proposal is in order, and else what is missing, lowest view first."""
+        if proposal.parent_view >= proposal.view:
+            return Invalid(PARENT_NOT_BEFORE_PROPOSAL)
+        if proposal.parent_view < self.finalized_view:
+            return Invalid(PARENT_BEFORE_FINALIZED)
+        parent = self._check_parent(proposal.parent_view)
+        if not isinstance(parent, Ready):
+            return parent
+        for skipped in range(proposal.parent_view + 1, proposal.view):
+            if not self._is_nullified(skipped):
+                return Missing(skipped)
+        return parent
+
+    def entry_certificate(self) -> Certificate | None:
+        """Return the certificate that lets others into our current view, the best kind first; none for view 1."""
+        before = self.current - 1
+        if before >= 1 and before == self.finalized_view:
+            return self.finalization
+        entered = self._rounds.get(before)
+        if entered is None:
+            return None
+        return entered.nullification or entered.notarization
+
+    def _check_parent(self, view: int) -> Ancestry:
+        if view == self.finalized_view:
+            return Ready(Parent(view, self.finalized_payload))
+        parent = self._certified_parent(view)
+        if parent is not None:
+            return Ready(parent)
+        found = self._rounds.get(view)
+        if found is None or found.notarization is None:
+            return Missing(view)
+        is_failed = found.certified is Certified.FAILED
+        return Invalid(PARENT_FAILED_CERTIFICATION) if is_failed else Waiting(view)
+
+    def _certified_parent(self, view: int) -> Parent | None:
+        found = self._rounds.get(view)
+        if found is None or found.notarization is None or found.certified is not Certified.PASSED:
+            return None
+        return Parent(view, found.notarization.proposal.payload)
+
+    def _is_nullified(self, view: int) -> bool:
+        found = self._rounds.get(view)
+        return found is not None and found.nullification is not None

@@ -1,0 +1,80 @@
+"""The votes of one view: who voted for what, which votes make a quorum, and who contradicted itself.
+
+Only verified votes come here. A signer's first vote of a kind counts; a second one for another proposal is evidence
+against the signer and counts for nothing, so that no signer can stand in two certificates of one kind and view.
+Evidence is best effort (specification of Simplex, section 1.5): votes that come after their certificate are not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from network.types import NodeId
+from validators.consensus.simplex.messages import Finalize, Notarize, Nullify, Proposal, Vote
+
+CONFLICTING_NOTARIZE: Final = "ConflictingNotarize"
+CONFLICTING_FINALIZE: Final = "ConflictingFinalize"
+NULLIFY_FINALIZE: Final = "NullifyFinalize"
+
+ProposalVote = TypeVar("ProposalVote", Notarize, Finalize)
+
+
+@dataclass(slots=True)
+class ViewVotes:
+    """The verified votes of one view, own votes included."""
+
+    notarizes: dict[NodeId, Notarize] = field(default_factory=dict)
+    nullifies: dict[NodeId, Nullify] = field(default_factory=dict)
+    finalizes: dict[NodeId, Finalize] = field(default_factory=dict)
+    evidence: dict[tuple[str, NodeId], tuple[Vote, Vote]] = field(default_factory=dict)
+    """Two signed votes of one signer that exclude each other, by activity and signer."""
+
+    def is_news(self, vote: Vote) -> bool:
+        """Whether the vote could still count or be evidence: asked before its signature is verified."""
+        if isinstance(vote, Nullify):
+            return vote.signer not in self.nullifies
+        earlier, activity = self._earlier(vote)
+        if earlier is None:
+            return True
+        return earlier.proposal != vote.proposal and (activity, vote.signer) not in self.evidence
+
+    def add(self, vote: Vote) -> tuple[str, ...]:
+        """Count a verified vote and return the activities that it newly proves against its signer."""
+        if isinstance(vote, Nullify):
+            if vote.signer in self.nullifies:
+                return ()
+            self.nullifies[vote.signer] = vote
+            return self._convict(NULLIFY_FINALIZE, vote, self.finalizes.get(vote.signer))
+        earlier, activity = self._earlier(vote)
+        if earlier is not None:
+            return self._convict(activity, vote, earlier) if earlier.proposal != vote.proposal else ()
+        if isinstance(vote, Notarize):
+            self.notarizes[vote.signer] = vote
+            return ()
+        self.finalizes[vote.signer] = vote
+        return self._convict(NULLIFY_FINALIZE, vote, self.nullifies.get(vote.signer))
+
+    def matching_notarizes(self, proposal: Proposal) -> dict[NodeId, Vote]:
+        """Return the notarizes for exactly this proposal, by signer."""
+        return _matching(self.notarizes, proposal)
+
+    def matching_finalizes(self, proposal: Proposal) -> dict[NodeId, Vote]:
+        """Return the finalizes for exactly this proposal, by signer."""
+        return _matching(self.finalizes, proposal)
+
+    def _earlier(self, vote: Notarize | Finalize) -> tuple[Notarize | Finalize | None, str]:
+        if isinstance(vote, Notarize):
+            return self.notarizes.get(vote.signer), CONFLICTING_NOTARIZE
+        return self.finalizes.get(vote.signer), CONFLICTING_FINALIZE
+
+    def _convict(self, activity: str, vote: Vote, earlier: Vote | None) -> tuple[str, ...]:
+        key = (activity, vote.signer)
+        if earlier is None or key in self.evidence:
+            return ()
+        self.evidence[key] = (earlier, vote)
+        return (activity,)
+
+
+def _matching(votes: dict[NodeId, ProposalVote], proposal: Proposal) -> dict[NodeId, Vote]:
+    return {signer: vote for signer, vote in votes.items() if vote.proposal == proposal}

@@ -1,0 +1,1 @@
+"""Transactions on their way into a block: how they spread, and how they wait."""

@@ -1,0 +1,125 @@
+"""How transactions reach validators: submitted to one, sent on to all, sent again while they wait.
+
+A transaction enters a mempool only with a valid signature. The validator that it was submitted to
+sends it to every other; besides, each validator regularly sends what has waited longest to one peer
+in turn, which heals what loss and partitions took.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from network.codec import Codec
+from network.port import Port
+from network.types import Label
+from validators.execution import InvalidEncodingError
+from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
+from validators.identity import TransactionVerifier
+from validators.mempool.pool import CLIENTS, Mempool, Pooled
+from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
+from validators.settings import ValidatorSettings
+
+_LABEL: Final = Label(TransactionGossip.__name__)
+
+
+GOSSIP_FRAME_BYTES: Final = 64
+"""Room for the message around a transaction: what a mempool takes must fit into one message."""
+
+
+class Verified(NamedTuple):
+    """A transaction whose signature has been verified."""
+
+    pooled: Pooled
+
+
+class Gossip:
+    """One validator's mempool and what it says about it."""
+
+    def __init__(
+        self,
+        port: Port,
+        codec: Codec[Message],
+        verifier: TransactionVerifier,
+        settings: ValidatorSettings,
+        *,
+        refuse: Callable[[str, str], None],
+    ) -> None:
+        self._port = port
+        self._refuse = refuse
+        self._codec = codec
+        self._verifier = verifier
+        self._settings = settings
+        self._mempool = Mempool()
+        self._round = 0
+
+    @property
+    def pooled(self) -> Mapping[bytes, Pooled]:
+        """What waits for a block, by digest, for the checks."""
+        return self._mempool.pooled
+
+    def start(self) -> None:
+        """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""
+        if self._settings.is_validator:
+            self._port.set_timer("regossip", self._settings.regossip_us)
+
+    def candidates(self) -> Iterator[Transaction]:
+        """Yield what a leader may put into its block, best first."""
+        return self._mempool.candidates()
+
+    def submit(self, payload: bytes) -> None:
+        """Take a transaction from a client."""
+        self._take_one(payload, CLIENTS)
+
+    def take(self, peer: int, payloads: Sequence[bytes]) -> None:
+        """Take transactions from a peer."""
+        for payload in payloads[:TRANSACTIONS_PER_GOSSIP] if self._settings.is_validator else ():
+            self._take_one(payload, peer)
+
+    def pool(self, verified: Verified) -> None:
+        """The signature check's virtual time is over: keep the transaction, and send on a client's."""
+        if self._mempool.add(verified.pooled) and verified.pooled.giver == CLIENTS:
+            gossip = TransactionGossip((verified.pooled.encoded,))
+            self._port.broadcast(self._codec.encode(gossip), _LABEL)
+
+    def remove_included(self, block: Block) -> None:
+        """Forget the transactions of a finalized block."""
+        self._mempool.remove_included(decode_transaction(encoded) for encoded in block.transactions)
+
+    def regossip(self) -> None:
+        """Send what has waited longest to the next peer in turn."""
+        self.start()
+        # Another part each time: what is large or stuck at the head does not hold back the rest.
+        waiting = self._mempool.waiting(self._round, TRANSACTIONS_PER_GOSSIP)
+        if waiting and self._settings.validators > 1:
+            step = 1 + self._round % (self._settings.validators - 1)
+            peer = (self._settings.node + step) % self._settings.validators
+            self._round += 1
+            gossip = TransactionGossip(tuple(_within_limit(waiting)))
+            self._port.send(peer, self._codec.encode(gossip), _LABEL)
+
+    def _take_one(self, payload: bytes, giver: int) -> None:
+        try:
+            transaction = decode_transaction(payload, TRANSACTION_BYTES_MAX - GOSSIP_FRAME_BYTES)
+        except InvalidEncodingError as error:
+            self._refuse("transaction", str(error))
+            return
+        digest = transaction_digest(transaction)
+        if digest in self._mempool:
+            return
+        before = self._verifier.verified
+        is_valid = self._verifier(transaction)
+        cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
+        if is_valid:
+            self._port.work(cost_us, Verified(Pooled(transaction, payload, digest, giver)))
+        else:
+            self._port.spend(cost_us)
+            self._refuse("transaction", "signature")
+
+
+def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:
+    """Yield the first encoding, and the following ones while they fit well inside the wire's limit."""
+    room_bytes = TRANSACTION_BYTES_MAX // 2
+    for index, pooled in enumerate(waiting):
+        room_bytes -= len(pooled.encoded)
+        if index and room_bytes < 0:
+            return
+        yield pooled.encoded

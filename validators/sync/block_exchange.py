@@ -1,0 +1,144 @@
+"""Targeted backfill of blocks: ask for what is missing, serve what is here.
+
+A request names one digest and a height; the answer is that block and its ancestors above the
+height. Peers are asked in turn, one request a block at a time, again after each timeout, for as
+long as something here waits for the block.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from network.codec import Codec
+from network.port import Port
+from network.types import Label
+from validators.execution import InvalidEncodingError
+from validators.execution.blocks import block_digest, decode_block, encode_block
+from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message, block_label
+from validators.settings import ValidatorSettings
+from validators.state import mmr_root
+from validators.storage import BlockFile
+from validators.sync.follower import Follower, Gift
+from validators.sync.serving import Answer, Serving
+
+RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
+"""An answer takes on no further ancestor from here on; with the last one it is inside the wire's limit."""
+
+_REQUEST_LABEL: Final = Label(BlockRequest.__name__)
+
+
+class BlockExchange:
+    """One validator's requests for blocks, and its answers to others'."""
+
+    def __init__(
+        self,
+        port: Port,
+        codec: Codec[Message],
+        follower: Follower,
+        block_file: BlockFile,
+        settings: ValidatorSettings,
+        *,
+        serving: Serving,
+        refuse: Callable[[str, str], None],
+        repaired: Callable[[str, int, str], None],
+    ) -> None:
+        self._serving = serving
+        self._port = port
+        self._refuse = refuse
+        self._repaired = repaired
+        self._codec = codec
+        self._follower = follower
+        self._block_file = block_file
+        self._settings = settings
+        self._first_peer: dict[bytes, int] = {}
+        self._attempts: dict[bytes, int] = {}
+        self._lost: dict[bytes, None] = {}
+
+    def request(self, digest: bytes, first_peer: int | None) -> None:
+        """Ask for a block after a moment of grace, in which the proposer's relay may still arrive."""
+        if digest not in self._attempts:
+            self._attempts[digest] = 0
+            others = self.peers()
+            is_peer = first_peer is not None and first_peer != self._settings.node
+            self._first_peer[digest] = others.index(first_peer) if is_peer and first_peer is not None else 0
+            self._port.set_timer(("fetch", digest), self._settings.fetch_grace_us)
+
+    def restore(self, digest: bytes) -> None:
+        """Get a finalized block from a peer that this validator's own disk has lost."""
+        self._lost[digest] = None
+        self.request(digest, None)
+
+    def retry(self, digest: bytes) -> None:
+        """Ask the next peer, or stop asking when nobody here waits for the block any more."""
+        if digest not in self._lost and digest not in self._follower.missing():
+            self._forget(digest)
+            return
+        others = self.peers()
+        if not others:
+            return
+        peer = others[(self._first_peer[digest] + self._attempts[digest]) % len(others)]
+        self._attempts[digest] += 1
+        request = BlockRequest(digest, self._follower.engine.finalized.height)
+        self._port.send(peer, self._codec.encode(request), _REQUEST_LABEL)
+        self._port.set_timer(("fetch", digest), self._settings.fetch_timeout_us)
+
+    def take(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
+        """Keep blocks that a peer sent."""
+        for encoded in encoded_blocks[:BLOCKS_PER_RESPONSE]:
+            try:
+                block = decode_block(encoded)
+            except InvalidEncodingError as error:
+                self._refuse("block", str(error))
+                return
+            if mmr_root(block.transactions) != block.header.tx_root:
+                # Its digest is that of the header alone: kept, it would stand in the way of the true block.
+                self._refuse("block", "tx_root")
+                return
+            digest = block_digest(block)
+            self._follower.add_block(digest, block, Gift(peer, len(encoded)))
+            self._forget(digest)
+            if digest in self._lost:
+                del self._lost[digest]
+                self._block_file.append(height=block.header.height, digest=digest, block=encoded)
+                self._repaired("blocks", block.header.height, "from a peer")
+
+    def serve(self, peer: int, request: BlockRequest) -> None:
+        """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
+        blocks = tuple(self._chain_below(request)) if self._serving.may_answer(peer, BlockRequest.__name__) else ()
+        if blocks:
+            response = BlockResponse(blocks)
+            answer = Answer(peer, response, block_label(response, decode_block(blocks[0]).header))
+            self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
+
+    def _chain_below(self, request: BlockRequest) -> Iterator[bytes]:
+        digest, room_bytes = request.digest, RESPONSE_BYTES_MAX
+        for _ in range(BLOCKS_PER_RESPONSE):
+            block = self._follower.block(digest)
+            encoded = self._read(digest) if block is None else encode_block(block)
+            # The block that was asked for goes out whatever its size; its ancestors must fit beside it.
+            if encoded is None or (digest != request.digest and len(encoded) > room_bytes):
+                return
+            room_bytes -= len(encoded)
+            yield encoded
+            header = (block or decode_block(encoded)).header
+            if header.height <= request.floor_height + 1:
+                return
+            digest = header.parent
+
+    def _read(self, digest: bytes) -> bytes | None:
+        """Read a block of our own; one that turns out to be damaged is not served, and fetched again."""
+        was_here = digest in self._block_file
+        encoded = self._block_file.get(digest)
+        if encoded is None and was_here:
+            self.restore(digest)
+        return encoded
+
+    def peers(self) -> list[int]:
+        """Return the peers in the order in which they are asked: validators, whoever asks."""
+        count = self._settings.validators
+        peers = ((self._settings.node + step) % count for step in range(1, count + 1))
+        return [peer for peer in peers if peer != self._settings.node]
+
+    def _forget(self, digest: bytes) -> None:
+        if self._attempts.pop(digest, None) is not None:
+            del self._first_peer[digest]
+            self._port.cancel_timer(("fetch", digest))

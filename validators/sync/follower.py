@@ -1,0 +1,262 @@
+"""Brings blocks from "named by a certificate" to "executed here": finds, fetches and executes them.
+
+Vocabulary. A *goal* is a block that somebody needs executed: to verify a proposal, to certify a
+notarized one, to apply a finalized one, or to build on one. A block is *ready* once its execution
+has taken its virtual time. A goal is *reached* when its block is ready, and *failed* when the block
+or one of its ancestors is invalid or lies on a branch that lost.
+
+Invariant: no execution is begun here while another one is under way (a leader's own block may be),
+and every ready block's ancestors are ready or finalized. Goals are served in a fixed order: finalized
+first, then by view.
+
+This is a synchronous state machine over the engine; what it wants done in time (work, requests) goes
+out through the two callables of ``Follower``.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from network.types import NodeId
+from validators.consensus.simplex import Proposal
+from validators.execution import Engine, Executed, InvalidBlockError
+from validators.execution.blocks import Block, Header
+
+GIVEN_BYTES_MAX: Final = 64 * 1024 * 1024
+"""So much of each peer's unfinalized blocks a validator keeps; beyond that only those that a goal waits for."""
+
+GIVEN_BLOCK_BYTES_MIN: Final = 16 * 1024
+"""A block counts for no less, so that tiny ones do not add up either."""
+
+
+class Gift(NamedTuple):
+    """Who gave a block, and its encoded length."""
+
+    peer: NodeId
+    length_bytes: int
+
+    @property
+    def room_bytes(self) -> int:
+        """What it takes of the peer's room."""
+        return max(self.length_bytes, GIVEN_BLOCK_BYTES_MIN)
+
+
+class Purpose(IntEnum):
+    """Why a block is wanted; the order is the order of service."""
+
+    FINALIZE = 0
+    CERTIFY = 1
+    VERIFY = 2
+    PROPOSE = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Goal:
+    """One want. ``digest`` is the block to make ready.
+
+    ``proposal`` is what consensus asked about, ``parent`` the digest of the parent that it expects.
+    """
+
+    purpose: Purpose
+    view: int
+    digest: bytes
+    proposal: Proposal | None = None
+    parent: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """The walk back from a goal ended at a block that is not here."""
+
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """The next block to execute on the way to a goal."""
+
+    block: Block
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The goal's block is ready, or never will be."""
+
+    is_ready: bool
+    reason: str = ""
+
+
+Step = Fetch | Execute | Settled
+
+
+class Follower:
+    """One validator's unfinalized blocks and the goals over them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        execute: Callable[[Block, bytes], None],
+        request: Callable[[bytes, Goal], None],
+        settle: Callable[[Goal, Settled], None],
+        find_fault: Callable[[Goal, Header], str],
+    ) -> None:
+        self.engine = engine
+        self._execute = execute
+        self._request = request
+        self._settle = settle
+        self._find_fault = find_fault
+        self._blocks: dict[bytes, Block] = {}
+        self._gifts: dict[bytes, Gift] = {}
+        self._given_bytes: dict[NodeId, int] = {}
+        self._invalid: dict[bytes, str] = {}
+        self._goals: dict[tuple[Purpose, int], Goal] = {}
+        self._running: dict[bytes, None] = {}
+        self._is_advancing = False
+        self._is_paused = False
+
+    def block(self, digest: bytes) -> Block | None:
+        """Return an unfinalized block that is here."""
+        return self._blocks.get(digest)
+
+    def add_block(self, digest: bytes, block: Block, gift: Gift | None = None) -> bool:
+        """Keep a block; False where it is known, too old to matter, or more than the peer that gave it may give.
+
+        ``gift`` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
+        none can crowd out the blocks of the others: what it gives may be junk that stands above the chain for ever.
+        """
+        if digest in self._blocks or block.header.height <= self.engine.finalized.height:
+            return False
+        if gift is not None:
+            held_bytes = self._given_bytes.get(gift.peer, 0) + gift.room_bytes
+            if held_bytes > GIVEN_BYTES_MAX and digest not in self.missing():
+                return False
+            self._given_bytes[gift.peer] = held_bytes
+            self._gifts[digest] = gift
+        self._blocks[digest] = block
+        return True
+
+    def want(self, goal: Goal) -> None:
+        """Take on a goal; of one purpose and view the first stands."""
+        self._goals.setdefault((goal.purpose, goal.view), goal)
+        self.advance()
+
+    def abandon(self, is_moot: Callable[[Goal], bool]) -> list[Goal]:
+        """Forget the goals for which ``is_moot`` holds, and return them."""
+        moot = [goal for goal in self._goals.values() if is_moot(goal)]
+        for goal in moot:
+            del self._goals[goal.purpose, goal.view]
+        return moot
+
+    def is_ready(self, digest: bytes) -> bool:
+        """Whether the block is executed here, its virtual time over, or is the finalized tip."""
+        if digest == self.engine.finalized_digest:
+            return True
+        return digest not in self._running and self.engine.executed(digest) is not None
+
+    def begin(self, digest: bytes) -> None:
+        """An execution of ``digest`` takes its virtual time from now on."""
+        self._running[digest] = None
+
+    def end(self, digest: bytes) -> None:
+        """The execution's time is over: the block is ready, or known to be invalid.
+
+        The block may be one of another follower's, whose state has given way to a snapshot's meanwhile.
+        """
+        self._running.pop(digest, None)
+
+    def mark_invalid(self, digest: bytes, reason: str) -> None:
+        """The block can never be executed."""
+        self._invalid[digest] = reason
+
+    def prune(self) -> None:
+        """Forget what finalization has made history."""
+        height = self.engine.finalized.height
+        self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
+        for digest in [digest for digest in self._gifts if digest not in self._blocks]:
+            gift = self._gifts.pop(digest)
+            self._given_bytes[gift.peer] -= gift.room_bytes
+        self._invalid = {digest: reason for digest, reason in self._invalid.items() if digest in self._blocks}
+
+    def missing(self) -> Iterator[bytes]:
+        """Yield each block that a goal waits for and that is not here; none while paused."""
+        for goal in () if self._is_paused else sorted(self._goals.values()):
+            step = self._step(goal)
+            if isinstance(step, Fetch):
+                yield step.digest
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the state is about to be replaced."""
+        return self._is_paused
+
+    def pause(self) -> None:
+        """Settle, execute and request nothing until ``resume``: the state is about to be replaced."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Go on."""
+        self._is_paused = False
+        self.advance()
+
+    def advance(self) -> None:
+        """Settle what can be settled, start an execution if none is under way, request what is missing."""
+        if self._is_advancing or self._is_paused:
+            return
+        self._is_advancing = True
+        try:
+            while self._advance_once():
+                pass
+        finally:
+            self._is_advancing = False
+
+    def _advance_once(self) -> bool:
+        """Serve the goals in order; True when one was settled, which may have changed the others."""
+        for key in sorted(self._goals):
+            goal = self._goals[key]
+            step = self._step(goal)
+            if isinstance(step, Settled):
+                del self._goals[key]
+                self._settle(goal, step)
+                return True
+            if isinstance(step, Fetch):
+                self._request(step.digest, goal)
+            elif not self._running:
+                self._execute(step.block, step.digest)
+        return False
+
+    def _step(self, goal: Goal) -> Step:
+        """Say what is to be done first for a goal; what its header alone refutes is neither fetched for nor executed.
+
+        Without this, a leader could have all others fetch a chain without end, or execute a block of the year 3000.
+        """
+        block = self._blocks.get(goal.digest)
+        fault = "" if block is None else self._find_fault(goal, block.header)
+        return Settled(is_ready=False, reason=fault) if fault else self._next_step(goal.digest)
+
+    def _next_step(self, digest: bytes) -> Step:
+        """Walk back from ``digest`` to the nearest ready ancestor and say what is to be done first."""
+        child: Execute | None = None
+        while not self.is_ready(digest):
+            if digest in self._invalid:
+                return Settled(is_ready=False, reason=self._invalid[digest])
+            block = self._blocks.get(digest)
+            if block is None:
+                return Fetch(digest)
+            if block.header.height <= self.engine.finalized.height + 1 and (
+                block.header.parent != self.engine.finalized_digest
+            ):
+                return Settled(is_ready=False, reason="lies on a branch that lost to a finalized block")
+            child = Execute(block, digest)
+            digest = block.header.parent
+        return child or Settled(is_ready=True)
+
+
+def run_block(engine: Engine, block: Block) -> Executed | InvalidBlockError:
+    """Execute ``block`` on its parent; return what is wrong where it is invalid."""
+    try:
+        return engine.execute(block)
+    except InvalidBlockError as error:
+        return error

@@ -1,0 +1,321 @@
+"""Joining from a peer's snapshot instead of executing every block, and serving one.
+
+A validator far behind asks one peer after the other. The peer's offer holds a finalized header with its certificate and
+the snapshot without its operations; these come in pieces. Nothing in it is believed: the certificate must be a quorum's
+over the header, the witness must lead from the operations' root to the header's state root, and what the pieces add up
+to must give both roots again (``Database.from_snapshot``). An offer that fails, or a peer that does not answer, is
+refused with a reason, and the next peer is asked. When all have been asked in vain the blocks are fetched after all.
+
+Memory is bounded on both sides: a server keeps one snapshot cut into pieces, and prepares one answer for a peer at a
+time; a joiner takes pieces of one offer, in order, and no more operations than the outline says.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, final
+
+from network.codec import Codec
+from network.port import Port
+from network.types import Label
+from validators.consensus.simplex import Finalization, Scheme, verify_certificate
+from validators.execution import Engine, InvalidEncodingError
+from validators.execution.blocks import Header, decode_header, encode_header, header_digest
+from validators.messages import (
+    Message,
+    SnapshotChunk,
+    SnapshotChunkRequest,
+    SnapshotOffer,
+    SnapshotRequest,
+    block_label,
+)
+from validators.settings import ValidatorSettings
+from validators.state import Database, ForgedSnapshot, Snapshot, verify_root
+from validators.sync.serving import Answer, Serving
+
+ATTEMPTS: Final = 3
+"""How often one peer is asked the same before the next one is: a message may be lost."""
+
+CHUNKS_MAX: Final = 65_536
+"""No snapshot is believed to have more pieces."""
+
+OPERATIONS_BYTES_MAX: Final = 1 << 30
+"""No snapshot is believed to be larger: how long it is shows only when all of it is there."""
+
+TIMER: Final = ("snapshot",)
+"""The joiner's timer: the peer that was asked has had its time."""
+
+
+class Checked(NamedTuple):
+    """A snapshot whose recomputation has taken its virtual time."""
+
+    peer: int
+    offer: SnapshotOffer
+    operations: tuple[bytes, ...]
+
+
+class _Cut(NamedTuple):
+    """A snapshot as it is served."""
+
+    header: Header
+    digest: bytes
+    offer: SnapshotOffer
+    chunks: list[tuple[bytes, ...]]
+
+
+@final
+class SnapshotSource:
+    """Serves snapshots of one validator's finalized state.
+
+    ``finality`` returns the certificate of the engine's finalized block, None where it is not known.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: ValidatorSettings,
+        serving: Serving,
+        *,
+        finality: Callable[[], Finalization | None],
+    ) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._serving = serving
+        self._finality = finality
+        self._cut: _Cut | None = None
+
+    def offer(self, peer: int, request: SnapshotRequest) -> None:
+        """Prepare the outline of a snapshot above the peer's height; silence where there is none, or no answer due."""
+        is_here = request.above_height < self._engine.finalized.height
+        if not is_here or not self._serving.may_answer(peer, SnapshotRequest.__name__):
+            return
+        cost_us = self._refresh(request.above_height)
+        cut = self._cut
+        if cut is not None and cut.header.height > request.above_height:
+            self._serving.prepare(Answer(peer, cut.offer, block_label(cut.offer, cut.header)), cost_us)
+
+    def serve(self, peer: int, request: SnapshotChunkRequest) -> None:
+        """Answer with one piece; silence when the snapshot has been replaced meanwhile.
+
+        Pieces are not limited by the second: a joiner asks for the next one when it has the one before.
+        """
+        cut = self._cut
+        if cut is None or cut.digest != request.digest or not 0 <= request.index < len(cut.chunks):
+            return
+        if self._serving.is_free(peer, SnapshotChunkRequest.__name__):
+            chunk = SnapshotChunk(cut.digest, request.index, cut.chunks[request.index])
+            answer = Answer(peer, chunk, block_label(chunk, cut.header))
+            self._serving.prepare(answer, self._settings.costs.block_us)
+
+    def _refresh(self, above_height: int) -> int:
+        """Take a new snapshot unless the last one is young enough, and above the height that is asked for.
+
+        Return what it costs, in microseconds.
+        """
+        costs = self._settings.costs
+        header, certificate = self._engine.finalized, self._finality()
+        age_blocks = header.height if self._cut is None else header.height - self._cut.header.height
+        is_of_use = self._cut is not None and (self._cut.header.height > above_height or not age_blocks)
+        if certificate is None or (is_of_use and age_blocks < self._settings.snapshot_gap_blocks):
+            return costs.block_us
+        self._engine.rewind_to_finalized()
+        snapshot = self._engine.database.snapshot()
+        chunks = list(cut_operations(snapshot.operations, self._settings.snapshot_chunk_bytes))
+        outline = Snapshot(
+            snapshot.size, snapshot.start, snapshot.floor, snapshot.root, snapshot.witness, snapshot.peaks, ()
+        )
+        offer = SnapshotOffer(encode_header(header), certificate, outline, len(chunks))
+        self._cut = _Cut(header, self._engine.finalized_digest, offer, chunks)
+        return costs.block_us + costs.hash_write_us * len(snapshot.operations)
+
+
+def cut_operations(operations: Sequence[bytes], chunk_bytes: int) -> Iterator[tuple[bytes, ...]]:
+    """Yield the operations in pieces; each takes on no further one once it has ``chunk_bytes``."""
+    piece: list[bytes] = []
+    room_bytes = chunk_bytes
+    for operation in operations:
+        piece.append(operation)
+        room_bytes -= len(operation)
+        if room_bytes <= 0:
+            yield tuple(piece)
+            piece, room_bytes = [], chunk_bytes
+    if piece:
+        yield tuple(piece)
+
+
+@dataclass(slots=True)
+class _Download:
+    """What has come of one offer."""
+
+    offer: SnapshotOffer
+    digest: bytes
+    pieces: int = 0
+    operations: list[bytes] = field(default_factory=list)
+    length_bytes: int = 0
+
+    @property
+    def expected(self) -> int:
+        """How many operations the outline promises."""
+        return self.offer.outline.size - self.offer.outline.start
+
+
+@final
+class SnapshotJoin:
+    """One validator's way to a peer's snapshot.
+
+    ``joined`` gets header, snapshot and the header's finality once they have been proved; ``give_up`` is called when
+    every peer was asked in vain; ``refuse`` is told of each one's fault.
+    """
+
+    def __init__(
+        self,
+        port: Port,
+        codec: Codec[Message],
+        engine: Engine,
+        settings: ValidatorSettings,
+        scheme: Scheme,
+        *,
+        joined: Callable[[Header, Snapshot, Finalization], None],
+        give_up: Callable[[], None],
+        refuse: Callable[[str, str], None],
+    ) -> None:
+        self._port = port
+        self._codec = codec
+        self._engine = engine
+        self._settings = settings
+        self._scheme = scheme
+        self._joined = joined
+        self._give_up = give_up
+        self._refuse = refuse
+        self._peers: list[int] = []
+        self._attempts = 0
+        self._download: _Download | None = None
+        self._is_checking = False
+
+    def begin(self, peers: Sequence[int]) -> None:
+        """Ask the peers for a snapshot above the finalized height, in this order."""
+        self._peers = list(peers)
+        if self._peers:
+            self._ask()
+        else:
+            self._give_up()
+
+    def take_offer(self, peer: int, offer: SnapshotOffer) -> None:
+        """Judge an offer, and ask for its first piece."""
+        if not self._is_asked(peer) or self._download is not None:
+            self._refuse("snapshot", "was not asked for")
+            return
+        try:
+            header = decode_header(offer.header)
+        except InvalidEncodingError as error:
+            self._go_on(f"header: {error}")
+            return
+        before = self._scheme.verified
+        reason = self._find_fault(header, offer)
+        self._port.spend((self._scheme.verified - before) * self._settings.costs.verify_signature_us)
+        if reason:
+            self._go_on(reason)
+            return
+        self._download = _Download(offer, header_digest(header))
+        self._attempts = 0
+        self._ask()
+
+    def take_chunk(self, peer: int, chunk: SnapshotChunk) -> None:
+        """Add a piece; with the last one the snapshot is recomputed."""
+        download = self._download
+        if (
+            download is None
+            or not self._is_asked(peer)
+            or (chunk.digest, chunk.index)
+            != (
+                download.digest,
+                download.pieces,
+            )
+        ):
+            self._refuse("snapshot", "piece was not asked for")
+            return
+        download.operations += chunk.operations
+        download.length_bytes += sum(map(len, chunk.operations))
+        download.pieces += 1
+        is_last = download.pieces == download.offer.chunks
+        if len(download.operations) > download.expected or not chunk.operations:
+            self._go_on("truncated: a piece is empty or too long")
+        elif download.length_bytes > OPERATIONS_BYTES_MAX:
+            self._go_on(f"its operations are longer than {OPERATIONS_BYTES_MAX:,} bytes")
+        elif is_last and len(download.operations) < download.expected:
+            self._go_on(f"truncated: {len(download.operations)} operations of {download.expected}")
+        elif is_last:
+            self._is_checking = True
+            self._port.cancel_timer(TIMER)
+            cost_us = self._check_cost_us(download)
+            self._port.work(cost_us, Checked(peer, download.offer, tuple(download.operations)))
+        else:
+            self._attempts = 0
+            self._ask()
+
+    def check(self, token: Checked) -> None:
+        """Recompute everything from the operations, and hand the state over if its roots are those of the header."""
+        self._is_checking = False
+        outline, header = token.offer.outline, decode_header(token.offer.header)
+        snapshot = Snapshot(
+            outline.size, outline.start, outline.floor, outline.root, outline.witness, outline.peaks, token.operations
+        )
+        try:
+            Database.from_snapshot(snapshot, header.state_root)
+        except ForgedSnapshot as error:
+            self._go_on(str(error))
+            return
+        self._peers, self._download = [], None
+        self._joined(header, snapshot, token.offer.certificate)
+
+    def retry(self) -> None:
+        """The peer has had its time: ask again, or the next one."""
+        if not self._peers or self._is_checking:
+            return
+        self._attempts += 1
+        if self._attempts < ATTEMPTS:
+            self._ask()
+        else:
+            self._go_on("unanswered")
+
+    def _is_asked(self, peer: int) -> bool:
+        return self._peers[:1] == [peer] and not self._is_checking
+
+    def _find_fault(self, header: Header, offer: SnapshotOffer) -> str:
+        """Return what is wrong with an offer, or nothing; after this only its operations are in doubt."""
+        proposal, outline = offer.certificate.proposal, offer.outline
+        if header_digest(header) != proposal.payload or header.view != proposal.view:
+            return "header: the certificate is of another block"
+        if header.height <= self._engine.finalized.height:
+            return f"header: height {header.height} is not above {self._engine.finalized.height}"
+        if not verify_certificate(self._scheme, offer.certificate, self._settings.validators):
+            return "certificate: it is not a quorum's"
+        if not verify_root(outline.witness, header.state_root, outline.root):
+            return "witness: it does not lead to the header's state root"
+        is_shaped = not outline.operations and 0 <= outline.start < outline.size
+        if not is_shaped or not 0 < offer.chunks <= min(CHUNKS_MAX, outline.size - outline.start):
+            return f"outline: {offer.chunks} pieces for operations {outline.start} to {outline.size}"
+        return ""
+
+    def _check_cost_us(self, download: _Download) -> int:
+        costs = self._settings.costs
+        return costs.block_us + costs.hash_write_us * len(download.operations)
+
+    def _ask(self) -> None:
+        download = self._download
+        request: Message = SnapshotRequest(self._engine.finalized.height)
+        if download is not None:
+            request = SnapshotChunkRequest(download.digest, download.pieces)
+        self._port.send(self._peers[0], self._codec.encode(request), Label(type(request).__name__))
+        self._port.set_timer(TIMER, self._settings.fetch_timeout_us)
+
+    def _go_on(self, reason: str) -> None:
+        """Refuse what the asked peer gave, and ask the next one."""
+        self._refuse("snapshot", f"of validator {self._peers[0]}: {reason}")
+        self._peers.pop(0)
+        self._download = None
+        self._attempts = 0
+        if self._peers:
+            self._ask()
+        else:
+            self._port.cancel_timer(TIMER)
+            self._give_up()
