@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.monitor import Jury, make_jury
 from network.trace import Event, Trace
 from network.types import SUPERVISOR

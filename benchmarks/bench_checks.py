@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.monitor import Jury, make_jury
 from cluster.verdict.pipeline import consult_oracle
 

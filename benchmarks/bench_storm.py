@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from validators.actors import PROGRAMS
 from validators.execution import Executed
 from validators.execution.genesis_state import build_genesis_state

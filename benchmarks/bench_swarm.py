@@ -19,7 +19,8 @@ from typing import Final, TypeAlias
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import Tally, sweep
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.model import Scenario, encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 
 Show: TypeAlias = Callable[[str], None]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
-from cluster.scenario.model import scenario_paths
+from cluster.scenario.load import scenario_paths
 
 
 class Finished(NamedTuple):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.scenario.model import load_scenario, scenario_paths
+from cluster.scenario.load import load_scenario, scenario_paths
 from tests.frozen import SMALL, read_frozen, small_settings
 from tests.support.cluster_runs import check_named, judged
 

@@ -18,7 +18,7 @@ from checker.record.run_directory import RecordReader
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import Task, judge_task
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
-from cluster.scenario.model import decode_scenario
+from cluster.scenario.load import decode_scenario
 
 EXPLAINED: Final = "explained"
 """The verdict of an explanation that names what the catalogue says."""

@@ -20,7 +20,8 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.shrink import Shrinker
 from cluster.campaign.sweep import Task, Workers, judge_task
 from cluster.cli.shrink_command import named_after, write_scenario_file
-from cluster.scenario.model import Scenario, decode_scenario, encode_scenario
+from cluster.scenario.load import decode_scenario, encode_scenario
+from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 
 HOLDERS: Final = 4

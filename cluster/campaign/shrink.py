@@ -24,7 +24,9 @@ from cluster.campaign.shrink_candidates import GONE, Ladder, Plain, ladders_of, 
 from cluster.campaign.smallest import Rungs, find_smallest
 from cluster.campaign.sweep import Task
 from cluster.scenario.defaults import TABLES, without_defaults
-from cluster.scenario.model import Scenario, ScenarioError, convert_scenario, encode_scenario
+from cluster.scenario.load import convert_scenario, encode_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
 
 Candidate: TypeAlias = tuple[str, Plain]
 TaskJudge: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from cluster.scenario.defaults import without_defaults
-from cluster.scenario.model import ScenarioError, convert_scenario, encode_scenario
+from cluster.scenario.load import convert_scenario, encode_scenario
+from cluster.scenario.messages import ScenarioError
 
 Plain: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[Any, ...]

@@ -27,7 +27,7 @@ from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE, CheckResult, decid
 from cluster.campaign.coverage import CoverageTable, Place
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.worker_process import interrupts_held, start_worker, work
-from cluster.scenario.model import decode_scenario
+from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import COLD_HASH_SEED, Judged, judge
 from network.kernel import RunFailedError

@@ -37,7 +37,9 @@ from cluster.inspect.proofs import ProofError
 from cluster.inspect.state_keys import KEY_FORMS
 from cluster.runtime.data_directory import DataDirectory, DataDirectoryError, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
-from cluster.scenario.model import Scenario, ScenarioError, load_scenario, scenario_paths
+from cluster.scenario.load import load_scenario, scenario_paths
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
 from cluster.swarm.draw import NAME as SWARM
 from cluster.swarm.generator import banner, draw_scenario
 from cluster.verdict.determinism import compare_with_repeat

@@ -27,7 +27,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import Task, Workers
 from cluster.cli.command_lines import RUNS, parse_runs
 from cluster.cli.sweep_command import parse_jobs, parse_seeds
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console

@@ -18,7 +18,9 @@ from cluster.campaign.shrink import RUNS_MAX, Shrinker, Shrunk
 from cluster.campaign.sweep import Task, Workers, signature_of
 from cluster.cli.command_lines import parse_runs, run_command
 from cluster.scenario.defaults import without_defaults
-from cluster.scenario.model import NAME_CHARACTERS_MAX, Scenario, ScenarioError, encode_scenario
+from cluster.scenario.load import encode_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import NAME_CHARACTERS_MAX, Scenario
 from cluster.verdict.replay import recorded_scenario
 from report.campaign import ShrinkProgress
 

@@ -16,7 +16,7 @@ from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import Tally, sweep
 from cluster.cli.command_lines import RUNS, parse_runs, run_command
-from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.draw import NAME as SWARM
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of

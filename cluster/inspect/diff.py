@@ -12,7 +12,8 @@ from checker.record.cold_replay import replay_heights
 from checker.record.manifest import SCENARIO
 from checker.record.run_directory import RecordReader
 from checker.record.streams import BlockRecord, DamagedRecordError, Difference, first_difference
-from cluster.scenario.model import ScenarioError, decode_scenario, encode_scenario
+from cluster.scenario.load import decode_scenario, encode_scenario
+from cluster.scenario.messages import ScenarioError
 from cluster.verdict.replay import is_made_by_this_code
 from validators.execution.blocks import decode_block
 from validators.execution.errors import InvalidEncodingError

@@ -25,7 +25,8 @@ from checker.record.places import LOCK, work_directory
 from checker.results import CheckResult
 from cluster.runtime.directory_disk import DirectoryDisk, sync_directory
 from cluster.runtime.genesis import genesis_of, keys_of
-from cluster.scenario.model import Scenario, encode_scenario
+from cluster.scenario.load import encode_scenario
+from cluster.scenario.model import Scenario
 from faults import Dishonest, DiskFault, Touched, Wipe, kind_of
 from network.trace import Event
 from network.types import SUPERVISOR

@@ -4,16 +4,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from cluster.scenario.fields import NotNegative, Positive, Section
 from cluster.scenario.lane_section import LaneSection
-from cluster.workloads.submission import NotNegative, Positive
 from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, TimerConfig
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.genesis import MIN_BASEFEE_FLOOR
-
-
-class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What all sections of a scenario have in common."""
-
 
 _TIMERS = TimerConfig()
 

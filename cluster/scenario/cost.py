@@ -9,7 +9,8 @@ edge of a fault is built: a plan of 10^8 timers is told so at once.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from cluster.scenario.model import Scenario, ScenarioError
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
 from cluster.workloads.submission import Volume
 from faults import edges_of, outages_of, span_ms
 

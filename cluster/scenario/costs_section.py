@@ -2,8 +2,7 @@
 
 import msgspec
 
-from cluster.scenario.chain_section import Section
-from cluster.workloads.submission import NotNegative, Positive
+from cluster.scenario.fields import NotNegative, Positive, Section
 from validators.settings import Costs
 
 _COSTS = Costs()

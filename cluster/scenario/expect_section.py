@@ -7,8 +7,7 @@ import msgspec
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
 from checker.checks.suite import FALLIBLE
-from cluster.scenario.chain_section import Section
-from cluster.workloads.submission import NotNegative, Positive
+from cluster.scenario.fields import NotNegative, Positive, Section
 from faults.nearest import did_you_mean
 
 

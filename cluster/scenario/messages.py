@@ -15,6 +15,13 @@ _QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
 """The name that msgspec does not know stands between these."""
 
 
+class ScenarioError(Exception):
+    """Bad input: ``place`` says where (file and key), ``reason`` what is wrong and what is allowed."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+
+
 def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     """Turn msgspec's message on converting `raw` to `root` into ``key: what is wrong; what is allowed``."""
     reason, _, path = _name_entry(message, raw, root).partition(" - at `")

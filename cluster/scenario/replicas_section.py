@@ -9,8 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from cluster.scenario.chain_section import Section
-from cluster.workloads.submission import NotNegative, Positive
+from cluster.scenario.fields import NotNegative, Positive, Section
 from scheduler import MAX_U63
 from validators.execution.block_tree import ApplyAt, Reapply, StateRoad
 from validators.stats import ValidatorCounts

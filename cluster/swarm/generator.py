@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster.scenario.model import Scenario, apply_setting, convert_scenario, encode_scenario
+from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
+from cluster.scenario.model import Scenario
 from cluster.swarm.draw import NAME, Draw, Plain
 from cluster.swarm.fault_sequences import draw_drama
 from cluster.swarm.faults import draw_faults

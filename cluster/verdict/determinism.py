@@ -22,7 +22,7 @@ from checker.record.root import PROJECT_ROOT
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.model import decode_scenario, encode_scenario
+from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.verdict.pipeline import Judged
 
 REPEAT_HASH_SEED: Final = 4_021

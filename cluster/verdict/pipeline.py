@@ -30,7 +30,8 @@ from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
 from cluster.runtime.executions import watch_executions
 from cluster.runtime.watchdog import Watchdog
-from cluster.scenario.model import Scenario, encode_scenario
+from cluster.scenario.load import encode_scenario
+from cluster.scenario.model import Scenario
 from cluster.verdict.monitor import Jury, deeds_of, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.workloads.registry import promised_workloads
 from faults import Cell, FaultEffect, span_ms

@@ -16,7 +16,9 @@ from checker.record.manifest import MANIFEST, SCENARIO
 from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult, verdict_of
-from cluster.scenario.model import Scenario, ScenarioError, decode_scenario
+from cluster.scenario.load import decode_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import Judged, judge
 from report.console import LiveProgress
 from validators.execution.blocks import encode_block

@@ -8,7 +8,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import Tally
 from cluster.cli.commands import main
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
 from faults import PHASES, ROLES, Cell, Coverage, kind_of, promised_cells
 from faults.coverage.phases import Phases

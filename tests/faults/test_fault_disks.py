@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.verdict.determinism import repeat_in_fresh_process
 from tests.support.cluster_runs import check_named, judged
 

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import encode_scenario, load_scenario, scenario_paths
+from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.verdict.determinism import repeat_in_fresh_process
 from faults import Fault, Injector, IsolateLeader, kind_of
 from network.chance import Chance

@@ -3,7 +3,8 @@
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import ScenarioError, encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
 from tests.faults.test_fault_injection import count_of, run_with
 

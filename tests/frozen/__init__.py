@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from checker.mutants import CATALOGUE
 from cluster.campaign.mutants import campaign_scenario, needs_repeat
 from cluster.campaign.sweep import Task, judge_task
-from cluster.scenario.model import encode_scenario, load_scenario, scenario_paths
+from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.swarm.generator import draw_scenario
 
 FROZEN_FILE: Final = Path(__file__).with_name("digests.json")

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import ScenarioError, load_scenario
+from cluster.scenario.load import load_scenario
+from cluster.scenario.messages import ScenarioError
 from faults import Fault, PlanError, all_over_ms, check_plan
 from faults.injection.clocks import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock

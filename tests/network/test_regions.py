@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from cluster.runtime.cluster import _topology
-from cluster.scenario.model import ScenarioError, convert_scenario
+from cluster.scenario.load import convert_scenario
+from cluster.scenario.messages import ScenarioError
 from network.regions import REGIONS, ROUND_TRIPS_MS, one_way_us
 
 BASE = {"name": "regions", "title": "regions"}

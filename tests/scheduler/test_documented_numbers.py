@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from cluster.runtime.genesis import genesis_of, keys_of
-from cluster.scenario.model import convert_scenario
+from cluster.scenario.load import convert_scenario
 from scheduler import (
     DEFAULT_HANDLER,
     INTRO,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from scheduler import MAX_U63, DeferredSummary, Fifo, FifoFree, TimerConfig, TimerDeferred, TimerFired
 from tests.support.chain_harness import BOB, POOR, PUPPET, advance, do, make_engine, make_genesis
 from validators.actors import Status

@@ -1,7 +1,7 @@
 """Short runs for tests: judge a scenario without a run directory, or keep what each validator applied."""
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import judge
 from report.console import LiveProgress
 

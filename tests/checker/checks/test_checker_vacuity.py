@@ -8,7 +8,9 @@ import pytest
 from checker.checks.workloads import PromisedWorkload, judge_workloads
 from checker.results import verdict_of
 from checker.tables import LANE_MARKET_KEY
-from cluster.scenario.model import Scenario, ScenarioError, load_scenario
+from cluster.scenario.load import load_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
 from faults import Injector
 from tests.support.checker_history import NODES, Fault, write_history
 from tests.support.cluster_runs import check_named, judged

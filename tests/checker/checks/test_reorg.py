@@ -4,7 +4,7 @@ import pytest
 
 from checker.checks.reorg import ReorgPromise, ReorgWatch
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from network.trace import Event
 from tests.support.cluster_runs import check_named, judged
 

@@ -4,7 +4,8 @@ import pytest
 
 from checker.checks.reports import Reports
 from checker.record.streams import iterate_events
-from cluster.scenario.model import ScenarioError, load_scenario
+from cluster.scenario.load import load_scenario
+from cluster.scenario.messages import ScenarioError
 from network.trace import Event
 from tests.support.cluster_runs import check_named, judged
 

@@ -12,7 +12,7 @@ from checker.mutants.mutant import Swaps
 from checker.results import CheckResult
 from cluster.cli.commands import main
 from cluster.inspect.explain_run import explain_run
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from scheduler.policies import fifo
 from tests.cluster.runtime.test_bad_validators import SlowHeart, make_slow_hearted
 from tests.support.cluster_runs import judged

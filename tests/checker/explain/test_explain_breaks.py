@@ -5,7 +5,7 @@ from checker.explain.origins import origin_in_input, origin_of_break
 from checker.explain.sides import Parting, Past, Side
 from checker.results import CheckResult
 from cluster.inspect.explain_run import explain_run
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from scheduler import TimerScheduled
 from tests.checker.explain.test_explain import SHORT, explained
 from validators.execution import Block

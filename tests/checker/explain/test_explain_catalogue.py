@@ -10,7 +10,7 @@ from checker.explain.explanation import KeyReport
 from checker.mutants import CATALOGUE, VARIANTS
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task, shortfalls
 from cluster.campaign.sweep import Task
-from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
 
 SAMPLE = (
     "tie-break-by-identifier",

@@ -9,7 +9,7 @@ from checker.results import CheckResult
 from cluster.cli.commands import main
 from cluster.cli.explain_command import lines_of
 from cluster.inspect.explain_run import explain_run
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from scheduler import TimerFired
 from tests.support.cluster_runs import applied_blocks, judged
 from validators.execution.receipts import decode_receipt

@@ -10,7 +10,8 @@ from checker.mutants.clocks import AHEAD
 from checker.mutants.mutant import original, plant
 from cluster.campaign.mutants import campaign_scenario
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.model import ScenarioError, load_scenario
+from cluster.scenario.load import load_scenario
+from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
 from tests.frozen import measure, read_frozen
 from tests.support.cluster_runs import judged

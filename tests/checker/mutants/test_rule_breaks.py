@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import judge
 from report.console import LiveProgress
 from tests.checker.oracle import test_oracle_rules

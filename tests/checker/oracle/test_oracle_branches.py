@@ -7,7 +7,7 @@ from checker.oracle import OracleBlock, OracleBranch, judge_oracle
 from checker.record.branches import BranchIndex
 from checker.record.run_directory import BRANCHES, RecordReader
 from cluster.inspect.explain_run import explain_run
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from scheduler import Basefees
 from tests.support.cluster_runs import check_named, judged
 from tests.support.oracle_runs import run_chain, write_crowded

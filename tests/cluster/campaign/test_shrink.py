@@ -14,7 +14,8 @@ from cluster.campaign.shrink import Shrinker
 from cluster.cli.commands import main
 from cluster.cli.shrink_command import named_after
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.model import NetworkSection, convert_scenario, decode_scenario, encode_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
+from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
 from tests.cluster.runtime.test_bad_validators import make_slow_hearted
 from tests.support.cluster_runs import judged

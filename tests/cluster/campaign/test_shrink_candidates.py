@@ -8,7 +8,7 @@ from cluster.campaign.fewer_validators import with_validators
 from cluster.campaign.shrink_candidates import GONE, ladders_of, with_rungs
 from cluster.campaign.smallest import find_smallest
 from cluster.scenario.defaults import without_defaults
-from cluster.scenario.model import convert_scenario, encode_scenario
+from cluster.scenario.load import convert_scenario, encode_scenario
 
 PLAN = {
     "name": "plan",

@@ -17,7 +17,7 @@ from cluster.campaign.results_db import DamagedResultsError, ResultsFile, SeedRe
 from cluster.campaign.sweep import Tally, Task, Workers, signature_of, sweep
 from cluster.cli.commands import main
 from cluster.cli.sweep_command import parse_seeds, repeat_of
-from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
 from faults import Cell
 from tests.support.cluster_runs import judged
 

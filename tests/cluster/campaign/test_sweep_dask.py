@@ -14,7 +14,7 @@ from cluster.campaign.dask_workers import DaskError, DaskWorkers
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import Workers, sweep
 from cluster.cli.commands import main
-from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
 from tests.cluster.campaign.test_sweep import count_rows, read_rows
 
 SCENARIO = encode_scenario(load_scenario("calm", ["run.until_height=2"]))

@@ -18,7 +18,7 @@ from cluster.campaign import sweep as sweep_module
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import Task, judge_task
 from cluster.runtime.directory_disk import DirectoryDisk
-from cluster.scenario.model import encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
 from network.kernel import RunFailedError
 from validators.storage import DiskFullError, DiskSyncError
 

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import check_named, judged
 
 MIXED = (

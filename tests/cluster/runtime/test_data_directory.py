@@ -17,7 +17,7 @@ from checker.record.root import PROJECT_ROOT
 from cluster.cli.commands import main
 from cluster.runtime.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.runtime.directory_disk import DirectoryDisk
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import judge
 from network.trace import Event
 from report.console import LiveProgress

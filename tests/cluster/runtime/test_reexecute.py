@@ -4,7 +4,7 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.reexecute import UntoldError, retell
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import judged
 from validators.settings import ValidatorFactory
 from validators.storage import FinalizedLog

@@ -10,7 +10,7 @@ from checker.record.cold_replay import ColdReplayWorker
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, judge
 from faults import ClockDrift, ClockSwing, FaultEffect
 from faults.injection.clocks import setting_after, turns_of

@@ -9,7 +9,8 @@ from checker.checks.liveness import FinalityRegained
 from checker.checks.observations import DiskFaults
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
-from cluster.scenario.model import ScenarioError, load_scenario
+from cluster.scenario.load import load_scenario
+from cluster.scenario.messages import ScenarioError
 from cluster.verdict.pipeline import judge
 from faults import Fault, PlanError, check_plan
 from faults.injection.clocks import true_again_ms

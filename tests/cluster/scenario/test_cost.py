@@ -5,7 +5,8 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
-from cluster.scenario.model import ScenarioError, load_scenario, scenario_paths
+from cluster.scenario.load import load_scenario, scenario_paths
+from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
 from cluster.workloads.registry import transactions_of
 from faults import edges_of, outages_of

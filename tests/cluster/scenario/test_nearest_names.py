@@ -3,7 +3,8 @@
 import pytest
 
 from cluster.cli.commands import main
-from cluster.scenario.model import ScenarioError, convert_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
 from faults.nearest import did_you_mean
 
 MISSPELT = {

@@ -7,7 +7,7 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.model import convert_scenario, encode_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, encode_scenario, load_scenario
 from cluster.verdict.determinism import (
     REPEAT_SHUFFLE,
     STOCK_SHUFFLE,

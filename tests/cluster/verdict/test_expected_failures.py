@@ -10,7 +10,8 @@ from checker.results import CheckResult, deciding_check, judge_expected, verdict
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import signature_of, sweep
 from cluster.cli.commands import main
-from cluster.scenario.model import ScenarioError, encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
 from tests.support.cluster_runs import judged
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from checker.record.cold_replay import replay_directory
-from cluster.scenario.model import convert_scenario
+from cluster.scenario.load import convert_scenario
 from cluster.verdict.pipeline import judge
 from cluster.workloads.edge_cases import CASES
 from cluster.workloads.registry import sites_of

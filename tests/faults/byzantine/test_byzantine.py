@@ -6,7 +6,8 @@ from checker.checks.reports import describe_evidence
 from checker.record.streams import iterate_events
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.genesis import keys_of
-from cluster.scenario.model import ScenarioError, encode_scenario, load_scenario
+from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
 from tests.support.cluster_runs import check_named, judged
 from validators.consensus.simplex.signing import verify_vote

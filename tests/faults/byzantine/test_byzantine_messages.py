@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from cluster.runtime.genesis import keys_of
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from faults import LIES, Dishonest, Liar
 from faults.byzantine.adversary import Post
 from faults.byzantine.answers import padded, strayed, thinned

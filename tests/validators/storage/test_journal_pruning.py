@@ -4,7 +4,7 @@ import pytest
 
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.directory_disk import DirectoryDisk
-from cluster.scenario.model import load_scenario
+from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import check_named, judged
 from tests.support.simplex_bench import (
     CONFIG,

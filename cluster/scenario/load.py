@@ -1,0 +1,133 @@
+"""Reads a scenario by name or path, applies settings, checks it, and writes it out with every default resolved.
+
+What does not fit is refused with the key and what is allowed, before anything runs.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from checker.record.root import PROJECT_ROOT
+from cluster.scenario.messages import ScenarioError, explain_slip
+from cluster.scenario.model import Scenario
+from cluster.scenario.rules import check_scenario
+from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
+from faults import PlanError, resolve_regions
+from faults.nearest import did_you_mean
+from scheduler import InvalidInput
+
+REFERENCE_CHARACTERS_MAX = 1_000
+"""A longer scenario name or path is a mistake."""
+
+SETTING_CHARACTERS_MAX = 2_000
+"""A longer --set is a mistake."""
+
+SCENARIO_DIRECTORY = PROJECT_ROOT / "scenarios"
+
+
+def scenario_paths() -> list[Path]:
+    """Return the scenario files that come with the project, by name."""
+    return sorted(SCENARIO_DIRECTORY.glob("*.toml"))
+
+
+def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
+    """Read a scenario by its name or path and apply ``key=value`` settings; raises ScenarioError."""
+    path = _find(reference)
+    try:
+        raw = read_toml(path)
+    except UnreadableError as error:
+        raise ScenarioError(str(path), str(error)) from error
+    except OSError as error:
+        raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
+    for setting in settings:
+        apply_setting(raw, setting)
+    return convert_scenario(raw, str(path))
+
+
+def convert_scenario(raw: object, place: str) -> Scenario:
+    """Turn plain data into a checked scenario; raises ScenarioError."""
+    try:
+        scenario = msgspec.convert(raw, Scenario)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
+    try:
+        scenario = _resolve(scenario)
+    except InvalidInput as error:
+        raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
+    except PlanError as error:
+        raise ScenarioError(place, str(error)) from error
+    check_scenario(scenario, place)
+    return scenario
+
+
+def _resolve(scenario: Scenario) -> Scenario:
+    """Write out the defaults that depend on other keys."""
+    chain = scenario.chain
+    timers = chain.timers.resolved(chain.policy)
+    lane = chain.lane.resolved() if chain.has_lane else chain.lane
+    faults = resolve_regions(scenario.faults, scenario.network.regions)
+    chain = msgspec.structs.replace(chain, timers=timers, lane=lane)
+    return msgspec.structs.replace(scenario, chain=chain, faults=faults)
+
+
+def encode_scenario(scenario: Scenario) -> bytes:
+    """Return the resolved scenario as indented JSON with every default written out."""
+    return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
+
+
+def decode_scenario(encoded: bytes, place: str) -> Scenario:
+    """Read back ``encode_scenario``; raises ScenarioError."""
+    try:
+        raw = msgspec.json.decode(encoded)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ScenarioError(place, f"not JSON: {error}") from error
+    return convert_scenario(raw, place)
+
+
+def _find(reference: str) -> Path:
+    if len(reference) > REFERENCE_CHARACTERS_MAX or "\0" in reference:
+        raise ScenarioError(f"{reference[:40]!r}...", "is no scenario's name and no path")
+    path = Path(reference)
+    if path.suffix == ".toml" or "/" in reference:
+        if not path.is_file():
+            raise ScenarioError(reference, "no such scenario file")
+        return path
+    path = SCENARIO_DIRECTORY / f"{reference}.toml"
+    if not path.is_file():
+        known = [known.stem for known in scenario_paths()]
+        reason = f"no such scenario{did_you_mean(reference, known)}; there are {', '.join(known)}"
+        raise ScenarioError(reference, f"{reason}, or give a path to a .toml file")
+    return path
+
+
+def apply_setting(raw: dict[str, Any], setting: str) -> None:
+    """Change one key of plain data by ``key=value``; raises ScenarioError."""
+    key, separator, text = setting.partition("=")
+    place = f"--set {setting}"
+    if not separator or not key.strip():
+        raise ScenarioError(place, "must read key=value, such as run.until_height=20")
+    if len(setting) > SETTING_CHARACTERS_MAX or not setting.isprintable():
+        raise ScenarioError(f"{place[:60]!r}", f"must be printable and at most {SETTING_CHARACTERS_MAX:,} characters")
+    try:
+        value = parse_toml(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        value = text
+    section: Any = raw
+    *parents, last = key.strip().split(".")
+    for parent in parents:
+        section = section.setdefault(parent, {})
+        if not isinstance(section, dict):
+            raise ScenarioError(place, f"{parent} is a value, not a section")
+    if last != "kind":
+        _refuse_unknown_name(raw, parents, place)
+    section[last] = value
+
+
+def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str) -> None:
+    """Say that an entry of that name does not exist, where a setting would begin one without its kind."""
+    if len(parents) == 2 and parents[0] in {"faults", "workload", "observers"} and not raw[parents[0]][parents[1]]:
+        known = [name for name, entry in raw[parents[0]].items() if entry]
+        named = f"{parents[1]!r}{did_you_mean(parents[1], known)}"
+        raise ScenarioError(place, f"nothing in {parents[0]} is named {named}; there are {', '.join(known) or 'none'}")

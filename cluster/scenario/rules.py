@@ -1,0 +1,118 @@
+"""Rules across the keys of a scenario: unknown names, invalid plans, times that contradict each other."""
+
+from collections.abc import Iterator, Sequence
+
+from checker.mutants import CATALOGUE
+from cluster.scenario.chain_section import ActivationSection
+from cluster.scenario.expect_section import expect_rules
+from cluster.scenario.lane_section import LaneSection
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
+from cluster.scenario.replicas_section import OBSERVERS_MAX
+from cluster.workloads.registry import sites_of
+from faults import PlanError, all_over_ms, check_plan, span_ms
+from faults.nearest import did_you_mean
+from network.latency import LatencyError
+
+
+def check_scenario(scenario: Scenario, place: str) -> None:
+    """Refuse what types cannot; raises ScenarioError."""
+    try:
+        check_plan(scenario.faults, scenario.cluster.validators, len(scenario.observers))
+    except PlanError as error:
+        raise ScenarioError(place, str(error)) from error
+    for name in scenario.requires:
+        if name not in scenario.faults and name not in scenario.workload:
+            known = [*scenario.faults, *scenario.workload]
+            named = f"{name!r}{did_you_mean(name, known)}"
+            reason = f"requires: no fault or workload is named {named}; there are {', '.join(known) or 'none'}"
+            raise ScenarioError(place, reason)
+        if name in scenario.faults and name in scenario.workload:
+            raise ScenarioError(place, f"requires: both a fault and a workload are named {name!r}; rename one")
+        if (scenario.faults.get(name) or scenario.workload[name]).may_be_idle:
+            raise ScenarioError(place, f"requires: {name!r} may be idle by its own words; leave one of the two out")
+    for key, is_sound, reason in _rules(scenario):
+        if not is_sound:
+            raise ScenarioError(place, f"{key}: {reason}")
+
+
+def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
+    consensus, chain = scenario.consensus, scenario.chain
+    rules: list[tuple[str, bool, str]] = [
+        (
+            "chain.block_interval_ms",
+            chain.block_interval_ms < consensus.leader_timeout_ms,
+            f"must be below consensus.leader_timeout_ms, which is {consensus.leader_timeout_ms}",
+        ),
+        (
+            "consensus.certification_timeout_ms",
+            consensus.certification_timeout_ms > consensus.leader_timeout_ms,
+            f"must be above consensus.leader_timeout_ms, which is {consensus.leader_timeout_ms}",
+        ),
+        (
+            "consensus.skip_timeout_ms",
+            consensus.skip_timeout_ms > max(consensus.certification_timeout_ms, consensus.timeout_retry_ms),
+            "must be above certification_timeout_ms and timeout_retry_ms",
+        ),
+    ]
+    rules += [
+        (
+            f"chain.{name}",
+            value >= chain.min_basefee,
+            f"must be at least chain.min_basefee, which is {chain.min_basefee}",
+        )
+        for name, value in (("cycle_basefee", chain.cycle_basefee), ("cell_basefee", chain.cell_basefee))
+    ]
+    is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
+    rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
+    rules += _network_rules(scenario)
+    rules += _validator_rules(scenario)
+    rules += _planted_rules(scenario)
+    rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload))
+    for site, workload in sites_of(scenario):
+        reason = workload.problem(site)
+        rules.append((f"workload.{site.name}", not reason, reason))
+    return rules
+
+
+def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    network, validators = scenario.network, scenario.cluster.validators
+    is_one_each = not network.regions or len(network.regions) == validators
+    yield "network.regions", is_one_each, f"names {len(network.regions)} regions for {validators} validators"
+    is_reordering = bool(network.reorder_ppm) == bool(network.reorder_extra_ms)
+    yield "network.reorder_ppm", is_reordering, "reorder_ppm and reorder_extra_ms go together"
+    try:
+        network.latency(network.latency_ms * 1_000)
+    except LatencyError as error:
+        yield "network", False, str(error)
+    limit_ms = scenario.run.time_limit_ms
+    for name, fault in scenario.faults.items():
+        stop_ms = span_ms(fault)[1]
+        is_in_time = not fault.enabled or stop_ms < limit_ms
+        yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
+    again_ms = all_over_ms(scenario.faults, validators)
+    reason = f"clocks of a quorum were ahead: true time is there at {again_ms}, not before run.time_limit_ms"
+    yield "faults", again_ms < limit_ms, reason
+
+
+def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.replicas
+    for name, nodes in scenario.planted.items():
+        reason = f"is no known bug{did_you_mean(name, CATALOGUE)}; they are {', '.join(CATALOGUE)}"
+        yield f"planted.{name}", name in CATALOGUE, reason
+        is_there = all(node < count for node in nodes)
+        yield f"planted.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
+
+
+def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    count = scenario.cluster.validators
+    numbers = [str(node) for node in range(count)]
+    for name in scenario.validators:
+        yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
+    yield "observers", len(scenario.observers) <= OBSERVERS_MAX, f"are at most {OBSERVERS_MAX}"
+    for table, sections_by_name in (("validators", scenario.validators), ("observers", scenario.observers)):
+        for name, section in sections_by_name.items():
+            can_undo = section.apply == "finalized" or section.retain_blocks > 0
+            yield f"{table}.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
+            can_return = section.apply == "certified" or section.reapply == "write"
+            yield f"{table}.{name}.reapply", can_return, 'is about blocks that are taken back: give apply = "certified"'
