@@ -1,6 +1,6 @@
 # Every verb of the project. `make run` and `make test` set up what they need in .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak check format clean
+.PHONY: help run test quick bench soak check format clean
 
 PYTHON := $(shell sh tools/find_python.sh)
 BIN := .venv/bin
@@ -13,6 +13,9 @@ run: .venv/.run ## set up, then run the default scenario
 
 test: .venv/.dev .venv/.others check ## set up, then lint, type-check and run all tests on all cores
 	$(BIN)/python -m pytest -n logical --dist worksteal
+
+quick: .venv/.dev ## run the tests of what differs from the last commit, without the long ones
+	$(BIN)/python -m tests.quick
 
 check: .venv/.dev ## lint and type-check
 	$(BIN)/ruff check .

@@ -1,0 +1,45 @@
+"""What pages and code refer to is there: rules that are cited, pages and files that are linked."""
+
+import re
+import subprocess
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+
+CITED = re.compile(r"(?<![\w-])([ABCDEFXKQ]-\d{1,2})(?![\w-])")
+DEFINED = re.compile(r"^- \*\*([A-Z]-\d+)\*\* ", re.MULTILINE)
+LINKED = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def tracked(*suffixes):
+    """Return the tracked files with one of the suffixes."""
+    listed = subprocess.run(["git", "ls-files"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    paths = [PROJECT_ROOT / name for name in listed.stdout.split()]
+    return [path for path in paths if path.suffix in suffixes and path.exists()]
+
+
+def rules():
+    return DEFINED.findall((PROJECT_ROOT / "docs" / "rules.md").read_text(encoding="utf-8"))
+
+
+def test_every_rule_that_is_cited_is_defined():
+    cited = {
+        code: path.relative_to(PROJECT_ROOT)
+        for path in tracked(".py", ".md", ".toml")
+        for code in CITED.findall(path.read_text(encoding="utf-8"))
+    }
+
+    assert len(cited) > 50
+    assert {code: path for code, path in cited.items() if code not in rules()} == {}
+
+
+def test_no_rule_is_defined_twice():
+    assert len(rules()) == len(set(rules())) > 100
+
+
+@pytest.mark.parametrize("page", tracked(".md"), ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_to_a_file(page):
+    links = [link for link in LINKED.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
