@@ -1,25 +1,23 @@
-"""A resolved scenario without what is as by default: what a scenario file has to say."""
+"""A resolved scenario without defaults: what a scenario file has to say."""
 
 from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
 from cluster.scenario.chain_section import ChainSection
-from cluster.scenario.model import Scenario
-from cluster.scenario.replicas_section import Observer
-from cluster.workloads.registry import Workload
-from faults import Fault
+from cluster.scenario.model import Scenario, scenario_type
+from cluster.scenario.shape import kind_named, kinds_of, tables_of
 
-_UNIONS = {"faults": Fault, "workload": Workload, "observers": Observer}
-"""Those whose entries are of different kinds."""
+TABLES: Final = tuple(name for name, entry in tables_of(Scenario).items() if kinds_of(entry))
+"""Sections of entries by name: an empty entry says that it is there."""
 
 
 def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a resolved scenario's plain data with only what is not as by default: what a scenario file has to say."""
+    """Return the plain data of a resolved scenario without defaults."""
     kept = {key: plain[key] for key in ("name", "title")}
-    stated = _without_defaults(plain, Scenario)
-    # What the policy sets where nothing is stated was written out when the scenario was resolved.
+    stated = _without_defaults(plain, scenario_type(tuple(plain.get("plugins", ()))))
+    # The policy's own values were written out when the scenario was resolved.
     chain = ChainSection()
     policy = plain.get("chain", {}).get("policy", chain.policy)
     for name, resolved in (("timers", chain.timers.resolved(policy)), ("lane", chain.lane.resolved())):
@@ -40,41 +38,28 @@ def _without_empty(stated: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _without_defaults(plain: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+def _without_defaults(plain: Mapping[str, Any], section: type[msgspec.Struct]) -> dict[str, Any]:
     stated: dict[str, Any] = {}
-    for each in msgspec.structs.fields(kind):
-        if each.encode_name not in plain:
-            continue
-        value = plain[each.encode_name]
-        section = _section_of(each.type)
-        if each.name in _UNIONS:
-            kinds = {part.__struct_config__.tag: part for part in get_args(_UNIONS[each.name])}
-            value = {
-                name: {"kind": entry["kind"], **_without_defaults(entry, kinds[entry["kind"]])}
-                for name, entry in value.items()
-            }
-        elif section is not None and get_origin(each.type) is dict:
-            value = {name: _without_defaults(entry, section) for name, entry in value.items()}
-        elif section is not None and isinstance(value, Mapping):
-            value = _without_defaults(value, section)
-        if each.required or value != msgspec.json.decode(msgspec.json.encode(_default_of(each))):
-            stated[each.encode_name] = value
+    for each in msgspec.structs.fields(section):
+        name = each.encode_name
+        if name in plain:
+            value = _stated(plain[name], each.type)
+            if each.required or value != msgspec.json.decode(msgspec.json.encode(_default_of(each))):
+                stated[name] = value
     return stated
+
+
+def _stated(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - plain data, and its type
+    """Return a value without what is in its section, or in the sections of its table, by default."""
+    if not isinstance(value, Mapping):
+        return value
+    if get_origin(annotation) is dict:
+        return {name: _stated(entry, get_args(annotation)[1]) for name, entry in value.items()}
+    kind = kind_named(kinds_of(annotation), value.get("kind"))
+    if kind is None:
+        return value
+    return {key: value[key] for key in ("kind",) if key in value} | _without_defaults(value, kind)
 
 
 def _default_of(each: msgspec.structs.FieldInfo) -> object:
     return each.default if each.default is not msgspec.NODEFAULT else each.default_factory()
-
-
-def _section_of(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a type, a union of types, or None
-    """Return the struct that a field holds, if it holds one."""
-    parts = (kind, *get_args(kind))
-    return next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
-
-
-TABLES = tuple(
-    each.encode_name
-    for each in msgspec.structs.fields(Scenario)
-    if get_origin(each.type) is dict and any(map(_section_of, get_args(each.type)))
-)
-"""Sections of entries by name: an empty entry says that it is there."""

@@ -3,15 +3,16 @@
 What does not fit is refused with the key and what is allowed, before anything runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
-from cluster.scenario.messages import ScenarioError, explain_slip
-from cluster.scenario.model import Scenario
+from cluster.scenario.messages import ScenarioError, validation_message
+from cluster.scenario.model import Scenario, scenario_type
+from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario
 from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
 from faults import PlanError, resolve_regions
@@ -46,12 +47,24 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     return convert_scenario(raw, str(path))
 
 
-def convert_scenario(raw: object, place: str) -> Scenario:
-    """Turn plain data into a checked scenario; raises ScenarioError."""
+def convert_scenario(raw: object, place: str, *, load: Callable[[tuple[str, ...]], None] = load_plugins) -> Scenario:
+    """Turn plain data into a checked scenario; raises ScenarioError.
+
+    Args:
+        raw: The data.
+        place: Where they are from.
+        load: Loads the plug-ins that they name.
+    """
+    plugins = _plugins_of(raw)
     try:
-        scenario = msgspec.convert(raw, Scenario)
+        load(plugins)
+    except PluginError as error:
+        raise ScenarioError(place, f"plugins: {error}") from error
+    kind = scenario_type(plugins)
+    try:
+        scenario = msgspec.convert(raw, kind)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ScenarioError(place, explain_slip(str(error), raw, Scenario)) from error
+        raise ScenarioError(place, validation_message(str(error), raw, kind)) from error
     try:
         scenario = _resolve(scenario)
     except InvalidInput as error:
@@ -60,6 +73,12 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         raise ScenarioError(place, str(error)) from error
     check_scenario(scenario, place)
     return scenario
+
+
+def _plugins_of(raw: object) -> tuple[str, ...]:
+    """Return the plug-ins that data name, sorted; nothing where the list is not one, which is said later."""
+    named = raw.get("plugins") if isinstance(raw, dict) else ()
+    return tuple(sorted({name for name in named if isinstance(name, str)})) if isinstance(named, list | tuple) else ()
 
 
 def _resolve(scenario: Scenario) -> Scenario:

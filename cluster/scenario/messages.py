@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
+from cluster.scenario.shape import kind_named, kinds_of, tables_of, tag_of
 from faults.nearest import did_you_mean
 
 _QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
@@ -22,7 +23,7 @@ class ScenarioError(Exception):
         super().__init__(f"{place}: {reason}")
 
 
-def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
+def validation_message(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     """Turn msgspec's message on converting `raw` to `root` into ``key: what is wrong; what is allowed``."""
     reason, _, path = _name_entry(message, raw, root).partition(" - at `")
     key = path.rstrip("`").removeprefix("$").lstrip(".")
@@ -32,8 +33,8 @@ def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
         allowed = _keys_of(_section_at([*parents, last] if key else [], raw, root))
         words = f"the keys are {', '.join(allowed)}"
     elif "Invalid value" in reason and last == "kind":
-        kinds = _kinds_of(_tables_of(root).get(parents[0]))
-        allowed = sorted(str(kind.__struct_config__.tag) for kind in kinds)
+        kinds = kinds_of(tables_of(root).get(parents[0]))
+        allowed = sorted(map(tag_of, kinds))
         words = f"the kinds are {', '.join(allowed)}"
     elif "Invalid enum value" in reason:
         # Of a list it is one entry that is wrong: `regions[2]`.
@@ -47,7 +48,7 @@ def explain_slip(message: str, raw: object, root: type[msgspec.Struct]) -> str:
 
 def _name_entry(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     """Put the entry's name where msgspec says ``[...]``."""
-    for table, kind in _tables_of(root).items():
+    for table, kind in tables_of(root).items():
         entries = raw.get(table) if isinstance(raw, dict) else None
         if f"`$.{table}[...]" in message and isinstance(entries, dict):
             for name, entry in entries.items():
@@ -66,27 +67,21 @@ def _tables_of(root: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _section_at(path: Sequence[str], raw: object, root: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
     """Return the section at a path; of an entry with a kind, that kind's; None where unknown."""
-    if len(path) == 2 and path[0] in _tables_of(root) and isinstance(raw, dict):
-        kinds = _kinds_of(_tables_of(root)[path[0]])
-        tag = raw[path[0]][path[1]].get("kind")
-        return next((kind for kind in kinds if kind.__struct_config__.tag == tag), None)
+    if len(path) == 2 and path[0] in tables_of(root) and isinstance(raw, dict):
+        kinds = kinds_of(tables_of(root)[path[0]])
+        return kind_named(kinds, raw[path[0]][path[1]].get("kind"))
     found: type[msgspec.Struct] | None = root
     for part in path:
         types = [field.type for field in msgspec.structs.fields(found) if field.encode_name == part] if found else []
-        found = next((kind for each in types for kind in _kinds_of(each)), None)
+        found = next((kind for each in types for kind in kinds_of(each)), None)
     return found
-
-
-def _kinds_of(kind: Any) -> list[type[msgspec.Struct]]:  # noqa: ANN401 - an annotation is of no type that has a name
-    """Return the sections that a type can be: itself, or the members of a union."""
-    return [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, msgspec.Struct)]
 
 
 def _keys_of(section: type[msgspec.Struct] | None) -> list[str]:
     if section is None:
         return []
     keys = [field.encode_name for field in msgspec.structs.fields(section)]
-    return keys if section.__struct_config__.tag is None else ["kind", *keys]
+    return ["kind", *keys] if tag_of(section) else keys
 
 
 def _values_of(section: type[msgspec.Struct] | None, key: str) -> list[str]:

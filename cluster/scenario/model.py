@@ -4,7 +4,9 @@ Everything in it has a type and a range; `cluster.scenario.load` reads it from a
 what fits together. Times are whole virtual milliseconds in files (`_ms`) and microseconds inside a run (`_us`).
 """
 
-from typing import Annotated, Literal
+from functools import cache, reduce
+from operator import or_
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -13,7 +15,8 @@ from cluster.scenario.costs_section import CostsSection
 from cluster.scenario.expect_section import ExpectSection
 from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section
 from cluster.scenario.replicas_section import CHUNK_BYTES_MAX, Observer, ValidatorSection
-from cluster.workloads.registry import Workload
+from cluster.workloads.registry import workload_kinds
+from cluster.workloads.submission import WorkloadKind
 from faults import Fault
 from network.latency import Latency
 from network.regions import Region
@@ -97,6 +100,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z", max_length=NAME_CHARACTERS_MAX)]
     title: Title
     requires: tuple[str, ...] = ()
+    plugins: tuple[EntryName, ...] = ()
+    """Plug-ins whose kinds of workloads and faults, actors, policies and checks the scenario uses."""
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
     consensus: ConsensusSection = ConsensusSection()
@@ -105,7 +110,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     costs: CostsSection = CostsSection()
     validators: dict[str, ValidatorSection] = {}
     observers: dict[str, Observer] = {}
-    workload: dict[EntryName, Workload] = {}
+    workload: dict[EntryName, WorkloadKind] = {}
     faults: dict[EntryName, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
@@ -126,3 +131,18 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def observers_by_number(self) -> dict[int, Observer]:
         """The observers' sections, by their numbers on the bus."""
         return dict(enumerate(self.observers.values(), self.cluster.validators))
+
+
+@cache
+def scenario_type(plugins: tuple[str, ...] = ()) -> type[Scenario]:
+    """Return the scenario whose tables decode the built-in kinds, and those of these plug-ins, which are loaded."""
+    workload: Any = reduce(or_, workload_kinds(plugins))
+    found = msgspec.defstruct(
+        "Scenario",
+        [("workload", dict[EntryName, workload], msgspec.field(default_factory=dict))],
+        bases=(Scenario,),
+        frozen=True,
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )
+    return cast("type[Scenario]", found)

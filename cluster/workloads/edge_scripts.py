@@ -1,8 +1,8 @@
-"""Scripts for a clerk, and odd calls: what the workload of edge cases is made of (`cluster.workloads.edge_cases`)."""
+"""The cases of the workload `edge-cases` that the script actor carries out, and what all cases are made of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -18,19 +18,30 @@ LONG_KEY: Final = b"a key that is longer than ten bytes"
 CROWD: Final = 540
 """Timers of a crowd: more than twice as many as the pool keeps in one block of a book."""
 
+CROWD_ORDER: Final = 60
+"""Timers that one script of the crowd orders."""
+
 NARROW_MAILBOX: Final = 8_000
-"""What a narrow mailbox may use in a block, in cycles."""
+"""Cycles that a narrow mailbox may use in a block."""
 
 SCRIPT_CELLS: Final = 20_000
 """Cells that a script is given: the index of a timer takes up to 300, and a script makes sixty."""
 
+Step: TypeAlias = tuple[object, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is sent, and how it differs from a transaction as clients make it; spoilt is a signature of something else.
+    """One transaction of a case.
 
-    What `is_refused` may stand in no block. A stranger with an account of its own sends what differs: one that no block
-    takes holds up its sender's next ones.
+    Attributes:
+        call: The call.
+        change: Fields that differ from a transaction as clients make it.
+        is_spoilt: Whether the signature is of something else.
+        is_from_stranger: Whether an account of its own sends it. So it is with whatever differs: a transaction that no
+            block takes holds up its sender's next ones.
+        is_refused: Whether no block may contain it.
+        pause_ms: Wait before it, besides the workload's pace, for what has to stand in another block.
     """
 
     call: Call
@@ -39,7 +50,6 @@ class Attempt:
     is_from_stranger: bool = False
     is_refused: bool = False
     pause_ms: int = 0
-    """So much later than the one before, besides the workload's pace: for what has to stand in another block."""
 
     @property
     def needs_stranger(self) -> bool:
@@ -49,21 +59,25 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The addresses that cases speak of."""
+    """The addresses that cases name."""
 
     clerk: bytes
     poor: bytes
-    """A second clerk, without units."""
+    """A second script actor, without units."""
     bookkeeper: bytes
     others: Mapping[str, bytes]
     """Actors of the bookkeeper, by program."""
     agents: tuple[bytes, ...]
-    """Clerks that try one of `FORBIDDEN` each when they are asked, agents at the limits of risk, and bad ones."""
+    """Script actors that try one of `FORBIDDEN` each when asked, agents at the limits of risk, and bad ones."""
     site: Site
 
-    def run(self, *steps: tuple[object, ...], patience: int = 1, pause_ms: int = 0) -> Attempt:
-        """Have the clerk run a script."""
-        return Attempt(ExecuteActor(self.clerk, "run", script_of(*steps, patience=patience)), pause_ms=pause_ms)
+    def run(
+        self, *steps: Step, patience: int = 1, on: bytes | None = None, pause_ms: int = 0, **change: int
+    ) -> Attempt:
+        """Have a script actor, `clerk` by default, run a script."""
+        return Attempt(
+            ExecuteActor(on or self.clerk, "run", script_of(*steps, patience=patience)), change, pause_ms=pause_ms
+        )
 
     def order(self, program: str, handler: str, order: msgspec.Struct | bytes = b"") -> Attempt:
         """Call one of the other actors."""
@@ -71,209 +85,195 @@ class Bench:
         return Attempt(ExecuteActor(self.others[program], handler, payload))
 
 
-def script_of(*steps: tuple[object, ...], patience: int = 1) -> bytes:
-    """Return a script as the clerk reads it."""
+def script_of(*steps: Step, patience: int = 1) -> bytes:
+    """Return a script as the script actor reads it."""
     return msgspec.msgpack.encode([steps, patience])
 
 
-Case = Callable[[Bench], tuple[Attempt, ...]]
+def timer(
+    name: bytes,
+    delay: int,
+    payload: bytes = b"",
+    *,
+    payer: bytes | None = None,
+    gas: int | None = None,
+    ttl: int | None = None,
+    terms: Iterable[object] | None = None,
+) -> Step:
+    """Return the step that schedules; what is left out at its end is not encoded."""
+    step: Step = ("schedule", name, delay, payload, payer, gas, ttl, terms)
+    while step[-1] is None:
+        step = step[:-1]
+    return step
 
 
-def _storage(bench: Bench) -> tuple[Attempt, ...]:
-    return (
-        bench.run(
-            *(("put", b"k" * length, bytes([length])) for length in (0, 9, 10, 11)),
-            # Records of 127, 128 and 129 bytes: where an operation's length takes one byte more.
-            *(("put", b"%d" % length, bytes(length)) for length in (124, 125, 126)),
-            ("put", LONG_KEY, b"v"),
-            ("put", b"empty", b""),
-            ("copy", LONG_KEY, b"c" * 10),
-            ("copy", b"nothing", b"no"),
-            ("copy", b"empty", b"e"),
-        ),
-        bench.run(("delete", LONG_KEY), ("delete", b"k" * 11), ("delete", b"k" * 10), ("delete", b"never")),
-        bench.run(("put", b"lost", b"v"), ("fail", "x" * 130), patience=0),
-        bench.run(("tell", "\u00e9", b"data"), ("tell", "", b""), ("weigh", b"w", NOBODY), ("weigh", b"w", b"short")),
+def sent(call: Call, **change: int) -> Attempt:
+    """Return a call that is sent with some fields of its transaction changed."""
+    return Attempt(call, change)
+
+
+Case: TypeAlias = Callable[[Bench], Iterable[Attempt]]
+
+
+def _in_four(bench: Bench, steps: Sequence[Step]) -> Iterable[Attempt]:
+    """Deal steps out to four scripts."""
+    return (bench.run(*steps[part::4]) for part in range(4))
+
+
+def _storage(bench: Bench) -> Iterable[Attempt]:
+    yield bench.run(
+        *(("put", b"k" * length, bytes([length])) for length in (0, 9, 10, 11)),
+        # Records of 127, 128 and 129 bytes: where an operation's length takes one byte more.
+        *(("put", b"%d" % length, bytes(length)) for length in (124, 125, 126)),
+        *(("put", LONG_KEY, b"v"), ("put", b"empty", b"")),
+        *(("copy", LONG_KEY, b"c" * 10), ("copy", b"nothing", b"no"), ("copy", b"empty", b"e")),
     )
+    yield bench.run(("delete", LONG_KEY), ("delete", b"k" * 11), ("delete", b"k" * 10), ("delete", b"never"))
+    yield bench.run(("put", b"lost", b"v"), ("fail", "x" * 130), patience=0)
+    yield bench.run(("tell", "\u00e9", b"data"), ("tell", "", b""), ("weigh", b"w", NOBODY), ("weigh", b"w", b"short"))
 
 
-def _money(bench: Bench) -> tuple[Attempt, ...]:
-    nineteen = b"\x01" * 19
+def _money(bench: Bench) -> Iterable[Attempt]:
+    short = b"\x01" * 19
     # What is left of a stranger's units once the transaction is charged at its limits.
     whole = FUNDS - FEE_MAX * (5_000 + SCRIPT_CELLS)
-    return (
-        bench.run(("pay", bench.clerk, 5), ("pay", NOBODY, 0), ("pay", NOBODY, 7), ("pay", nineteen, 1)),
-        bench.run(("pay", NOBODY, FUNDS), ("pay", NOBODY, -1), ("pay", NOBODY, MAX_U63 + 1), ("pay", nineteen, FUNDS)),
-        bench.run(("pay", NOBODY, FUNDS), patience=0),
-        Attempt(Transfer(bench.bookkeeper, 3)),
-        Attempt(Transfer(NOBODY, 0)),
-        Attempt(Transfer(NOBODY, FUNDS)),
-        *(Attempt(Transfer(NOBODY, whole + more), {"cycles_limit": 5_000}) for more in (0, 1)),
-        Attempt(ExecuteActor(bench.poor, "run", script_of(("pay", NOBODY, 0), ("pay", NOBODY, 1), patience=1))),
-        Attempt(Transfer(NOBODY, 1), {"cycles_limit": TRANSACTION_CYCLES + TRANSFER_CYCLES - 1}),
-        Attempt(Transfer(NOBODY, 1), {"cycles_limit": TRANSACTION_CYCLES + TRANSFER_CYCLES}),
-    )
+    for payments in (
+        ((bench.clerk, 5), (NOBODY, 0), (NOBODY, 7), (short, 1)),
+        ((NOBODY, FUNDS), (NOBODY, -1), (NOBODY, MAX_U63 + 1), (short, FUNDS)),
+    ):
+        yield bench.run(*(("pay", *payment) for payment in payments))
+    yield bench.run(("pay", NOBODY, FUNDS), patience=0)
+    for payee, amount in ((bench.bookkeeper, 3), (NOBODY, 0), (NOBODY, FUNDS)):
+        yield sent(Transfer(payee, amount))
+    for more in (0, 1):
+        yield sent(Transfer(NOBODY, whole + more), cycles_limit=5_000)
+    yield bench.run(("pay", NOBODY, 0), ("pay", NOBODY, 1), on=bench.poor)
+    for less in (1, 0):
+        yield sent(Transfer(NOBODY, 1), cycles_limit=TRANSACTION_CYCLES + TRANSFER_CYCLES - less)
 
 
-def _gas(bench: Bench) -> tuple[Attempt, ...]:
+def _gas(bench: Bench) -> Iterable[Attempt]:
     swallowing = bench.run(("put", b"s", b""), ("compute", MAX_U63), ("tell", "after", b""), patience=2)
-    return (
-        bench.run(("compute", 0), ("compute", -1), ("compute", MAX_U63 + 1), ("compute", 100)),
-        swallowing,
-        Attempt(swallowing.call, {"cells_limit": 300}),
-        bench.run(("put", b"0", bytes(3_200)), *(("copy", b"0", b"%d" % copy) for copy in range(1, 6)), patience=2),
-        Attempt(ExecuteActor(bench.clerk, "note", b""), {"cycles_limit": TRANSACTION_CYCLES + 199}),
-        Attempt(ExecuteActor(bench.clerk, "note", b""), {"cycles_limit": TRANSACTION_CYCLES + 300}),
-    )
+    yield bench.run(*(("compute", cycles) for cycles in (0, -1, MAX_U63 + 1, 100)))
+    yield swallowing
+    yield sent(swallowing.call, cells_limit=300)
+    yield bench.run(("put", b"0", bytes(3_200)), *(("copy", b"0", b"%d" % copy) for copy in range(1, 6)), patience=2)
+    for cycles in (199, 300):
+        yield sent(ExecuteActor(bench.clerk, "note", b""), cycles_limit=TRANSACTION_CYCLES + cycles)
 
 
-def _strange_calls(bench: Bench) -> tuple[Attempt, ...]:
-    return (
-        Attempt(ExecuteActor(NOBODY, "run", b"")),
-        Attempt(ExecuteActor(bench.clerk, "_run", b"")),
-        Attempt(ExecuteActor(bench.clerk, "handle_timer", b"")),
-        Attempt(ExecuteActor(bench.clerk, "run", b"\xc1")),
-        Attempt(ExecuteActor(bench.clerk, "run", msgspec.msgpack.encode([[["put", b""]]]))),
-        bench.order("heartbeat", "handle_timer"),
-        bench.order("game-loop", "move"),
-        bench.order("merchant", "paid", b"123456789"),
-    )
+def _strange_calls(bench: Bench) -> Iterable[Attempt]:
+    yield sent(ExecuteActor(NOBODY, "run", b""))
+    untyped = msgspec.msgpack.encode([[["put", b""]]])
+    for handler, payload in (("_run", b""), ("handle_timer", b""), ("run", b"\xc1"), ("run", untyped)):
+        yield sent(ExecuteActor(bench.clerk, handler, payload))
+    yield from (bench.order("heartbeat", "handle_timer"), bench.order("game-loop", "move"))
+    yield bench.order("merchant", "paid", b"123456789")
 
 
-def _due(bench: Bench) -> tuple[Attempt, ...]:
-    """What a height, a payload and a limit may be."""
+def _due(bench: Bench) -> Iterable[Attempt]:
+    """Heights, payloads and limits at their bounds."""
     config = bench.site.config
     ceiling = min(config.max_cycles_per_fire, config.lane_timer_cycles)
     auction = bench.site.lane.max_cycles_per_fire_auction_phase if bench.site.lane is not None else ceiling
     tops = dict.fromkeys((ceiling, min(ceiling, auction)))
-    return (
-        bench.run(*(("schedule", b"d", delay, b"") for delay in (-1, 0, MAX_U63, 1))),
-        bench.run(*(("schedule", b"g", 2, b"", None, limit) for limit in (-1, 0, 199, MAX_U63))),
-        bench.run(*(("schedule", b"g", 2, b"", None, top + more) for top in tops for more in (0, 1))),
-        bench.run(*(("schedule", b"t", 2, b"", None, None, ttl) for ttl in (-(10**6), 0, 1, 2))),
-        bench.run(
-            *(("schedule", b"t", 3, b"", None, 2_000, config.max_ttl_blocks + more) for more in (-1, 0, 1)),
-            ("schedule", b"t", 3, b"", None, 2_000, MAX_U63),
-        ),
-        bench.run(("schedule", b"same", 4, b"p"), ("schedule", b"same", 4, b"p"), ("cancel", b"same")),
-    )
+    yield bench.run(*(timer(b"d", delay) for delay in (-1, 0, MAX_U63, 1)))
+    yield bench.run(*(timer(b"g", 2, gas=limit) for limit in (-1, 0, 199, MAX_U63)))
+    yield bench.run(*(timer(b"g", 2, gas=top + more) for top in tops for more in (0, 1)))
+    yield bench.run(*(timer(b"t", 2, ttl=ttl) for ttl in (-(10**6), 0, 1, 2)))
+    longest = config.max_ttl_blocks
+    yield bench.run(*(timer(b"t", 3, gas=2_000, ttl=ttl) for ttl in (longest - 1, longest, longest + 1, MAX_U63)))
+    yield bench.run(timer(b"same", 4, b"p"), timer(b"same", 4, b"p"), ("cancel", b"same"))
 
 
-def _payers(bench: Bench) -> tuple[Attempt, ...]:
+def _payers(bench: Bench) -> Iterable[Attempt]:
     payers = (bytes(20), bytes(19) + b"\x0f", bytes(19) + b"\x10", NOBODY, b"short", bench.clerk, bench.bookkeeper)
-    return (
-        bench.run(*(("schedule", b"p", 2, b"", payer, 3_000) for payer in payers)),
-        # More than anybody has: a payer that is not the actor turns out to be insolvent.
-        bench.run(("schedule", b"p", 2, b"", bench.bookkeeper, 3_000, None, [MAX_U63, MAX_U63 // 2])),
-        # Who is no actor's sender cannot be made to pay by a message.
-        bench.run(
-            ("send", bench.clerk, "run", script_of(("schedule", b"m", 2, b"", bench.bookkeeper, 3_000)), 1_000),
-            ("send", bench.clerk, "run", script_of(("schedule", b"m", 2, b"", bench.clerk, 3_000)), 1_000),
-            ("send", bench.poor, "run", script_of(("schedule", b"m", 2, b"", bench.clerk, 3_000)), 1_000),
-        ),
+    yield bench.run(*(timer(b"p", 2, payer=payer, gas=3_000) for payer in payers))
+    # More than any account has: a payer that is not the actor turns out to be insolvent.
+    yield bench.run(timer(b"p", 2, payer=bench.bookkeeper, gas=3_000, terms=[MAX_U63, MAX_U63 // 2]))
+    # A message cannot make an account pay that is no actor's sender.
+    yield bench.run(
+        *(
+            ("send", to, "run", script_of(timer(b"m", 2, payer=payer, gas=3_000)), 1_000)
+            for to, payer in ((bench.clerk, bench.bookkeeper), (bench.clerk, bench.clerk), (bench.poor, bench.clerk))
+        )
     )
 
 
-def _changes(bench: Bench) -> tuple[Attempt, ...]:
-    """Timers extended and cancelled, in time, too late and by those who may not."""
+def _changes(bench: Bench) -> Iterable[Attempt]:
+    """Timers extended and cancelled: in time, too late, and by those who may not."""
     change = script_of(("cancel", b"late"), ("extend", b"late", 9), ("cancel", b"a"), ("extend", b"b", 3))
-    timer = ("schedule", b"a", 6, b"", None, 3_000, 3)
-    return (
-        bench.run(timer, ("extend", b"a", 9), ("extend", b"a", 0), ("extend", b"a", -1), ("extend", b"a", MAX_U63)),
-        bench.run(("extend", b"a", 9), ("extend", bytes(32), 9), ("cancel", b"none"), ("cancel", b"a"), pause_ms=1_500),
-        bench.run(("cancel", b"a"), ("extend", b"a", 4)),
-        # The first fire of a block meets others that are collected already, and one that is not.
-        bench.run(
-            ("schedule", b"x", 2, change, None, 4_000, None, [100_000, 3_000]),
-            ("schedule", b"late", 2, b"", None, 3_000),
-            ("schedule", b"a", 3, b"", None, 3_000),
-            ("schedule", b"b", 4, b"", None, 3_000, 30),
-        ),
-        Attempt(ExecuteActor(bench.poor, "run", script_of(("put", b"k", b"v"), ("cancel", b"k"), patience=1))),
-        bench.run(("schedule", b"own", 12, b"", None, 2_000), ("hand", b"own", bench.poor, 500)),
-        Attempt(
-            ExecuteActor(bench.poor, "run", script_of(("cancel", b"noted"), ("extend", b"noted", 20))),
-            pause_ms=2_000,
-        ),
-        Attempt(
-            ExecuteActor(
-                bench.poor,
-                "run",
-                script_of(("schedule", b"poor", 2, b"", None, 3_000), ("schedule", b"paid", 1, b"", bench.bookkeeper)),
-            )
-        ),
+    yield bench.run(timer(b"a", 6, gas=3_000, ttl=3), *(("extend", b"a", delay) for delay in (9, 0, -1, MAX_U63)))
+    yield bench.run(
+        *(("extend", b"a", 9), ("extend", bytes(32), 9), ("cancel", b"none"), ("cancel", b"a")), pause_ms=1_500
     )
+    yield bench.run(("cancel", b"a"), ("extend", b"a", 4))
+    # The first fire of a block meets others that are collected already, and one that is not.
+    yield bench.run(
+        timer(b"x", 2, change, gas=4_000, terms=[100_000, 3_000]),
+        *(timer(b"late", 2, gas=3_000), timer(b"a", 3, gas=3_000), timer(b"b", 4, gas=3_000, ttl=30)),
+    )
+    yield bench.run(("put", b"k", b"v"), ("cancel", b"k"), on=bench.poor)
+    yield bench.run(timer(b"own", 12, gas=2_000), ("hand", b"own", bench.poor, 500))
+    yield bench.run(("cancel", b"noted"), ("extend", b"noted", 20), on=bench.poor, pause_ms=2_000)
+    yield bench.run(timer(b"poor", 2, gas=3_000), timer(b"paid", 1, payer=bench.bookkeeper), on=bench.poor)
 
 
-def _far(bench: Bench) -> tuple[Attempt, ...]:
+def _far(bench: Bench) -> Iterable[Attempt]:
     """Heights in every tier, some of which lose their only timer again."""
     delays = (1, 3, 5, 8, 9, 12, 20, 64, 5_000, 100_000)
-    return (
-        bench.run(*(("schedule", b"%d" % delay, delay, b"", None, 2_000 if delay % 2 else None) for delay in delays)),
-        bench.run(*(("cancel", b"%d" % delay) for delay in (8, 12, 100_000, 20, 5_000)), pause_ms=1_500),
-        bench.run(*(("extend", b"%d" % delay, 40) for delay in (5, 9, 64)), ("cancel", b"64"), pause_ms=1_500),
-    )
+    yield bench.run(*(("schedule", b"%d" % delay, delay, b"", None, 2_000 if delay % 2 else None) for delay in delays))
+    yield bench.run(*(("cancel", b"%d" % delay) for delay in (8, 12, 100_000, 20, 5_000)), pause_ms=1_500)
+    yield bench.run(*(("extend", b"%d" % delay, 40) for delay in (5, 9, 64)), ("cancel", b"64"), pause_ms=1_500)
 
 
-def _conventions(bench: Bench) -> tuple[Attempt, ...]:
+def _conventions(bench: Bench) -> Iterable[Attempt]:
     """Payloads that name a handler, nearly name one, or only look like it."""
     inner = b"YWJj"
     named = b'{"_handler":"note","_payload":"%b"}'
+    empty = b'{"_payload":"","_handler":"note",%b}'
     payloads = (
         *(named % inner, b" \t\r\n" + named % inner, b"\x0b" + named % inner, named % b"YWI=", named % b"YWJ="),
         *(named % b"YW Jj", named % b"!", b'{"_handler":"note"}', b'{"_handler":1,"_payload":""}', b"[]", b"{"),
         b'{"_handler":"gone","_handler":"note","_payload":"","more":[1]}',
-        b'{"_handler":"none","_payload":""}',
-        b'{"_handler":"%b","_payload":""}' % (b"h" * 256),
-        b'{"_handler":"%b","_payload":""}' % (b"h" * 257),
-        b'{"_payload":"","_handler":"note","deep":%b%b}' % (b"[" * 63, b"]" * 63),
-        b'{"_payload":"","_handler":"note","deep":%b%b}' % (b"[" * 64, b"]" * 64),
-        b'{"_payload":"","_handler":"note","text":"\xff"}',
-        b'{"_payload":"","_handler":"\\ud800"}',
+        *(b'{"_handler":"%b","_payload":""}' % handler for handler in (b"none", b"h" * 256, b"h" * 257)),
+        *(empty % (b'"deep":%b%b' % (b"[" * depth, b"]" * depth)) for depth in (63, 64)),
+        *(empty % b'"text":"\xff"', b'{"_payload":"","_handler":"\\ud800"}'),
     )
-    return tuple(
-        bench.run(*(("schedule", b"c", 2, payload, None, 3_000) for payload in payloads[part::4])) for part in range(4)
+    return _in_four(bench, [timer(b"c", 2, payload, gas=3_000) for payload in payloads])
+
+
+def _messages(bench: Bench) -> Iterable[Attempt]:
+    data = b"told"
+
+    def note(cycles: int, to: bytes = bench.clerk, handler: str = "note") -> Step:
+        return ("send", to, handler, data, cycles)
+
+    def run(script: bytes, cycles: int) -> Step:
+        return ("send", bench.clerk, "run", script, cycles)
+
+    yield bench.run(
+        *map(note, (-1, 0, 199, 200, 301, 400, MAX_U63)),
+        *(note(300, to) for to in (NOBODY, b"short")),
+        *(note(300, handler=handler) for handler in ("h" * 256, "h" * 257, "\u00e9" * 129)),
     )
-
-
-def _messages(bench: Bench) -> tuple[Attempt, ...]:
-    told = b"told"
-    return (
-        bench.run(
-            *(("send", bench.clerk, "note", told, cycles) for cycles in (-1, 0, 199, 200, 301, 400, MAX_U63)),
-            ("send", NOBODY, "note", told, 300),
-            ("send", b"short", "note", told, 300),
-            ("send", bench.clerk, "h" * 256, told, 300),
-            ("send", bench.clerk, "h" * 257, told, 300),
-            ("send", bench.clerk, "\u00e9" * 129, told, 300),
-        ),
-        bench.run(
-            ("send", bench.clerk, "run", script_of(("send", bench.poor, "note", told, 400), ("tell", "m", b"")), 1_100),
-            ("send", bench.clerk, "run", script_of(("put", b"undone", told), ("fail", "no"), patience=0), 500),
-            ("send", bench.clerk, "run", script_of(("compute", 5_000)), 600),
-            ("send", bench.clerk, "run", script_of(("schedule", b"m", 1, told, None, 2_000), ("cancel", b"m")), 900),
-        ),
-        # As much as a narrow mailbox delivers in a block, and one more.
-        Attempt(
-            ExecuteActor(bench.clerk, "run", script_of(("send", bench.clerk, "note", told, NARROW_MAILBOX))),
-            {"cells_limit": NARROW_MAILBOX + SCRIPT_CELLS},
-        ),
-        bench.run(*(("send", bench.clerk, "note", told, NARROW_MAILBOX + more) for more in (1, 0))),
-        bench.run(("send", bench.clerk, "note", told, 600), ("fail", "not sent"), patience=0),
-        bench.run(
-            ("send", bench.clerk, "note", told, bench.site.config.max_cycles_per_fire), ("tell", "t", b""), patience=2
-        ),
-        bench.run(("schedule", b"s", 1, script_of(("send", bench.clerk, "note", told, 500)), None, 5_000)),
+    yield bench.run(
+        run(script_of(note(400, bench.poor), ("tell", "m", b"")), 1_100),
+        run(script_of(("put", b"undone", data), ("fail", "no"), patience=0), 500),
+        run(script_of(("compute", 5_000)), 600),
+        run(script_of(timer(b"m", 1, data, gas=2_000), ("cancel", b"m")), 900),
     )
+    # As much as a narrow mailbox delivers in a block, and one more.
+    yield bench.run(note(NARROW_MAILBOX), cells_limit=NARROW_MAILBOX + SCRIPT_CELLS)
+    yield bench.run(note(NARROW_MAILBOX + 1), note(NARROW_MAILBOX))
+    yield bench.run(note(600), ("fail", "not sent"), patience=0)
+    yield bench.run(note(bench.site.config.max_cycles_per_fire), ("tell", "t", b""), patience=2)
+    yield bench.run(timer(b"s", 1, script_of(note(500)), gas=5_000))
 
 
-def _terms(bench: Bench) -> tuple[Attempt, ...]:
+def _terms(bench: Bench) -> Iterable[Attempt]:
     """Fees at the lane's price and around it, tiers, agents, the withdrawn argument."""
-
-    def quoted(*terms: object) -> tuple[object, ...]:
-        return ("schedule", b"q", 2, b"", None, 3_000, None, terms)
-
-    lists: tuple[tuple[object, ...], ...] = (
+    lists: tuple[Step, ...] = (
         *((fee, tip) for fee in (0, 799, 800, 801, 1_600, MAX_U63) for tip in (0, 1, MAX_U63)),
         *((None, None, tier) for tier in ("economy", "standard", "fast", "urgent", "none", "")),
         *((None, 9), (5_000, None), (5_000, 2, "urgent"), (None, 7, None, bench.poor)),
@@ -281,92 +281,67 @@ def _terms(bench: Bench) -> tuple[Attempt, ...]:
         *((1, None, None, bench.poor), (800, None, None, bench.poor)),
         (None, None, None, None, 1),
     )
-    return tuple(bench.run(*(quoted(*terms) for terms in lists[part::4])) for part in range(4))
+    return _in_four(bench, [timer(b"q", 2, gas=3_000, terms=terms) for terms in lists])
 
 
-FORBIDDEN: Final[tuple[tuple[object, ...], ...]] = (
-    ("put", b"k", b""),
-    ("delete", b"script"),
-    ("pay", NOBODY, 0),
-    ("tell", "", b""),
-    ("schedule", b"n", 1, b""),
-    ("extend", b"n", 5),
-    ("cancel", b"n"),
-    ("send", NOBODY, "note", b"", 200),
-    ("compute", 1),
+FORBIDDEN: Final[tuple[Step, ...]] = (
+    *(("put", b"k", b""), ("delete", b"script"), ("pay", NOBODY, 0), ("tell", "", b""), ("schedule", b"n", 1, b"")),
+    *(("extend", b"n", 5), ("cancel", b"n"), ("send", NOBODY, "note", b"", 200), ("compute", 1)),
 )
-"""What an agent must not do, which is everything but the last."""
+"""Steps that an agent must not take; only the last one is allowed."""
 
 
-def _agents(bench: Bench) -> tuple[Attempt, ...]:
+def _agents(bench: Bench) -> Iterable[Attempt]:
     """Ask agents that try to change something, bid at the limits of risk, compute too long, or fail.
 
     One in four times it is not the actor that pays.
     """
-    payers = (None, None, None, bench.bookkeeper)
-    return tuple(
-        bench.run(
-            *(
-                ("schedule", b"q", delay, b"", payer, 3_000, None, [None, None, None, agent])
-                for delay, agent in enumerate(bench.agents[part::4], start=1)
-            )
+    for part, payer in enumerate((None, None, None, bench.bookkeeper)):
+        asked = enumerate(bench.agents[part::4], start=1)
+        yield bench.run(
+            *(timer(b"q", delay, payer=payer, gas=3_000, terms=[None, None, None, agent]) for delay, agent in asked)
         )
-        for part, payer in enumerate(payers)
-    )
 
 
-def _late_income(bench: Bench) -> tuple[Attempt, ...]:
+def _crowd_cycles(bench: Bench, timers: int) -> int:
+    return 5_000 + timers * (bench.site.config.schedule_cycles + 100)
+
+
+def _late_income(bench: Bench) -> Iterable[Attempt]:
     """More insolvent timers than a block removes, and a fire before theirs that pays for one of them too late."""
-    gift = script_of(("pay", bench.poor, FUNDS // 50))
-    debts = [("schedule", b"q", 4, b"", None, 1_000, 20, [5_000, 1])] * 25
-    return (
-        bench.run(("schedule", b"g", 4, gift, None, 2_000, 20, [100_000, 50_000])),
-        Attempt(
-            ExecuteActor(bench.poor, "run", script_of(*debts)),
-            {"cycles_limit": 5_000 + len(debts) * (bench.site.config.schedule_cycles + 100)},
-        ),
-    )
+    income = script_of(("pay", bench.poor, FUNDS // 50))
+    debts = [timer(b"q", 4, gas=1_000, ttl=20, terms=[5_000, 1])] * 25
+    yield bench.run(timer(b"g", 4, income, gas=2_000, ttl=20, terms=[100_000, 50_000]))
+    yield bench.run(*debts, on=bench.poor, cycles_limit=_crowd_cycles(bench, len(debts)))
 
 
-def _ceilings(bench: Bench) -> tuple[Attempt, ...]:
-    """Timers with the default gas limit, which the ceiling that it is takes along when it falls and rises again."""
-    key = "timer_config.max_cycles_per_fire"
-    low, before = (
-        Attempt(SystemUpdateTimerConfig(msgspec.msgpack.encode({key: cycles})), pause_ms=pause_ms)
-        for cycles, pause_ms in ((2_500, 0), (bench.site.config.max_cycles_per_fire, 5_000))
-    )
-    return (
-        bench.run(*(("schedule", b"d", delay, b"", None, None, 20, [100_000, 300]) for delay in (3, 4, 4, 5))),
-        low,
-        bench.run(*(("schedule", b"d", delay, b"", None, None, 20, [100_000, 300]) for delay in (2, 3))),
-        before,
-    )
+def _ceilings(bench: Bench) -> Iterable[Attempt]:
+    """Timers with the default gas limit, which is a ceiling that falls and rises again."""
+
+    def ceiling(cycles: int, pause_ms: int = 0) -> Attempt:
+        update = msgspec.msgpack.encode({"timer_config.max_cycles_per_fire": cycles})
+        return Attempt(SystemUpdateTimerConfig(update), pause_ms=pause_ms)
+
+    def timers(*delays: int) -> Attempt:
+        return bench.run(*(timer(b"d", delay, ttl=20, terms=[100_000, 300]) for delay in delays))
+
+    before = bench.site.config.max_cycles_per_fire
+    return (timers(3, 4, 4, 5), ceiling(2_500), timers(2, 3), ceiling(before, pause_ms=5_000))
 
 
-def _crowd(bench: Bench) -> tuple[Attempt, ...]:
+def _crowd(bench: Bench) -> Iterable[Attempt]:
     """Hundreds of timers of one actor, no two of which offer the same."""
     fees = [(900 + 7 * place % 1_000, place % 13 * 40) for place in range(CROWD)]
-    return tuple(
-        Attempt(
-            ExecuteActor(
-                bench.clerk,
-                "run",
-                script_of(*(("schedule", b"q", 4, b"", None, 1_000, 20, terms) for terms in fees[first : first + 60])),
-            ),
-            {"cycles_limit": 5_000 + 60 * (bench.site.config.schedule_cycles + 100)},
-        )
-        for first in range(0, CROWD, 60)
-    )
+    for first in range(0, CROWD, CROWD_ORDER):
+        steps = (timer(b"q", 4, gas=1_000, ttl=20, terms=terms) for terms in fees[first : first + CROWD_ORDER])
+        yield bench.run(*steps, cycles_limit=_crowd_cycles(bench, CROWD_ORDER))
 
 
-def _large(bench: Bench) -> tuple[Attempt, ...]:
-    """Payloads as long as they may be, and longer."""
-    calls = (
-        script_of(("schedule", b"l", 1, bytes(MAX_PAYLOAD_BYTES + 1)), patience=1),
-        script_of(("send", bench.clerk, "note", bytes(MAX_PAYLOAD_BYTES + 1), 400), patience=1),
-    )
-    limit = {"cells_limit": 2 * MAX_PAYLOAD_BYTES + 50_000}
-    return tuple(Attempt(ExecuteActor(bench.clerk, "run", call), limit) for call in calls)
+def _large(bench: Bench) -> Iterable[Attempt]:
+    """Payloads one byte longer than they may be."""
+    payload = bytes(MAX_PAYLOAD_BYTES + 1)
+    for step in (timer(b"l", 1, payload), ("send", bench.clerk, "note", payload, 400)):
+        yield bench.run(step, cells_limit=2 * MAX_PAYLOAD_BYTES + 50_000)
 
 
 SCRIPTS: Final[tuple[Case, ...]] = (

@@ -1,10 +1,11 @@
-"""What a workload offers for its timers in the timer lane: fees, tips, tiers, and agents that bid in its name."""
+"""Bids of a workload for its timers in the timer lane: fees, tips, tiers, and agents that bid in its name."""
 
 from typing import Annotated, Final, Literal
 
 import msgspec
 
-from cluster.workloads.submission import NotNegative, Site, WorkloadKind
+from cluster.scenario.fields import NotNegative, TenThousand, means
+from cluster.workloads.submission import Site, WorkloadKind
 from validators.actors import FeeTerms, RiskOrder
 from validators.execution import GenesisActor
 
@@ -32,28 +33,29 @@ Agent = Literal[
     "nothing",
     "sum",
 ]
-"""A risk agent with a position of this kind, nobody, or a chaos agent in this mode (`low`: a fee of L; `nothing`: 0).
+"""A risk agent with a position of this kind, an address without an agent, or a chaos agent in this mode.
 
-`sum` is a clerk, whose bid depends on all that it is told.
+Of the modes `low` bids a fee of L and `nothing` one of 0. `sum` is a script actor: its bid depends on every number that
+it is given.
 """
 
 
-class QuotingKind(WorkloadKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """A workload whose timers bid. Fees are in units per cycle; actor i tips ``tips[i modulo their number]``."""
+class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
+    """A workload whose timers bid; fees are in units per cycle."""
 
-    actors: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
-    max_fee: NotNegative | None = None
-    tips: tuple[NotNegative, ...] = ()
-    tier: Tier | None = None
-    agent: Agent = ""
-    bid: NotNegative | None = None
+    actors: Annotated[TenThousand, means("Actors with timers.")]
+    max_fee: Annotated[NotNegative | None, means("The most that a timer pays; open where it is left out.")] = None
+    tips: Annotated[tuple[NotNegative, ...], means("Actor i tips `tips[i modulo their number]`.")] = ()
+    tier: Annotated[Tier | None, means("The priority tier that a timer asks for.")] = None
+    agent: Annotated[Agent, means("The agent that bids for what the timers leave open.")] = ""
+    bid: Annotated[NotNegative | None, means("The withdrawn argument, which the chain refuses.")] = None
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
-        """All of them."""
+        """Return all of them."""
         return tuple(site.actor(index) for index in range(self.actors))
 
     def terms(self, site: Site, index: int) -> FeeTerms:
-        """Return what the timers of an actor offer."""
+        """Return the bid of an actor's timers."""
         return FeeTerms(
             max_fee_per_cycle=self.max_fee,
             max_priority_fee_per_cycle=self.tips[index % len(self.tips)] if self.tips else None,
@@ -67,12 +69,12 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True, forbid_unknown_fields
         if self.agent in ("", "nobody"):
             return ()
         if self.agent in DEBTS:
-            order = msgspec.msgpack.encode(RiskOrder(10, DEBTS[self.agent], 1))
-            return (GenesisActor(self._address(site), "risk-agent", bytes(20), 0, ((b"order", order),)),)
-        if self.agent == "sum":
-            script = msgspec.msgpack.encode([[], 0])
-            return (GenesisActor(self._address(site), "clerk", bytes(20), 0, ((b"script", script),)),)
-        return (GenesisActor(self._address(site), "chaos-agent", bytes(20), 0, ((b"mode", self.agent.encode()),)),)
+            program, key, value = "risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, DEBTS[self.agent], 1))
+        elif self.agent == "sum":
+            program, key, value = "clerk", b"script", msgspec.msgpack.encode([[], 0])
+        else:
+            program, key, value = "chaos-agent", b"mode", self.agent.encode()
+        return (GenesisActor(self._address(site), program, bytes(20), 0, ((key, value),)),)
 
     def _address(self, site: Site) -> bytes:
         return site.actor(0, f"{site.name}/agent")

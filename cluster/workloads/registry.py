@@ -1,102 +1,59 @@
-"""What the clients of a scenario do: kinds of workload as data, and the transactions they become.
+"""The kinds of workload, and what the workloads of a scenario come to.
 
-A workload adds accounts and actors to genesis and submits signed transactions at its times. It is a
-function of the scenario: no chance is drawn here. The kinds stand here and in the
-other files of this room.
+A kind is known by the tag of its class. The list of built-in kinds below is the only mention of a kind outside its own
+file; a plug-in adds its kinds with `add_workload`, and they decode in scenarios that name the plug-in and in no others.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
-
-import msgspec
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 from checker.checks.expectations import Promised
 from checker.checks.workloads import PromisedWorkload
 from cluster.workloads.edge_cases import EdgeCases
+from cluster.workloads.games import Games
 from cluster.workloads.governance import Governance
-from cluster.workloads.messaging import Games, Subscriptions
-from cluster.workloads.quoting import QuotingKind
-from cluster.workloads.services import Liquidations, OracleFeeds
-from cluster.workloads.storms import Storm
-from cluster.workloads.submission import (
-    FUNDS,
-    Client,
-    GenesisShare,
-    Milliseconds,
-    Positive,
-    Site,
-    TimedTransaction,
-    Volume,
-    WorkloadKind,
-)
-from validators.actors import HeartbeatOrder
-from validators.execution import GenesisActor
-from validators.execution.blocks import Transfer
+from cluster.workloads.heartbeats import Heartbeats
+from cluster.workloads.liquidations import Liquidations
+from cluster.workloads.oracle_feeds import OracleFeeds
+from cluster.workloads.storm import Storm
+from cluster.workloads.submission import GenesisShare, Site, TimedTransaction, WorkloadKind
+from cluster.workloads.subscriptions import Subscriptions
+from cluster.workloads.transfers import Transfers
 
 if TYPE_CHECKING:
     from cluster.scenario.model import Scenario
 
+BUILT_IN: Final[tuple[type[WorkloadKind], ...]] = (
+    *(Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance, Games, Subscriptions, EdgeCases),
+)
 
-class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Actors that schedule themselves for ever: each fires once every ``interval_slots``."""
-
-    interval_slots: Positive = 1
-    gas_limit: Positive = 20_000
-    funds: Positive = FUNDS
-    start_ms: Milliseconds = 0
-
-    def volume(self, slots: int) -> Volume:
-        """Its submissions and timers over so many slots."""
-        return Volume(self.actors, self.actors * (1 + slots // self.interval_slots))
-
-    def genesis(self, site: Site) -> GenesisShare:
-        """One client account, and the actors with funds of their own."""
-        client = Client(site)
-        actors = [
-            GenesisActor(site.actor(index), "heartbeat", client.address, self.funds) for index in range(self.actors)
-        ]
-        return GenesisShare((client.funded,), (*actors, *self.agents(site)))
-
-    def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """One transaction an actor starts it."""
-        client = Client(site)
-        for index in range(self.actors):
-            order = HeartbeatOrder(self.interval_slots, self.gas_limit, self.terms(site, index))
-            yield client.order(self.start_ms, site.actor(index), "start", order)
+_ADDED: dict[str, tuple[str, type[WorkloadKind]]] = {}
+"""Kinds of plug-ins by their names, each with its plug-in."""
 
 
-class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Accounts that pay each other in a ring, one transaction every ``every_ms``."""
-
-    accounts: Annotated[int, msgspec.Meta(ge=2, le=10_000)]
-    amount: Positive = 1_000
-    count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-    start_ms: Milliseconds = 0
-    every_ms: Positive = 200
-
-    def volume(self, slots: int) -> Volume:
-        """Its submissions and timers over so many slots."""
-        del slots
-        return Volume(self.count)
-
-    def genesis(self, site: Site) -> GenesisShare:
-        """The accounts of the ring, all with funds."""
-        return GenesisShare(tuple(Client(site, index).funded for index in range(self.accounts)))
-
-    def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Each account in turn pays the next one."""
-        clients = [Client(site, index) for index in range(self.accounts)]
-        for index in range(self.count):
-            payer, payee = clients[index % self.accounts], clients[(index + 1) % self.accounts]
-            at_ms = self.start_ms + index * self.every_ms
-            yield payer.sign(at_ms, Transfer(payee.address, self.amount), cycles_limit=5_000)
+def add_workload(kind: type[WorkloadKind], *, plugin: str) -> None:
+    """Add a plug-in's kind; raises ValueError if another kind has the name or the class is not one."""
+    if not (isinstance(kind, type) and issubclass(kind, WorkloadKind) and kind is not WorkloadKind):
+        raise ValueError(f"{kind!r} is no workload: it must be a subclass of WorkloadKind")
+    name = name_of(kind)
+    taken = {name_of(each): ("the test bed", each) for each in BUILT_IN} | _ADDED
+    if name in taken and taken[name] != (plugin, kind):
+        raise ValueError(f"workload {name!r} of {plugin} is a kind of {taken[name][0]} already")
+    _ADDED[name] = (plugin, kind)
 
 
-Workload = Heartbeats | Storm | Transfers | OracleFeeds | Liquidations | Governance | Games | Subscriptions | EdgeCases
+def workload_kinds(plugins: Collection[str] = ()) -> tuple[type[WorkloadKind], ...]:
+    """Return the built-in kinds, and those that these plug-ins have added."""
+    return (*BUILT_IN, *(kind for _, (plugin, kind) in sorted(_ADDED.items()) if plugin in plugins))
+
+
+def name_of(kind: type[WorkloadKind]) -> str:
+    """Return the name that a scenario file gives to a kind."""
+    return str(kind.__struct_config__.tag)
 
 
 def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:
-    """Yield each workload of a scenario with its place, in the scenario's order."""
+    """Yield each workload of a scenario with its site, in the scenario's order."""
     chain = scenario.chain
     config, lane = chain.timers.config(), chain.lane.config() if chain.has_lane else None
     for name, workload in scenario.workload.items():
@@ -104,7 +61,7 @@ def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:
 
 
 def genesis_shares(scenario: "Scenario") -> Iterator[GenesisShare]:
-    """Yield what each workload of a scenario adds to genesis, in the scenario's order."""
+    """Yield the genesis share of each workload of a scenario, in the scenario's order."""
     for site, workload in sites_of(scenario):
         yield workload.genesis(site)
 
@@ -118,7 +75,7 @@ def transactions_of(scenario: "Scenario") -> list[TimedTransaction]:
 
 
 def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
-    """Yield what each workload is to come to that the scenario requires, or that is on and may not be idle."""
+    """Yield the transactions expected of each workload that is required, or that is on and may not be idle."""
     for site, workload in sites_of(scenario):
         is_required = site.name in scenario.requires
         if is_required or (workload.enabled and not workload.may_be_idle):
@@ -129,7 +86,7 @@ def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
 
 
 def promised_counts(scenario: "Scenario") -> Promised:
-    """Return what the scenario promises to count, with the actors that it means."""
+    """Return the counts that the scenario expects, with the actors whose fires it counts."""
     expect = scenario.expect
     fired_by = {
         site.name: (expect.fired_by[site.name], workload.firing_actors(site))

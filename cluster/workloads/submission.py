@@ -1,4 +1,4 @@
-"""What every kind of workload is made of: clients that sign, what they add to genesis, when they submit."""
+"""The base of every kind of workload: clients that sign, what they add to genesis, when they submit."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from nacl.signing import SigningKey
 
-from scheduler import MAX_U63, LaneConfig, TimerConfig, keccak256
+from cluster.scenario.fields import means
+from scheduler import LaneConfig, TimerConfig, keccak256
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import (
     Call,
@@ -32,16 +33,12 @@ CALL_CYCLES: Final = 20_000
 CALL_CELLS: Final = 2_000
 """Cells that a client allows for a plain call."""
 
-Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
-Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
-
 
 @dataclass(frozen=True, slots=True)
 class TimedTransaction:
     """An encoded transaction, its hash, and the virtual time at which a client submits it.
 
-    `workload` is the name of what it belongs to; one that `may_fail` tells nothing by failing.
+    `workload` is the name of its workload; one that `may_fail` shows nothing by failing.
     """
 
     at_us: int
@@ -53,7 +50,7 @@ class TimedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class GenesisShare:
-    """What a workload needs to find in genesis."""
+    """The accounts, actors and system deployers that a workload adds to genesis."""
 
     accounts: tuple[GenesisAccount, ...] = ()
     actors: tuple[GenesisActor, ...] = ()
@@ -70,7 +67,7 @@ class Volume(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a workload stands: the chain, its own name there, the configurations at genesis, all workloads."""
+    """The surroundings of a workload: its chain and name, the configurations at genesis, all workloads by name."""
 
     chain_id: str
     name: str
@@ -83,8 +80,14 @@ class Site:
         return keccak256(f"stampede/actor/{workload or self.name}/{index}".encode())[-20:]
 
     def at(self, name: str) -> "Site":
-        """Return the place of another workload."""
+        """Return the site of another workload."""
         return replace(self, name=name)
+
+    def owned_actors(self, program: str, count: int, balance: int = FUNDS) -> GenesisShare:
+        """Return an owner for each of `count` actors of a program, and the actors with a balance of their own."""
+        owners = [Client(self, index) for index in range(count)]
+        actors = (GenesisActor(self.actor(index), program, it.address, balance) for index, it in enumerate(owners))
+        return GenesisShare(tuple(owner.funded for owner in owners), tuple(actors))
 
 
 class Client:
@@ -115,9 +118,9 @@ class Client:
         change: Mapping[str, Any] | None = None,
         is_spoilt: bool = False,
     ) -> TimedTransaction:
-        """Return the next transaction of this account, signed, to be submitted at ``at_ms``.
+        """Return the next transaction of this account, signed, to be submitted at `at_ms`.
 
-        ``change`` gives some of its fields other values; ``is_spoilt`` spoils the signature.
+        `change` gives some of its fields other values; `is_spoilt` spoils the signature.
         """
         unsigned = Transaction(
             public_key=self.public_key,
@@ -145,32 +148,39 @@ class Client:
 
 
 class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """What all kinds have in common. One that is not `enabled` stands in genesis and submits nothing.
+    """The data of one workload and everything about it; a subclass with a `tag` is a kind (docs/extend/workload.md)."""
 
-    Of an enabled one a transaction has to succeed, or the run is inconclusive, unless it `may_be_idle`.
-    """
-
-    enabled: bool = True
-    may_be_idle: bool = False
+    enabled: Annotated[bool, means("Switched off, it stands in genesis and submits nothing.")] = True
+    may_be_idle: Annotated[
+        bool, means("Whether the run shows something although not one of its transactions succeeds.")
+    ] = False
 
     def problem(self, site: Site) -> str:
-        """Say what does not fit together in the values, with the key; empty where all does."""
+        """Return the contradiction among the values, with its key; empty if there is none."""
         del site
         return ""
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
-        """Return the actors whose timers the workload is about."""
+        """Return the actors whose fires `expect.fired_by` counts."""
         del site
         return ()
 
     def volume(self, slots: int) -> Volume:
-        """Return how much the workload is over so many slots; nothing is built or signed."""
+        """Return the workload's size over a number of slots; nothing is built or signed."""
         raise NotImplementedError
 
     def genesis(self, site: Site) -> GenesisShare:
-        """Return what to add to genesis."""
+        """Return the accounts and actors to add to genesis."""
         raise NotImplementedError
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """Yield the submissions."""
+        raise NotImplementedError
+
+    def timers_known(self) -> tuple[int, int]:
+        """Return how many actors have timers whose identifiers are known in advance, and how many each."""
+        return 0, 0
+
+    def timer_ids(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
+        """Return the identifiers of an actor's timers from the `first` one on; see `timers_known`."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The workload `storm`: timers by the thousand, in the shapes that hurt.
+"""The workload `storm`: timers by the thousand.
 
 One height is `spread_slots = 1`. Payers run dry because their actors never had anything (`unfunded_actors`), because
 their owners take the money away (`withdraw_ms`), or all at once because they share an account (`payer = "sender"`).
@@ -11,17 +11,9 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from cluster.scenario.fields import Milliseconds, NotNegative, Positive, TenThousand, means
 from cluster.workloads.quoting import QuotingKind
-from cluster.workloads.submission import (
-    FUNDS,
-    Client,
-    GenesisShare,
-    Milliseconds,
-    Positive,
-    Site,
-    TimedTransaction,
-    Volume,
-)
+from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume
 from scheduler import MAX_PAYLOAD_BYTES, timer_id_of
 from validators.actors import CancelOrder, StormOrder, storm_payload
 from validators.execution import GenesisAccount, GenesisActor
@@ -31,7 +23,7 @@ POLICY_CELLS_PER_TIMER: Final = 320
 """Cells that a client allows for each timer it asks for, besides the payload: its index takes up to 300."""
 
 POLICY_CELLS_PER_CANCEL: Final = 64
-"""Cells that a client allows for each timer it cancels: what naming it takes."""
+"""Cells that a client allows for each timer it cancels: the bytes of its name."""
 
 POLICY_CYCLES_PER_TIMER: Final = 400
 """Cycles that a client allows for each timer it asks for, besides the chain's price."""
@@ -48,7 +40,7 @@ SWEEP_FEE_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PlannedOrder:
-    """One order of a storm: whose actor, its place among the sender's transactions, the timers placed before it."""
+    """One order of a storm: its actor, its place among the sender's transactions, the timers placed before it."""
 
     actor: int
     nonce: int
@@ -56,30 +48,37 @@ class PlannedOrder:
     order: StormOrder
 
 
-class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Timers of many actors, due in a range of slots (or heights, by the timebase).
+class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
+    """Timers of many actors, due in a range of slots, or of heights where `chain.timebase` is `height`."""
 
-    Those of `unfunded_actors` cannot pay when due. At `withdraw_ms` the owners empty their actors, or the common payer
-    its account; at `cancel_ms` the first `cancels_per_actor` timers of each actor are cancelled.
-    """
-
-    unfunded_actors: Annotated[int, msgspec.Meta(ge=0)] = 0
-    timers_per_actor: Positive
-    timers_per_transaction: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
-    first_slot: Positive
-    spread_slots: Positive
-    ttl_slots: Annotated[int, msgspec.Meta(ge=0)]
-    unfunded_ttl_slots: Annotated[int, msgspec.Meta(ge=0)] = 100_000
-    gas_limit: Positive = 20_000
-    payload_bytes: Annotated[int, msgspec.Meta(ge=0, le=MAX_PAYLOAD_BYTES)] = 32
-    handler: Literal["", "fail", "spin", "crash", "spend"] = ""
-    payer: Literal["actor", "sender"] = "actor"
-    tips_by: Literal["actor", "order"] = "actor"
-    start_ms: Milliseconds = 0
-    every_ms: Milliseconds = 100
-    withdraw_ms: Milliseconds | None = None
-    cancel_ms: Milliseconds | None = None
-    cancels_per_actor: Annotated[int, msgspec.Meta(ge=0)] = 0
+    unfunded_actors: Annotated[NotNegative, means("The last actors, which have nothing when their timers are due.")] = 0
+    timers_per_actor: Annotated[Positive, means("Timers of each actor.")]
+    timers_per_transaction: Annotated[TenThousand, means("Timers that one transaction orders.")] = 100
+    first_slot: Annotated[Positive, means("The first slot in which timers are due.")]
+    spread_slots: Annotated[Positive, means("Slots over which the timers are spread; 1 is one height.")]
+    ttl_slots: Annotated[NotNegative, means("Slots that a timer lives beyond its own.")]
+    unfunded_ttl_slots: Annotated[NotNegative, means("The same for timers of `unfunded_actors`.")] = 100_000
+    gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 20_000
+    payload_bytes: Annotated[int, msgspec.Meta(ge=0, le=MAX_PAYLOAD_BYTES), means("Bytes of each timer's payload.")] = (
+        32
+    )
+    handler: Annotated[
+        Literal["", "fail", "spin", "crash", "spend"],
+        means("How fires go wrong: by a revert, by using all gas, by a fault, or by leaving nothing for the next."),
+    ] = ""
+    payer: Annotated[Literal["actor", "sender"], means("Each actor for its own timers, or one account for all.")] = (
+        "actor"
+    )
+    tips_by: Annotated[Literal["actor", "order"], means("Whether the orders of an actor tip alike.")] = "actor"
+    start_ms: Annotated[Milliseconds, means("When the first order is submitted.")] = 0
+    every_ms: Annotated[Milliseconds, means("Time from one order to the next.")] = 100
+    withdraw_ms: Annotated[
+        Milliseconds | None, means("When the owners empty their actors, or the common payer its account.")
+    ] = None
+    cancel_ms: Annotated[
+        Milliseconds | None, means("When the first `cancels_per_actor` timers of each actor are cancelled.")
+    ] = None
+    cancels_per_actor: Annotated[NotNegative, means("Timers of each actor that are cancelled.")] = 0
 
     def problem(self, site: Site) -> str:
         """Say what does not fit together."""
@@ -95,7 +94,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
         return ""
 
     def volume(self, slots: int) -> Volume:
-        """Its submissions and timers over so many slots."""
+        """Return its submissions and timers."""
         del slots
         timers = self.actors * self.timers_per_actor
         orders = self.actors * -(-self.timers_per_actor // self.timers_per_transaction)
@@ -104,7 +103,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
         return Volume(orders + cancels + withdrawals, timers, timers * self.payload_bytes)
 
     def genesis(self, site: Site) -> GenesisShare:
-        """A client for each actor, or one for all where it pays; the last ``unfunded_actors`` actors have nothing."""
+        """Return a client for each actor, or one for all where it pays, and the actors."""
         clients = self._clients(site)
         accounts = tuple(dict.fromkeys(GenesisAccount(client.address, FUNDS) for client in clients))
         actors = tuple(
@@ -114,7 +113,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
         return GenesisShare(accounts, (*actors, *self.agents(site)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Yield the orders, then what is done to their timers later."""
+        """Yield the orders, then the cancellations and withdrawals."""
         clients = self._clients(site)
         for ordinal, planned in enumerate(self._plan(site)):
             at_ms = self.start_ms + ordinal * self.every_ms
@@ -123,11 +122,12 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
         for at_ms, act in sorted(((at_ms, act) for at_ms, act in later if at_ms is not None), key=lambda it: it[0]):
             yield from act(site, clients, at_ms)
 
-    def timer_ids(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
-        """Return the identifiers of an actor's timers from the `first` one on.
+    def timers_known(self) -> tuple[int, int]:
+        """Return its actors, and the timers of each."""
+        return self.actors, self.timers_per_actor
 
-        They can be told in advance where every order is executed before `first_slot`.
-        """
+    def timer_ids(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
+        """Return identifiers that hold where every order is executed before `first_slot`."""
         found: list[bytes] = []
         for planned in self._plan(site):
             if planned.actor == actor:
@@ -150,7 +150,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True, forbid_unknown_
         return [Client(site, index) for index in range(self.actors)]
 
     def _plan(self, site: Site) -> Iterator[PlannedOrder]:
-        """Yield orders of ``timers_per_transaction`` timers each, actor by actor in rounds, until all are placed."""
+        """Yield orders of `timers_per_transaction` timers each, actor by actor in rounds, until all are placed."""
         placed = rounds = ordinal = 0
         while placed < self.timers_per_actor:
             count = min(self.timers_per_transaction, self.timers_per_actor - placed)

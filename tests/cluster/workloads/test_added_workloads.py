@@ -1,0 +1,99 @@
+"""Workloads of other packages: added by name, decoded where the scenario names the plug-in, run and judged."""
+
+import msgspec
+import pytest
+
+from checker.record.cold_replay import replay_directory
+from cluster.scenario.defaults import without_defaults
+from cluster.scenario.load import convert_scenario, encode_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.verdict.pipeline import judge
+from cluster.workloads.registry import add_workload, workload_kinds
+from cluster.workloads.submission import WorkloadKind
+from report.console import LiveProgress
+from tests.support.examples import run_example, scenario_of
+
+SALARIES = run_example("workload.md")["Salaries"]
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch):
+    monkeypatch.setattr("cluster.workloads.registry._ADDED", {})
+    add_workload(SALARIES, plugin="salaries")
+
+
+def convert(**changes):
+    """Convert the page's scenario, whose plug-in is loaded already."""
+    raw = {**scenario_of("workload.md"), "run": {"until_height": 6}, **changes}
+    return convert_scenario(raw, "payday.toml", load=lambda _plugins: None)
+
+
+def judged(scenario):
+    with LiveProgress(title="", is_quiet=True) as progress:
+        return judge(
+            scenario,
+            0,
+            runs=None,
+            progress=progress,
+            replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
+        )
+
+
+def test_the_example_of_the_page_passes():
+    found = judged(convert(requires=["payday"]))
+
+    effective = next(check for check in found.checks if check.name == "workloads-effective")
+    assert (found.verdict, effective.summary.rpartition(": ")[2]) == ("passed", "payday 6")
+
+
+def test_a_workload_without_effect_is_inconclusive():
+    assert judged(convert(workload={"late": {"kind": "salaries", "workers": 1, "start_ms": 10**6}})).verdict == (
+        "inconclusive"
+    )
+
+
+def test_the_scenario_is_written_and_read_back():
+    scenario = convert()
+
+    plain = msgspec.json.decode(encode_scenario(scenario))
+
+    assert convert_scenario(plain, "again", load=lambda _plugins: None) == scenario
+    assert without_defaults(plain)["workload"] == {"payday": {"kind": "salaries", "workers": 3}}
+
+
+def test_a_scenario_that_names_no_plugin_does_not_know_the_kind():
+    with pytest.raises(
+        ScenarioError, match=r"workload\.payday\.kind: Invalid value 'salaries'; the kinds are edge-cases"
+    ):
+        convert(plugins=[])
+
+
+def test_a_value_out_of_range_is_refused_with_its_key():
+    with pytest.raises(ScenarioError, match=r"workload\.payday\.workers: Expected `int` >= 1"):
+        convert(workload={"payday": {"kind": "salaries", "workers": 0}})
+
+
+def test_a_plugin_that_is_not_installed_is_refused():
+    with pytest.raises(ScenarioError, match="plugins: "):
+        convert_scenario(scenario_of("workload.md") | {"plugins": ["not-there"]}, "payday.toml")
+
+
+class TestAddWorkload:
+    def test_adding_a_kind_twice_changes_nothing(self):
+        add_workload(SALARIES, plugin="salaries")
+
+        assert workload_kinds(["salaries"])[-1] is SALARIES
+        assert SALARIES not in workload_kinds()
+
+    @pytest.mark.parametrize("name", ["storm", "salaries"])
+    def test_a_name_that_is_taken_is_refused(self, name):
+        class Other(WorkloadKind, tag=name, frozen=True, kw_only=True):
+            """Another kind of that name."""
+
+        with pytest.raises(ValueError, match=f"'{name}' of other is a kind of"):
+            add_workload(Other, plugin="other")
+
+    @pytest.mark.parametrize("kind", [WorkloadKind, int, "Salaries"])
+    def test_what_is_no_kind_is_refused(self, kind):
+        with pytest.raises(ValueError, match="is no workload"):
+            add_workload(kind, plugin="other")
