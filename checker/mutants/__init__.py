@@ -1,47 +1,46 @@
-"""Known-bad variants of a validator's code, by name; what the checks are worth is how many of them they catch."""
+"""The mutants: known-bad versions of a validator's code. The checks are worth as much as the mutants that they kill.
+
+One file an area, one decorated function a mutant (docs/extend/mutant.md). Only the mistakes and the settings under
+which they show belong here: the campaign that searches for them is in cluster/campaign, and no production code knows of
+any mutant.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from checker.mutants.clocks import CLOCKS
-from checker.mutants.consensus import CONSENSUS
-from checker.mutants.edges import EDGES
-from checker.mutants.execution import EXECUTION
-from checker.mutants.lane import LANE
-from checker.mutants.mutant import Variant, plant
-from checker.mutants.network import NETWORK
-from checker.mutants.phases import PHASES
-from checker.mutants.scheduler import SCHEDULER
-from checker.mutants.state import STATE
-from checker.mutants.storage import STORAGE
-from checker.mutants.trusting import TRUSTING
-from checker.mutants.unshared import UNSHARED
+from checker.mutants import (
+    clocks,
+    consensus,
+    edges,
+    execution,
+    lane,
+    network,
+    phases,
+    scheduler,
+    state,
+    storage,
+    trusting,
+    unshared,
+)
+from checker.mutants.mutant import MissingTargetError, Mutant, validator_with
 from validators.settings import ValidatorFactory
 
-VARIANTS: Final = (
-    *SCHEDULER,
-    *LANE,
-    *EDGES,
-    *EXECUTION,
-    *PHASES,
-    *STATE,
-    *CONSENSUS,
-    *CLOCKS,
-    *STORAGE,
-    *NETWORK,
-    *TRUSTING,
-    *UNSHARED,
+_FILES: Final = (
+    *(scheduler, lane, edges, execution, phases, state),
+    *(consensus, clocks, storage, network, trusting, unshared),
 )
-"""Every variant, by area."""
 
-CATALOGUE: Final[Mapping[str, Variant]] = {variant.name: variant for variant in VARIANTS}
-"""Every variant by its name."""
+MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))
+"""Every mutant, in the order of the files and within each as it is written."""
 
-
-def factories_of(planted: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFactory]:
-    """Return the factory of each validator that has variants; `planted` maps their names to validators."""
-    nodes = sorted({node for validators in planted.values() for node in validators})
-    return {node: plant([CATALOGUE[name] for name, held_by in planted.items() if node in held_by]) for node in nodes}
+CATALOGUE: Final[Mapping[str, Mutant]] = {mutant.name: mutant for mutant in MUTANTS}
+"""Every mutant by its name."""
 
 
-__all__ = ["CATALOGUE", "VARIANTS", "Variant", "factories_of"]
+def factories_of(mutants: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFactory]:
+    """Return the factory of each validator that has mutants; `mutants` maps their names to validators."""
+    nodes = sorted({node for validators in mutants.values() for node in validators})
+    return {node: validator_with([CATALOGUE[name] for name in mutants if node in mutants[name]]) for node in nodes}
+
+
+__all__ = ["CATALOGUE", "MUTANTS", "MissingTargetError", "Mutant", "factories_of"]

@@ -1,4 +1,4 @@
-"""Variants of what a validator does with clocks: where it asks them, and what it believes of them."""
+"""Mutants of what a validator does with clocks: where it asks them, and what it believes of them."""
 
 import sys
 from dataclasses import replace
@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from checker.mutants.mutant import Swap, Variant, swap
+from checker.mutants.mutant import mutant
 from network.port import Port
-from scheduler.types import Moment
 from validators import application
 from validators.application import Application, ExecutionOver
 from validators.execution import engine
@@ -45,179 +44,131 @@ EARLY_AND_LATE: Final = _faults(
 """Clocks that differ by most of a second."""
 
 
-def _ask_again_when_certifying() -> list[Swap]:
-    def make(report: Any) -> Any:
-        def report_if_near(self: Any, proposal: Any, *, is_sound: bool) -> None:
-            limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
-            is_near = self._header_of(proposal.payload).timestamp_ms <= limit_ms
-            report(self, proposal, is_sound=is_sound and is_near)
+@mutant((Application, "_report_certification"), area="consensus", kills=("certificates",), on_all=True, needs=(BEHIND,))
+def skew_checked_in_certify(report: Any) -> Any:
+    """A validator refuses to certify a block that is ahead of its own clock."""
 
-        return report_if_near
+    def report_if_near(self: Any, proposal: Any, *, is_sound: bool) -> None:
+        limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
+        is_near = self._header_of(proposal.payload).timestamp_ms <= limit_ms
+        report(self, proposal, is_sound=is_sound and is_near)
 
-    return [swap(Application, "_report_certification", make)]
-
-
-def _ask_again_when_executing() -> list[Swap]:
-    def make(execute: Any) -> Any:
-        def execute_if_near(self: Any, block: Any, digest: bytes) -> None:
-            if block.header.timestamp_ms <= self._port.wall_us // 1_000 + self._settings.max_skew_ms:
-                execute(self, block, digest)
-                return
-            self._follower.begin(digest)
-            self._port.work(1, ExecutionOver(digest, "verify", block.header.view, "its timestamp is too far ahead"))
-
-        return execute_if_near
-
-    return [swap(Application, "_execute", make)]
+    return report_if_near
 
 
-def _ask_nobody() -> list[Swap]:
-    def make(find_fault: Any) -> Any:
-        def find_fault_at_any_time(self: Any, goal: Any, header: Any) -> Any:
-            kept = self._settings
-            self._settings = replace(kept, max_skew_ms=sys.maxsize)
-            found = find_fault(self, goal, header)
-            self._settings = kept
-            return found
+@mutant(
+    (Application, "_execute"), area="execution", kills=("agreement", "finality-regained"), on_all=True, needs=(BEHIND,)
+)
+def skew_checked_in_execution(execute: Any) -> Any:
+    """A block that is ahead of the validator's own clock is invalid, final or not."""
 
-        return find_fault_at_any_time
+    def execute_if_near(self: Any, block: Any, digest: bytes) -> None:
+        if block.header.timestamp_ms <= self._port.wall_us // 1_000 + self._settings.max_skew_ms:
+            execute(self, block, digest)
+            return
+        self._follower.begin(digest)
+        self._port.work(1, ExecutionOver(digest, "verify", block.header.view, "its timestamp is too far ahead"))
 
-    return [swap(Application, "_find_fault", make)]
-
-
-def _let_time_go_back() -> list[Swap]:
-    shown_ms = [1]
-
-    def make_pace(pace: Any) -> Any:
-        def pace_by_the_clock(self: Any, view: int) -> None:
-            shown_ms[0] = max(self._port.wall_us // 1_000, 1)
-            pace(self, view)
-
-        return pace_by_the_clock
-
-    def make_context(context: Any) -> Any:
-        return lambda *, timestamp_ms, **rest: context(timestamp_ms=shown_ms[0] or timestamp_ms, **rest)
-
-    def make_check(check: Any) -> Any:
-        def check_but_the_time(self: Any, header: Any, parent: Any) -> None:
-            check(self, header, structs.replace(parent, timestamp_ms=-1))
-
-        return check_but_the_time
-
-    return [
-        swap(Application, "pace", make_pace),
-        swap(application, "ProposalContext", make_context),
-        swap(Engine, "_check_header", make_check),
-    ]
+    return execute_if_near
 
 
-def _slot_of_the_own_clock() -> list[Swap]:
-    shown = {"ms": 0, "slot": 0}
+@mutant((Application, "_find_fault"), area="consensus", kills=("block-times",), on_all=True, needs=(AHEAD,))
+def skew_unchecked(find_fault: Any) -> Any:
+    """A validator notarizes a block however far it is ahead of its own clock."""
+
+    def find_fault_at_any_time(self: Any, goal: Any, header: Any) -> Any:
+        kept = self._settings
+        self._settings = replace(kept, max_skew_ms=sys.maxsize)
+        found = find_fault(self, goal, header)
+        self._settings = kept
+        return found
+
+    return find_fault_at_any_time
+
+
+@mutant(
+    (Application, "pace"),
+    (application, "ProposalContext"),
+    (Engine, "_check_header"),
+    area="execution",
+    kills=("block-times", "oracle"),
+    on_all=True,
+    needs=(BEHIND,),
+)
+def time_goes_back(pace: Any, context: Any, check: Any) -> Any:
+    """A block need not be later than its parent, and a leader writes what its clock shows."""
+    shown_ms = 1
+
+    def pace_by_the_clock(self: Any, view: int) -> None:
+        nonlocal shown_ms
+        shown_ms = max(self._port.wall_us // 1_000, 1)
+        pace(self, view)
+
+    def context_by_the_clock(*, timestamp_ms: int, **rest: Any) -> Any:
+        return context(timestamp_ms=shown_ms or timestamp_ms, **rest)
+
+    def check_but_the_time(self: Any, header: Any, parent: Any) -> None:
+        check(self, header, structs.replace(parent, timestamp_ms=-1))
+
+    return pace_by_the_clock, context_by_the_clock, check_but_the_time
+
+
+@mutant(
+    (Application, "pace"),
+    (Application, "_execute"),
+    (Engine, "_run"),
+    (engine, "Moment"),
+    area="execution",
+    kills=("equal-roots", "agreement"),
+    cause="execution",
+    needs=('chain.timebase="slot"', EARLY_AND_LATE),
+    shows="Timer",
+    is_of_timer=True,
+)
+def slot_of_the_own_clock(pace: Any, execute: Any, run: Any, moment: Any) -> Any:
+    """The timers of a block are those due by the validator's own clock, not by the header."""
+    shown_ms = shown_slot = 0
 
     def note(step: Any) -> Any:
         def step_with_the_clock(self: Any, *arguments: Any) -> None:
-            shown["ms"] = self._port.wall_us // 1_000
+            nonlocal shown_ms
+            shown_ms = self._port.wall_us // 1_000
             step(self, *arguments)
 
         return step_with_the_clock
 
-    def make_run(run: Any) -> Any:
-        def run_by_the_clock(self: Any, *arguments: Any) -> Any:
-            shown["slot"] = shown["ms"] // self._rules.genesis.slot_ms
-            return run(self, *arguments)
+    def run_by_the_clock(self: Any, *arguments: Any) -> Any:
+        nonlocal shown_slot
+        shown_slot = shown_ms // self._rules.genesis.slot_ms
+        return run(self, *arguments)
 
-        return run_by_the_clock
+    def moment_by_the_clock(height: int, _slot: int, parent_slot: int, timebase: Any) -> Any:
+        return moment(height, max(shown_slot, parent_slot), parent_slot, timebase)
 
-    def moment(height: int, _slot: int, parent_slot: int, timebase: Any) -> Moment:
-        return Moment(height, max(shown["slot"], parent_slot), parent_slot, timebase)
-
-    return [
-        swap(Application, "pace", note),
-        swap(Application, "_execute", note),
-        swap(Engine, "_run", make_run),
-        (engine, "Moment", moment),
-    ]
+    return note(pace), note(execute), run_by_the_clock, moment_by_the_clock
 
 
-def _wait_by_the_wall_clock() -> list[Swap]:
+@mutant(
+    (Port, "set_timer"),
+    (Validator, "_handle_timer"),
+    area="consensus",
+    kills=("finality-regained",),
+    on_all=True,
+    needs=(JUMPING,),
+)
+def timeouts_by_the_wall_clock(set_timer: Any, handle: Any) -> Any:
+    """A timer fires when the wall clock has come to its deadline, which a jump puts minutes away."""
     deadlines_us: dict[Any, int] = {}
 
-    def make_set(set_timer: Any) -> Any:
-        def set_deadline(self: Any, key: Any, after_us: int) -> None:
-            deadlines_us[key] = self.wall_us + after_us
-            set_timer(self, key, after_us)
+    def set_deadline(self: Any, key: Any, after_us: int) -> None:
+        deadlines_us[key] = self.wall_us + after_us
+        set_timer(self, key, after_us)
 
-        return set_deadline
+    def handle_if_it_is_time(self: Any, key: Any, application: Any) -> None:
+        left_us = deadlines_us.get(key, 0) - self._port.wall_us
+        if left_us > 0:
+            self._port.set_timer(key, left_us)
+        else:
+            handle(self, key, application)
 
-    def make_handle(handle: Any) -> Any:
-        def handle_if_it_is_time(self: Any, key: Any, application: Any) -> None:
-            left_us = deadlines_us.get(key, 0) - self._port.wall_us
-            if left_us > 0:
-                self._port.set_timer(key, left_us)
-            else:
-                handle(self, key, application)
-
-        return handle_if_it_is_time
-
-    return [swap(Port, "set_timer", make_set), swap(Validator, "_handle_timer", make_handle)]
-
-
-CLOCKS: Final = (
-    Variant(
-        name="skew-checked-in-certify",
-        what="a validator refuses to certify a block that is ahead of its own clock",
-        area="consensus",
-        caught_by=("certificates",),
-        swaps=_ask_again_when_certifying,
-        on_all=True,
-        needs=(BEHIND,),
-    ),
-    Variant(
-        name="skew-checked-in-execution",
-        what="a block that is ahead of the validator's own clock is invalid, final or not",
-        area="execution",
-        caught_by=("agreement", "finality-regained"),
-        swaps=_ask_again_when_executing,
-        on_all=True,
-        needs=(BEHIND,),
-    ),
-    Variant(
-        name="skew-unchecked",
-        what="a validator notarizes a block however far it is ahead of its own clock",
-        area="consensus",
-        caught_by=("block-times",),
-        swaps=_ask_nobody,
-        on_all=True,
-        needs=(AHEAD,),
-    ),
-    Variant(
-        name="time-goes-back",
-        what="a block need not be later than its parent, and a leader writes what its clock shows",
-        area="execution",
-        caught_by=("block-times", "oracle"),
-        swaps=_let_time_go_back,
-        on_all=True,
-        needs=(BEHIND,),
-    ),
-    Variant(
-        name="slot-of-the-own-clock",
-        what="the timers of a block are those due by the validator's own clock, not by the header",
-        area="execution",
-        caught_by=("equal-roots", "agreement"),
-        swaps=_slot_of_the_own_clock,
-        cause="execution",
-        needs=('chain.timebase="slot"', EARLY_AND_LATE),
-        shows="Timer",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="timeouts-by-the-wall-clock",
-        what="a timer fires when the wall clock has come to its deadline, which a jump puts minutes away",
-        area="consensus",
-        caught_by=("finality-regained",),
-        swaps=_wait_by_the_wall_clock,
-        on_all=True,
-        needs=(JUMPING,),
-    ),
-)
-"""Variants of what clocks are for."""
+    return set_deadline, handle_if_it_is_time

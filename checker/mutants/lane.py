@@ -1,11 +1,11 @@
-"""Variants of the timer lane: its price, its weights, its order, the calendar queue below it, and the mailbox."""
+"""Mutants of the timer lane: its price, its weights, its order, the calendar queue below it, and the mailbox."""
 
 import dataclasses
 from typing import Any, Final
 
 import msgspec
 
-from checker.mutants.mutant import OtherLedger, Swap, Variant, swap
+from checker.mutants.mutant import burning_for, mutant
 from scheduler import fairness, tally
 from scheduler.bidding import FeeParams, Prices
 from scheduler.calendar import CalendarQueue
@@ -23,250 +23,186 @@ def _configure(lane: Any, **changes: Any) -> Any:
     return dataclasses.replace(lane, config=msgspec.structs.replace(lane.config, **changes))
 
 
-# -- price -------------------------------------------------------------------------------------
+@mutant(
+    (eip1559, "next_lane_basefee"), area="scheduler", kills=("equal-roots",), cause="execution", shows="lane market"
+)
+def lane_basefee_in_floats(next_lane_basefee: Any) -> Any:
+    """The lane basefee moves by rounded floats."""
+
+    def next_in_floats(basefee: int, used: int, lane: int, config: Any) -> int:
+        exact = next_lane_basefee(basefee, used, lane, config)
+        delta = float(basefee_delta(used, lane, config))
+        rounded = round(basefee * (1 + delta))
+        return exact if exact in {config.min_lane_basefee, config.max_lane_basefee} else rounded
+
+    return next_in_floats
 
 
-def _float_price() -> list[Swap]:
-    def make(next_lane_basefee: Any) -> Any:
-        def next_in_floats(basefee: int, used: int, lane: int, config: Any) -> int:
-            exact = next_lane_basefee(basefee, used, lane, config)
-            delta = float(basefee_delta(used, lane, config))
-            rounded = round(basefee * (1 + delta))
-            return exact if exact in {config.min_lane_basefee, config.max_lane_basefee} else rounded
-
-        return next_in_floats
-
-    return [swap(eip1559, "next_lane_basefee", make)]
-
-
-def _no_decay() -> list[Swap]:
-    def make(next_lane_basefee: Any) -> Any:
-        return lambda basefee, used, *rest: next_lane_basefee(basefee, used, *rest) if used else basefee
-
-    return [swap(eip1559, "next_lane_basefee", make)]
+@mutant(
+    (eip1559, "next_lane_basefee"),
+    area="scheduler",
+    kills=("lane-books", "oracle"),
+    cause="execution",
+    on_all=True,
+    shows="lane market",
+)
+def lane_decay_skipped_on_empty_blocks(next_lane_basefee: Any) -> Any:
+    """A block without a fire leaves the lane basefee where it was."""
+    return lambda basefee, used, *rest: next_lane_basefee(basefee, used, *rest) if used else basefee
 
 
-def _upper_median() -> list[Swap]:
-    return [swap(eip1559, "median_tip", lambda median_tip: lambda tips, _median: median_tip(tips, "upper"))]
+@mutant((eip1559, "median_tip"), area="scheduler", kills=("equal-roots",), cause="execution", shows="lane market")
+def median_of_the_upper_half(median_tip: Any) -> Any:
+    """The median tip is the upper of the two in the middle."""
+    return lambda tips, _median: median_tip(tips, "upper")
 
 
-def _forget_the_price() -> list[Swap]:
-    return [swap(eip1559, "Scale", lambda scale: lambda *, price, **rest: scale(price=0 * price, **rest))]
+@mutant(
+    (eip1559, "Scale"),
+    area="scheduler",
+    kills=("oracle", "lane-books", "agreement"),
+    cause="order",
+    on_all=True,
+    shows="TimerFired|TimerDeferred",
+    is_of_timer=True,
+)
+def price_left_out_of_priority(scale: Any) -> Any:
+    """A timer's priority does not leave room for the lane's price: those priced out fire."""
+    return lambda *, price, **rest: scale(price=0 * price, **rest)
 
 
-def _plain_default() -> list[Swap]:
-    return [(Prices, "default_params", lambda self: FeeParams(self.lane, self.p50_tip, self.cell, 0))]
+@mutant(
+    (Prices, "default_params"),
+    area="scheduler",
+    kills=("equal-roots",),
+    cause="execution",
+    shows="TimerFired|TimerDeferred",
+    is_of_timer=True,
+)
+def default_agent_bids_once(_original: Any) -> Any:
+    """The default agent offers the lane's price and not twice as much."""
+    return lambda self: FeeParams(self.lane, self.p50_tip, self.cell, 0)
 
 
-def _burn_tips() -> list[Swap]:
-    def make(settle: Any) -> Any:
-        def settle_and_burn(timer: Any, *, ledger: Any, proposer: bytes = b"", **rest: Any) -> Any:
-            def credit(address: bytes, amount: int) -> None:
-                if address == proposer:
-                    ledger.burn(amount)
-                else:
-                    ledger.credit(address, amount)
+@mutant(
+    (tally, "settle"),
+    area="scheduler",
+    kills=("oracle",),
+    cause="execution",
+    on_all=True,
+    shows="TimerFired.*account",
+    is_of_timer=True,
+)
+def timer_tip_burned(settle: Any) -> Any:
+    """The tip of a fire is burned and not given to the proposer."""
 
-            return settle(timer, ledger=OtherLedger(ledger, credit=credit), proposer=proposer, **rest)
+    def settle_and_burn(timer: Any, *, ledger: Any, proposer: bytes = b"", **rest: Any) -> Any:
+        return settle(timer, ledger=burning_for(proposer, ledger), proposer=proposer, **rest)
 
-        return settle_and_burn
-
-    return [swap(tally, "settle", make)]
-
-
-# -- weights and order -------------------------------------------------------------------------
-
-
-def _wider_window() -> list[Swap]:
-    def make(open_window: Any) -> Any:
-        def open_a_block_more(lane: Any, height: int) -> Any:
-            return open_window(_configure(lane, fairness_window_blocks=lane.config.fairness_window_blocks + 1), height)
-
-        return open_a_block_more
-
-    return [swap(eip1559, "open_window", make)]
+    return settle_and_burn
 
 
-def _float_weights() -> list[Swap]:
+@mutant(
+    (eip1559, "open_window"),
+    area="scheduler",
+    kills=("oracle",),
+    cause="execution",
+    on_all=True,
+    shows="lane market|fires",
+)
+def fairness_window_off_by_one(open_window: Any) -> Any:
+    """A fire counts for fairness one block longer than the window."""
+
+    def open_a_block_more(lane: Any, height: int) -> Any:
+        return open_window(_configure(lane, fairness_window_blocks=lane.config.fairness_window_blocks + 1), height)
+
+    return open_a_block_more
+
+
+@mutant(
+    (fairness.Weights, "numerator"),
+    area="scheduler",
+    kills=("equal-roots",),
+    cause="order",
+    shows="TimerFired",
+    is_of_timer=True,
+)
+def weights_in_floats(_original: Any) -> Any:
+    """Fairness weights are floats that become whole numbers."""
+
     def numerator(self: Any, subject: bytes) -> int:
         weight = 2 - self.slope * self.recent_fires(subject) / self.denominator
         bounded = max(self.low / self.denominator, min(self.high / self.denominator, weight))
         return int(int(bounded) * self.denominator)
 
-    return [(fairness.Weights, "numerator", numerator)]
+    return numerator
 
 
-def _other_tie_break() -> list[Swap]:
-    def make(tables_pool: Any) -> Any:
-        def pool_with_other_ties(lane: Any, config: Any, now: int) -> Any:
-            return tables_pool(
-                _configure(lane, tie_break="id" if lane.config.tie_break == "age" else "age"), config, now
-            )
-
-        return pool_with_other_ties
-
-    return [swap(eip1559, "tables_pool", make)]
-
-
-def _early_activation() -> list[Swap]:
-    return [swap(Genesis, "is_in_lane", lambda is_in_lane: lambda self, height: is_in_lane(self, height + 1))]
-
-
-# -- the calendar queue and the mailbox --------------------------------------------------------
-
-
-def _miss_a_place() -> list[Swap]:
-    def make(take_ring: Any) -> Any:
-        return lambda self, before, now: take_ring(self, before, max(before, now - 1))
-
-    return [swap(CalendarQueue, "_take_ring", make)]
-
-
-def _promote_late() -> list[Swap]:
-    def make(take_epochs: Any) -> Any:
-        return lambda self, last: take_epochs(self, last - self.profile.ring_size)
-
-    return [swap(CalendarQueue, "_take_epochs", make)]
-
-
-def _double_mailbox() -> list[Swap]:
-    def make(init: Any) -> Any:
-        return lambda self, view, cycles_budget: init(self, view, 2 * cycles_budget)
-
-    return [swap(StateMailbox, "__init__", make)]
-
-
-LANE: Final = (
-    Variant(
-        name="lane-basefee-in-floats",
-        what="the lane basefee moves by rounded floats",
-        area="scheduler",
-        caught_by=("equal-roots",),
-        swaps=_float_price,
-        cause="execution",
-        shows="lane market",
-    ),
-    Variant(
-        name="lane-decay-skipped-on-empty-blocks",
-        what="a block without a fire leaves the lane basefee where it was",
-        area="scheduler",
-        caught_by=("lane-books", "oracle"),
-        swaps=_no_decay,
-        cause="execution",
-        on_all=True,
-        shows="lane market",
-    ),
-    Variant(
-        name="median-of-the-upper-half",
-        what="the median tip is the upper of the two in the middle",
-        area="scheduler",
-        caught_by=("equal-roots",),
-        swaps=_upper_median,
-        cause="execution",
-        shows="lane market",
-    ),
-    Variant(
-        name="price-left-out-of-priority",
-        what="a timer's priority does not leave room for the lane's price: those priced out fire",
-        area="scheduler",
-        caught_by=("oracle", "lane-books", "agreement"),
-        swaps=_forget_the_price,
-        cause="order",
-        on_all=True,
-        shows="TimerFired|TimerDeferred",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="default-agent-bids-once",
-        what="the default agent offers the lane's price and not twice as much",
-        area="scheduler",
-        caught_by=("equal-roots",),
-        swaps=_plain_default,
-        cause="execution",
-        shows="TimerFired|TimerDeferred",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="timer-tip-burned",
-        what="the tip of a fire is burned and not given to the proposer",
-        area="scheduler",
-        caught_by=("oracle",),
-        swaps=_burn_tips,
-        cause="execution",
-        on_all=True,
-        shows="TimerFired.*account",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="fairness-window-off-by-one",
-        what="a fire counts for fairness one block longer than the window",
-        area="scheduler",
-        caught_by=("oracle",),
-        swaps=_wider_window,
-        cause="execution",
-        on_all=True,
-        shows="lane market|fires",
-    ),
-    Variant(
-        name="weights-in-floats",
-        what="fairness weights are floats that become whole numbers",
-        area="scheduler",
-        caught_by=("equal-roots",),
-        swaps=_float_weights,
-        cause="order",
-        shows="TimerFired",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="tie-break-of-the-other-reading",
-        what="equal priorities are ordered by age where the chain says identifier, and the other way round",
-        area="scheduler",
-        caught_by=("equal-roots",),
-        swaps=_other_tie_break,
-        cause="order",
-        shows="TimerFired",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="lane-active-a-block-early",
-        what="the timer lane holds from the block before its activation on",
-        area="scheduler",
-        caught_by=("equal-roots", "agreement"),
-        swaps=_early_activation,
-        cause="execution",
-        shows="activation|lane",
-    ),
-    Variant(
-        name="ring-place-off-by-one",
-        what="the ring is read up to the place before the present's",
-        area="scheduler",
-        caught_by=("timer-delivery",),
-        swaps=_miss_a_place,
-        cause="execution",
-        on_all=True,
-        shows="TimerFired",
-        is_of_timer=True,
-    ),
-    Variant(
-        name="promotion-missed",
-        what="heights leave the epoch queue when they are due and not when the ring reaches them",
-        area="scheduler",
-        caught_by=("timer-delivery", "oracle", "agreement"),
-        swaps=_promote_late,
-        cause="execution",
-        on_all=True,
-        shows="epoch|EpochPromoted|TimerFired",
-    ),
-    Variant(
-        name="mailbox-budget-doubled",
-        what="a block delivers twice as many messages as its mailbox may",
-        area="execution",
-        caught_by=("message-delivery", "oracle"),
-        swaps=_double_mailbox,
-        cause="execution",
-        on_all=True,
-        needs=(FULL_MAILBOX, MANY_MESSAGES),
-        shows="MessageDelivered",
-    ),
+@mutant(
+    (eip1559, "tables_pool"),
+    area="scheduler",
+    kills=("equal-roots",),
+    cause="order",
+    shows="TimerFired",
+    is_of_timer=True,
 )
-"""Variants of the timer lane."""
+def tie_break_of_the_other_reading(tables_pool: Any) -> Any:
+    """Equal priorities are ordered by age where the chain says identifier, and the other way round."""
+
+    def pool_with_other_ties(lane: Any, config: Any, now: int) -> Any:
+        return tables_pool(_configure(lane, tie_break="id" if lane.config.tie_break == "age" else "age"), config, now)
+
+    return pool_with_other_ties
+
+
+@mutant(
+    (Genesis, "is_in_lane"),
+    area="scheduler",
+    kills=("equal-roots", "agreement"),
+    cause="execution",
+    shows="activation|lane",
+)
+def lane_active_a_block_early(is_in_lane: Any) -> Any:
+    """The timer lane holds from the block before its activation on."""
+    return lambda self, height: is_in_lane(self, height + 1)
+
+
+@mutant(
+    (CalendarQueue, "_take_ring"),
+    area="scheduler",
+    kills=("timer-delivery",),
+    cause="execution",
+    on_all=True,
+    shows="TimerFired",
+    is_of_timer=True,
+)
+def ring_place_off_by_one(take_ring: Any) -> Any:
+    """The ring is read up to the place before the present's."""
+    return lambda self, before, now: take_ring(self, before, max(before, now - 1))
+
+
+@mutant(
+    (CalendarQueue, "_take_epochs"),
+    area="scheduler",
+    kills=("timer-delivery", "oracle", "agreement"),
+    cause="execution",
+    on_all=True,
+    shows="epoch|EpochPromoted|TimerFired",
+)
+def promotion_missed(take_epochs: Any) -> Any:
+    """Heights leave the epoch queue when they are due and not when the ring reaches them."""
+    return lambda self, last: take_epochs(self, last - self.profile.ring_size)
+
+
+@mutant(
+    (StateMailbox, "__init__"),
+    area="execution",
+    kills=("message-delivery", "oracle"),
+    cause="execution",
+    on_all=True,
+    needs=(FULL_MAILBOX, MANY_MESSAGES),
+    shows="MessageDelivered",
+)
+def mailbox_budget_doubled(init: Any) -> Any:
+    """A block delivers twice as many messages as its mailbox may."""
+    return lambda self, view, cycles_budget: init(self, view, 2 * cycles_budget)

@@ -1,8 +1,12 @@
-"""How a known-bad variant gets into one validator: by swapping parts of the code while that validator runs.
+"""A mutant: some attributes of a validator's code replaced by bad ones, while that validator runs.
 
 A validator decides in synchronous steps, one at a time in the whole process. So a function, a method or a constant can
 be another one for chosen validators only: `Swaps` puts the bad one in when a step of such a validator begins and takes
 it out when the step is over. Nothing of the production code knows of it but `ValidatorFactory.around`.
+
+A mutant is one decorated function. It is given the original of each attribute that the decorator names and returns its
+replacement; several attributes have as many replacements. A name that is not there fails when this package is imported:
+a mutant that swaps nothing would survive for the wrong reason.
 """
 
 from collections.abc import Callable
@@ -13,48 +17,106 @@ from typing import Any, Final, Literal, TypeAlias, final
 from validators.settings import ValidatorFactory
 
 Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
-"""What a difference between states comes from, in one word (design, section 7)."""
+"""The cause of a difference between states, in one word (design, section 7)."""
 
 Area: TypeAlias = Literal["scheduler", "execution", "state", "consensus", "storage", "network"]
-"""The part of a validator that a variant is in."""
+"""The part of a validator that a mutant is in."""
+
+Target: TypeAlias = tuple[object, str]
+"""A module or class, and the attribute of it that is replaced."""
 
 Swap: TypeAlias = tuple[object, str, object]
-"""Where, what by name, and by what it is replaced."""
+"""A target and its replacement."""
+
+
+class MissingTargetError(LookupError):
+    """A mutant replaces an attribute that is not there: the code has moved on."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """A known-bad variant.
+class Mutant:
+    """A known-bad version of some attributes.
 
     Attributes:
-        name: What a scenario file calls it.
-        what: What it does wrong, in one line.
+        name: Its name in a scenario file.
+        description: The mistake, in one sentence.
         area: The part of a validator that it is in.
-        caught_by: The checks of which at least one has to find it: those whose failure says what is wrong.
-        swaps: Gives what is replaced; called once for each validator, so that none shares state with another.
-        cause: What makes states differ; None where it is not the state that goes wrong.
+        kills: The checks of which at least one has to fail: those whose failure says what is wrong.
+        targets: The attributes that are replaced.
+        replace: Takes their originals and returns their replacements.
+        cause: The cause of different states; None where it is not the state that goes wrong.
         on_all: Whether it is given to every validator, because one alone would only be outvoted.
-        needs: Settings (``key=value``) of the standard campaign without which it cannot show.
+        needs: Settings (`key=value`) of the standard campaign without which it cannot show.
         shows: What an explanation of it has to name, as a regular expression over the write and the names of the keys.
         is_of_timer: Whether a timer is concerned, which an explanation then has to name.
     """
 
     name: str
-    what: str
+    description: str
     area: Area
-    caught_by: tuple[str, ...]
-    swaps: Callable[[], list[Swap]]
+    kills: tuple[str, ...]
+    targets: tuple[Target, ...]
+    replace: Callable[..., Any]
     cause: Cause | None = None
     on_all: bool = False
     needs: tuple[str, ...] = ()
     shows: str = ""
     is_of_timer: bool = False
 
+    def swaps(self) -> list[Swap]:
+        """Return targets with their replacements, made anew each time: no two validators share state."""
+        made = self.replace(*(original(*target) for target in self.targets))
+        replacements = made if len(self.targets) > 1 else (made,)
+        return [(*target, each) for target, each in zip(self.targets, replacements, strict=True)]
+
+
+def mutant(
+    *targets: Target, area: Area, kills: tuple[str, ...], **options: Any
+) -> Callable[[Callable[..., Any]], Mutant]:
+    """Return a decorator that makes a function a mutant: its name, with hyphens, and its docstring are the mutant's.
+
+    Args:
+        targets: The attributes that are replaced; the function is given their originals in this order.
+        area: See `Mutant`, as for `kills` and the options.
+        kills: The checks of which one has to fail.
+        options: Any other attribute of `Mutant`.
+
+    Raises:
+        MissingTargetError: A target is not there.
+    """
+    for target in targets:
+        original(*target)
+
+    def make(replace: Callable[..., Any]) -> Mutant:
+        name = replace.__name__.replace("_", "-")
+        return Mutant(
+            name=name,
+            description=replace.__doc__ or "",
+            area=area,
+            kills=kills,
+            targets=targets,
+            replace=replace,
+            **options,
+        )
+
+    return make
+
+
+def original(owner: object, name: str) -> Any:
+    """Return an attribute as it stands in its owner: a property or a static method as such, not what it gives.
+
+    Raises:
+        MissingTargetError: The owner has no such attribute, or only inherits it.
+    """
+    if name not in vars(owner):
+        raise MissingTargetError(f"{getattr(owner, '__name__', owner)} has no {name!r} of its own to be replaced")
+    return vars(owner)[name]
+
 
 @final
 class Swaps:
-    """A context in which some attributes are others; it nests with those of other validators never, with itself not."""
+    """A context in which some attributes are replaced; it never nests, neither with itself nor with another one."""
 
     __slots__ = ("_originals", "_swaps")
 
@@ -73,29 +135,15 @@ class Swaps:
             setattr(owner, name, before)
 
 
-def plant(variants: list[Variant]) -> ValidatorFactory:
-    """Return a factory for validators that have these variants."""
-    swaps = Swaps([swap for variant in variants for swap in variant.swaps()])
+def validator_with(mutants: list[Mutant]) -> ValidatorFactory:
+    """Return a factory for validators that have these mutants."""
+    swaps = Swaps([swap for each in mutants for swap in each.swaps()])
     return ValidatorFactory(around=lambda: swaps)
-
-
-def original(owner: object, name: str) -> Any:
-    """Return an attribute as it stands in its owner: a property or a static method as such, not what it gives.
-
-    Raises:
-        KeyError: The owner has none of that name, or only inherits it: the variant is out of date.
-    """
-    return vars(owner)[name]
-
-
-def swap(owner: object, name: str, make: Callable[[Any], object]) -> Swap:
-    """Return a swap of what `make` returns for the original."""
-    return owner, name, make(original(owner, name))
 
 
 @final
 class OtherLedger:
-    """Passes everything on to a ledger but what a variant does in ways of its own."""
+    """Passes everything on to a ledger but what a mutant does in ways of its own."""
 
     def __init__(self, ledger: Any, **ways: Any) -> None:
         self._ledger = ledger
@@ -103,3 +151,15 @@ class OtherLedger:
 
     def __getattr__(self, name: str) -> Any:
         return self._ways.get(name) or getattr(self._ledger, name)
+
+
+def burning_for(address: bytes, ledger: Any) -> OtherLedger:
+    """Return a ledger that burns whatever is credited to an address."""
+
+    def credit(credited: bytes, amount: int) -> None:
+        if credited == address:
+            ledger.burn(amount)
+        else:
+            ledger.credit(credited, amount)
+
+    return OtherLedger(ledger, credit=credit)

@@ -1,8 +1,8 @@
-"""Variants of how a validator deals with its peers: what it takes from them, asks them for and gives them."""
+"""Mutants of how a validator deals with its peers: what it takes from them, asks them for and gives them."""
 
 from typing import Any, Final
 
-from checker.mutants.mutant import Swap, Variant, swap
+from checker.mutants.mutant import mutant
 from validators.mempool.pool import Mempool
 from validators.sync import block_exchange
 from validators.sync.block_exchange import BlockExchange
@@ -30,69 +30,41 @@ class _Whatever(bytes):
         return 0
 
 
-def _take_any_body() -> list[Swap]:
-    return [(block_exchange, "mmr_root", lambda _transactions: _Whatever())]
+@mutant((Mempool, "candidates"), area="network", kills=("inclusion",), on_all=True)
+def offers_not_all(candidates: Any) -> Any:
+    """A mempool never offers a fourth of its transactions to a leader."""
+
+    def some(self: Any) -> Any:
+        return (each for each in candidates(self) if each.signature[0] % 4)
+
+    return some
 
 
-def _ask_once() -> list[Swap]:
-    def make(retry: Any) -> Any:
-        def ask_the_first(self: Any, digest: bytes) -> None:
-            if not self._attempts.get(digest):
-                retry(self, digest)
-
-        return ask_the_first
-
-    return [swap(BlockExchange, "retry", make)]
-
-
-def _serve_nothing() -> list[Swap]:
-    return [(BlockExchange, "serve", lambda _self, _peer, _request: None)]
-
-
-def _offer_some() -> list[Swap]:
-    def make(candidates: Any) -> Any:
-        def some(self: Any) -> Any:
-            return (each for each in candidates(self) if each.signature[0] % 4)
-
-        return some
-
-    return [swap(Mempool, "candidates", make)]
-
-
-NETWORK: Final = (
-    Variant(
-        name="offers-not-all",
-        what="a mempool never offers a fourth of its transactions to a leader",
-        area="network",
-        caught_by=("inclusion",),
-        swaps=_offer_some,
-        on_all=True,
-    ),
-    Variant(
-        name="block-body-unchecked",
-        what="a block is kept under its header's digest whatever its transactions are",
-        area="network",
-        caught_by=("agreement", "finality-regained"),
-        swaps=_take_any_body,
-        cause="input",
-        needs=(DAMAGED_MESSAGES,),
-        shows="transaction",
-    ),
-    Variant(
-        name="asks-once-for-a-block",
-        what="a validator that gets no answer does not ask anybody else for a block",
-        area="network",
-        caught_by=("finality-regained",),
-        swaps=_ask_once,
-        on_all=True,
-    ),
-    Variant(
-        name="serves-no-blocks",
-        what="a validator that missed a block gets it from nobody",
-        area="network",
-        caught_by=("finality-regained",),
-        swaps=_serve_nothing,
-        on_all=True,
-    ),
+@mutant(
+    (block_exchange, "mmr_root"),
+    area="network",
+    kills=("agreement", "finality-regained"),
+    cause="input",
+    needs=(DAMAGED_MESSAGES,),
+    shows="transaction",
 )
-"""Variants of what validators do with each other's messages."""
+def block_body_unchecked(_original: Any) -> Any:
+    """A block is kept under its header's digest whatever its transactions are."""
+    return lambda _transactions: _Whatever()
+
+
+@mutant((BlockExchange, "retry"), area="network", kills=("finality-regained",), on_all=True)
+def asks_once_for_a_block(retry: Any) -> Any:
+    """A validator that gets no answer does not ask anybody else for a block."""
+
+    def ask_the_first(self: Any, digest: bytes) -> None:
+        if not self._attempts.get(digest):
+            retry(self, digest)
+
+    return ask_the_first
+
+
+@mutant((BlockExchange, "serve"), area="network", kills=("finality-regained",), on_all=True)
+def serves_no_blocks(_original: Any) -> Any:
+    """A validator that missed a block gets it from nobody."""
+    return lambda _self, _peer, _request: None

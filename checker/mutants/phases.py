@@ -1,8 +1,9 @@
-"""Variants that leave a phase of a block out, each now and then: as after a budget that is said to be used up."""
+"""Mutants that leave a phase of a block out, each now and then: as after a budget that is said to be used up."""
 
+from functools import partial
 from typing import Any, Final
 
-from checker.mutants.mutant import Swap, Variant, swap
+from checker.mutants.mutant import mutant
 from scheduler.types import PhaseResult
 from validators.execution.run import BlockRun
 
@@ -12,48 +13,65 @@ EVERY: Final = 3
 IN_LANE: Final = ('chain.policy="eip1559"', "chain.activation.height=1")
 
 
-def _leave_out(method: str, instead: Any = None) -> list[Swap]:
-    """Leave one of the steps of a block's run out in some blocks; `instead` does what the others cannot be without."""
-
-    def make(step: Any) -> Any:
-        def step_or_not(self: Any, *arguments: Any) -> None:
-            if self._moment.height % EVERY:
-                step(self, *arguments)
-            elif instead is not None:
-                instead(self)
-
-        return step_or_not
-
-    return [swap(BlockRun, method, make)]
-
-
 def _have_no_result(run: Any) -> None:
     counts = {name: 0 for name in PhaseResult.__dataclass_fields__ if name != "events"}
-    run._timer_result = PhaseResult(**counts, events=())  # noqa: SLF001 - a variant may do as it likes
+    run._timer_result = PhaseResult(**counts, events=())  # noqa: SLF001 - a mutant may do as it likes
 
 
-def _variant(name: str, what: str, method: str, instead: Any = None, *, needs: tuple[str, ...] = ()) -> Variant:
-    return Variant(
-        name=name,
-        what=what,
-        area="execution",
-        caught_by=("phases", "timer-delivery", "oracle"),
-        swaps=lambda: _leave_out(method, instead),
-        cause="execution",
-        on_all=True,
-        needs=needs,
-    )
-
-
-PHASES: Final = (
-    _variant("promotion-skipped", "every third block begins no epoch", "_promote", needs=IN_LANE),
-    _variant("transactions-skipped", "every third block takes no transactions", "_take_transactions"),
-    _variant("timers-skipped", "every third block has no timer phase", "_run_timers", _have_no_result),
-    _variant("mailbox-skipped", "every third block serves no mailbox", "_serve_mailbox"),
-    _variant("prices-skipped", "every third block leaves the basefees where they were", "_move_prices"),
-    _variant("burns-skipped", "every third block does not add what it burned to the total", "_book_burns"),
-    _variant(
-        "tiers-skipped", "every third block leaves the heights with timers as its parent had them", "_close_tiers"
-    ),
+_skipping = partial(
+    mutant, area="execution", kills=("phases", "timer-delivery", "oracle"), cause="execution", on_all=True
 )
-"""Variants without a phase."""
+
+
+def _now_and_then(step: Any, instead: Any = lambda _run: None) -> Any:
+    """Return a step of a block's run that is left out in some blocks; `instead` does what no block can be without."""
+
+    def step_or_not(self: Any, *arguments: Any) -> None:
+        if self._moment.height % EVERY:
+            step(self, *arguments)
+        else:
+            instead(self)
+
+    return step_or_not
+
+
+@_skipping((BlockRun, "_promote"), needs=IN_LANE)
+def promotion_skipped(step: Any) -> Any:
+    """Every third block begins no epoch."""
+    return _now_and_then(step)
+
+
+@_skipping((BlockRun, "_take_transactions"))
+def transactions_skipped(step: Any) -> Any:
+    """Every third block takes no transactions."""
+    return _now_and_then(step)
+
+
+@_skipping((BlockRun, "_run_timers"))
+def timers_skipped(step: Any) -> Any:
+    """Every third block has no timer phase."""
+    return _now_and_then(step, _have_no_result)
+
+
+@_skipping((BlockRun, "_serve_mailbox"))
+def mailbox_skipped(step: Any) -> Any:
+    """Every third block serves no mailbox."""
+    return _now_and_then(step)
+
+
+@_skipping((BlockRun, "_move_prices"))
+def prices_skipped(step: Any) -> Any:
+    """Every third block leaves the basefees where they were."""
+    return _now_and_then(step)
+
+
+@_skipping((BlockRun, "_book_burns"))
+def burns_skipped(step: Any) -> Any:
+    """Every third block does not add what it burned to the total."""
+    return _now_and_then(step)
+
+
+@_skipping((BlockRun, "_close_tiers"))
+def tiers_skipped(step: Any) -> Any:
+    """Every third block leaves the heights with timers as its parent had them."""
+    return _now_and_then(step)

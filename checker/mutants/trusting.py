@@ -1,8 +1,8 @@
-"""Variants that believe what a dishonest validator says: they show only beside one."""
+"""Mutants that believe what a dishonest validator says: they show only beside one."""
 
-from typing import Any, Final
+from typing import Any
 
-from checker.mutants.mutant import Swap, Variant, swap
+from checker.mutants.mutant import mutant
 from validators.consensus.simplex import certificates, screening
 
 
@@ -12,40 +12,31 @@ def _beside(behaviour: str) -> tuple[str, ...]:
     return (f'faults={{liar={{kind="dishonest", validator=0, behaviour="{behaviour}", {span}}}}}',)
 
 
-def _count_no_signers() -> list[Swap]:
-    def make(find_fault: Any) -> Any:
-        def find_other_fault(certificate: Any, validators: int) -> Any:
-            fault = find_fault(certificate, validators)
-            return "" if fault == "no quorum" else fault
-
-        return find_other_fault
-
-    other = swap(certificates, "find_certificate_fault", make)
-    return [other, (screening, "find_certificate_fault", other[2])]
-
-
-def _verify_no_certificate() -> list[Swap]:
-    return [(screening, "verify_certificate", lambda _scheme, _certificate, _validators: True)]
-
-
-TRUSTING: Final = (
-    Variant(
-        name="signers-of-certificates-uncounted",
-        what="a certificate that somebody sends may have fewer signers than a quorum",
-        area="consensus",
-        caught_by=("certificates",),
-        swaps=_count_no_signers,
-        on_all=True,
-        needs=_beside("thin-certificates"),
-    ),
-    Variant(
-        name="signatures-of-certificates-unchecked",
-        what="a certificate that somebody sends is taken with whatever signatures it has",
-        area="consensus",
-        caught_by=("certificates",),
-        swaps=_verify_no_certificate,
-        on_all=True,
-        needs=_beside("thin-certificates"),
-    ),
+@mutant(
+    (certificates, "find_certificate_fault"),
+    (screening, "find_certificate_fault"),
+    area="consensus",
+    kills=("certificates",),
+    on_all=True,
+    needs=_beside("thin-certificates"),
 )
-"""Variants of what is believed without looking."""
+def signers_of_certificates_uncounted(find_fault: Any, _same: Any) -> Any:
+    """A certificate that somebody sends may have fewer signers than a quorum."""
+
+    def find_other_fault(certificate: Any, validators: int) -> Any:
+        fault = find_fault(certificate, validators)
+        return "" if fault == "no quorum" else fault
+
+    return find_other_fault, find_other_fault
+
+
+@mutant(
+    (screening, "verify_certificate"),
+    area="consensus",
+    kills=("certificates",),
+    on_all=True,
+    needs=_beside("thin-certificates"),
+)
+def signatures_of_certificates_unchecked(_original: Any) -> Any:
+    """A certificate that somebody sends is taken with whatever signatures it has."""
+    return lambda _scheme, _certificate, _validators: True

@@ -1,14 +1,14 @@
-"""Variants that one check is the first to find: what else goes wrong goes wrong later, or not at all.
+"""Mutants that one check is the first to find: what else goes wrong goes wrong later, or not at all.
 
-A check that no variant shows could as well be left out: each of the catalogue has one here or among the other variants.
+A check that no mutant shows could as well be left out: each of the catalogue has one here or among the other mutants.
 """
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from checker.mutants.clocks import AHEAD
-from checker.mutants.mutant import Swap, Variant, swap
+from checker.mutants.mutant import mutant
 from network.port import Port
 from scheduler.events import TimerFired
 from scheduler.tally import Tally
@@ -21,122 +21,68 @@ from validators.state.activity import Activity
 from validators.storage.journal import Journal
 
 
-def _tell_no_burns() -> list[Swap]:
-    def make(executed: Any) -> Any:
-        def executed_without_burns(*, changes: Mapping[bytes, bytes | None], **rest: Any) -> Any:
-            told = {key: value for key, value in changes.items() if key != BURNED.key()}
-            return executed(changes=told, **rest)
+@mutant((engine, "Executed"), area="execution", kills=("write-sets",))
+def writes_told_without_burns(executed: Any) -> Any:
+    """The writes that a validator tells of a block leave the burned total out."""
 
-        return executed_without_burns
+    def executed_without_burns(*, changes: Mapping[bytes, bytes | None], **rest: Any) -> Any:
+        told = {key: value for key, value in changes.items() if key != BURNED.key()}
+        return executed(changes=told, **rest)
 
-    return [swap(engine, "Executed", make)]
-
-
-def _forget_the_last_fire() -> list[Swap]:
-    def make(result: Any) -> Any:
-        def result_without_the_last(self: Any, **counts: Any) -> Any:
-            found = result(self, **counts)
-            fires = [event.used_cycles for event in self.events if isinstance(event, TimerFired)]
-            return dataclasses.replace(found, lane_cycles=found.lane_cycles - (fires[-1] if fires else 0))
-
-        return result_without_the_last
-
-    return [swap(Tally, "result", make)]
+    return executed_without_burns
 
 
-def _keep_pruned_chunks() -> list[Swap]:
-    return [(Activity, "prune", lambda _self, _before, _start: None)]
-
-
-def _keep_heights_without_timers() -> list[Swap]:
-    def make(settle: Any) -> Any:
-        def settle_and_keep(self: Any, profile: Any, record_of: Any) -> None:
-            before = self._overdue
-            settle(self, profile, record_of)
-            self._overdue = sorted(dict.fromkeys((*before, *self._overdue)))
-
-        return settle_and_keep
-
-    return [swap(BranchHeights, "settle", make)]
-
-
-def _prove_the_one_before() -> list[Swap]:
-    def make(prove: Any) -> Any:
-        return lambda store, location: prove(store, max(location - 1, store.start))
-
-    return [swap(database, "prove_operation", make)]
-
-
-def _journal_twice() -> list[Swap]:
-    def make(append: Any) -> Any:
-        def append_notarizations_twice(self: Any, artifact: bytes) -> None:
-            append(self, artifact)
-            if isinstance(decode_artifact(artifact), Notarization):
-                append(self, artifact)
-
-        return append_notarizations_twice
-
-    return [swap(Journal, "append", make)]
-
-
-def _never_look_at_the_clock() -> list[Swap]:
-    return [(Port, "wall_us", property(lambda self: self._kernel.now_us))]
-
-
-UNSHARED: Final = (
-    Variant(
-        name="writes-told-without-burns",
-        what="the writes that a validator tells of a block leave the burned total out",
-        area="execution",
-        caught_by=("write-sets",),
-        swaps=_tell_no_burns,
-    ),
-    Variant(
-        name="last-fire-uncounted",
-        what="a block's account leaves out the cycles of its last fire",
-        area="scheduler",
-        caught_by=("budgets", "oracle"),
-        swaps=_forget_the_last_fire,
-        cause="execution",
-        on_all=True,
-        shows="fee market",
-    ),
-    Variant(
-        name="pruned-chunks-stay",
-        what="pruning keeps the chunks of the bitmap whose operations it forgets",
-        area="state",
-        caught_by=("bitmap",),
-        swaps=_keep_pruned_chunks,
-    ),
-    Variant(
-        name="heights-without-timers-stay",
-        what="a height that has lost its last timer stays in the index of heights",
-        area="execution",
-        caught_by=("indexes",),
-        swaps=_keep_heights_without_timers,
-    ),
-    Variant(
-        name="proof-of-the-operation-before",
-        what="asked for the proof of an operation, a validator proves the one before it",
-        area="state",
-        caught_by=("proofs",),
-        swaps=_prove_the_one_before,
-    ),
-    Variant(
-        name="notarizations-journalled-twice",
-        what="a notarization is written to the journal a second time",
-        area="storage",
-        caught_by=("vote-rules",),
-        swaps=_journal_twice,
-    ),
-    Variant(
-        name="wall-clock-never-asked",
-        what="nobody asks the wall clock for the time: what a fault does to it touches nobody",
-        area="consensus",
-        caught_by=("faults-effective",),
-        swaps=_never_look_at_the_clock,
-        on_all=True,
-        needs=(AHEAD,),
-    ),
+@mutant(
+    (Tally, "result"), area="scheduler", kills=("budgets", "oracle"), cause="execution", on_all=True, shows="fee market"
 )
-"""Variants each of which one check finds before all others."""
+def last_fire_uncounted(result: Any) -> Any:
+    """A block's account leaves out the cycles of its last fire."""
+
+    def result_without_the_last(self: Any, **counts: Any) -> Any:
+        found = result(self, **counts)
+        fires = [event.used_cycles for event in self.events if isinstance(event, TimerFired)]
+        return dataclasses.replace(found, lane_cycles=found.lane_cycles - (fires[-1] if fires else 0))
+
+    return result_without_the_last
+
+
+@mutant((Activity, "prune"), area="state", kills=("bitmap",))
+def pruned_chunks_stay(_original: Any) -> Any:
+    """Pruning keeps the chunks of the bitmap whose operations it forgets."""
+    return lambda _self, _before, _start: None
+
+
+@mutant((BranchHeights, "settle"), area="execution", kills=("indexes",))
+def heights_without_timers_stay(settle: Any) -> Any:
+    """A height that has lost its last timer stays in the index of heights."""
+
+    def settle_and_keep(self: Any, profile: Any, record_of: Any) -> None:
+        before = self._overdue
+        settle(self, profile, record_of)
+        self._overdue = sorted(dict.fromkeys((*before, *self._overdue)))
+
+    return settle_and_keep
+
+
+@mutant((database, "prove_operation"), area="state", kills=("proofs",))
+def proof_of_the_operation_before(prove: Any) -> Any:
+    """Asked for the proof of an operation, a validator proves the one before it."""
+    return lambda store, location: prove(store, max(location - 1, store.start))
+
+
+@mutant((Journal, "append"), area="storage", kills=("vote-rules",))
+def notarizations_journalled_twice(append: Any) -> Any:
+    """A notarization is written to the journal a second time."""
+
+    def append_notarizations_twice(self: Any, artifact: bytes) -> None:
+        append(self, artifact)
+        if isinstance(decode_artifact(artifact), Notarization):
+            append(self, artifact)
+
+    return append_notarizations_twice
+
+
+@mutant((Port, "wall_us"), area="consensus", kills=("faults-effective",), on_all=True, needs=(AHEAD,))
+def wall_clock_never_asked(_original: Any) -> Any:
+    """Nobody asks the wall clock for the time: what a fault does to it touches nobody."""
+    return property(lambda self: self._kernel.now_us)

@@ -1,6 +1,6 @@
-"""Whether `explain` names what is wrong with a planted variant: its report is held against what the catalogue knows.
+"""Whether `explain` names what is wrong with a planted mutant: its report is held against what the catalogue knows.
 
-The catalogue knows who holds the variant, the cause, whether a timer is concerned, and words of what is written wrong.
+The catalogue knows who holds the mutant, the cause, whether a timer is concerned, and words of what is written wrong.
 The height is held against what the run itself says, without the explanation's own way of looking: the first height at
 which its events have two roots of one block, and the first at which the oracle's check found a difference.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from checker.checks.observations import ExecutedBlock, read_event
 from checker.explain import Explanation
-from checker.mutants import CATALOGUE, Variant
+from checker.mutants import CATALOGUE, Mutant
 from checker.record.places import scratch_directory
 from checker.record.run_directory import RecordReader
 from cluster.campaign.results_db import SeedResult
@@ -59,33 +59,33 @@ def first_height_of(reader: RecordReader) -> int | None:
 
 
 def shortfalls(
-    variant: Variant, holders: Sequence[int], explanation: Explanation, first_height: int | None
+    mutant: Mutant, holders: Sequence[int], explanation: Explanation, first_height: int | None
 ) -> Iterator[str]:
     """Yield what an explanation does not name, or names otherwise than it is.
 
     Args:
-        variant: What was planted.
+        mutant: What was planted.
         holders: The validators that have it.
         explanation: What is said of it.
         first_height: The first height at which the run itself shows a difference.
     """
-    if explanation.cause != variant.cause:
-        yield f"the cause is {explanation.cause or 'none'} and not {variant.cause}"
+    if explanation.cause != mutant.cause:
+        yield f"the cause is {explanation.cause or 'none'} and not {mutant.cause}"
     if explanation.height is None:
         yield "no height"
     elif first_height is not None and explanation.height > first_height:
         yield f"height {explanation.height}, and the run differs at {first_height}"
-    yield from _of_sides(variant, holders, explanation)
+    yield from _of_sides(mutant, holders, explanation)
     named = f"{explanation.write} {' '.join(key.name for key in explanation.keys)}"
-    if not re.search(variant.shows, named) or not explanation.write:
-        yield f"nothing of {variant.shows!r} in {named[:200]!r}"
+    if not re.search(mutant.shows, named) or not explanation.write:
+        yield f"nothing of {mutant.shows!r} in {named[:200]!r}"
     if any(len(dict.fromkeys(key.values)) < 2 for key in explanation.keys):
         yield "a key without two values"
-    if variant.is_of_timer and not (explanation.timer and explanation.timer_record):
+    if mutant.is_of_timer and not (explanation.timer and explanation.timer_record):
         yield "no timer"
 
 
-def _of_sides(variant: Variant, holders: Sequence[int], explanation: Explanation) -> Iterator[str]:
+def _of_sides(mutant: Mutant, holders: Sequence[int], explanation: Explanation) -> Iterator[str]:
     if not explanation.sides:
         yield "no sides"
         return
@@ -94,7 +94,7 @@ def _of_sides(variant: Variant, holders: Sequence[int], explanation: Explanation
     strangers = [node for node in wrong if node not in holders]
     if strangers:
         yield f"validators {strangers} on the wrong side"
-    if variant.on_all and others and not right.has_oracle:
+    if mutant.on_all and others and not right.has_oracle:
         yield "the oracle is not on the right side"
-    if not variant.on_all and right.validators and dict.fromkeys(right.validators) == dict.fromkeys(holders):
-        yield "the right side is that of the variant"
+    if not mutant.on_all and right.validators and dict.fromkeys(right.validators) == dict.fromkeys(holders):
+        yield "the right side is that of the mutant"

@@ -1,11 +1,11 @@
-"""What the checks are worth: each variant of the catalogue, planted in swarm seeds until one of its checks finds it.
+"""What the checks are worth: each mutant of the catalogue, planted in swarm seeds until one of its checks finds it.
 
-The standard campaign of a variant is the swarm with the variant planted, and with what it needs to show. Seeds are
-tried round by round, one of each variant that is still at large, so that few runs are made for nothing and the outcome
-does not depend on how many jobs there are. A variant counts as caught only by a check that it names: another check's
+The standard campaign of a mutant is the swarm with the mutant planted, and with what it needs to show. Seeds are
+tried round by round, one of each mutant that is still at large, so that few runs are made for nothing and the outcome
+does not depend on how many jobs there are. A mutant counts as caught only by a check that it names: another check's
 failure says that something is wrong, and not what.
 
-Each variant has a results file of its own, so that a killed campaign goes on where it stopped. The files belong to the
+Each mutant has a results file of its own, so that a killed campaign goes on where it stopped. The files belong to the
 code as it is: their directory's name has its fingerprint.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Self, final
 
-from checker.mutants import Variant
+from checker.mutants import Mutant
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.shrink import Shrinker
 from cluster.campaign.sweep import Task, Workers, judge_task
@@ -25,10 +25,10 @@ from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 
 HOLDERS: Final = 4
-"""A variant that one validator has is given to one of so many in turn, so that the smallest cluster has it too."""
+"""A mutant that one validator has is given to one of so many in turn, so that the smallest cluster has it too."""
 
 SHRINK_RUNS_MAX: Final = 24
-"""Runs for shrinking one variant's scenario."""
+"""Runs for shrinking one mutant's scenario."""
 
 SMALL_FAULTS: Final = 3
 SMALL_VALIDATORS: Final = 4
@@ -49,9 +49,9 @@ class Size(NamedTuple):
 @final
 @dataclass(slots=True)
 class Hunt:
-    """How far the campaign against one variant has come; `results` are by seed, as far as they count."""
+    """How far the campaign against one mutant has come; `results` are by seed, as far as they count."""
 
-    variant: Variant
+    mutant: Mutant
     results: dict[int, SeedResult] = field(default_factory=dict)
     size: Size | None = None
     explained: str | None = None
@@ -59,17 +59,17 @@ class Hunt:
 
     @property
     def caught(self) -> SeedResult | None:
-        """The first seed, in their order, in which a check that the variant names failed."""
+        """The first seed, in their order, in which a check that the mutant names failed."""
         return next((result for _, result in sorted(self.results.items()) if self._is_caught(result)), None)
 
     @property
     def check(self) -> str:
-        """The first failed check that the variant names; without one, what failed instead."""
+        """The first failed check that the mutant names; without one, what failed instead."""
         caught = self.caught
         if caught is None:
             others = dict.fromkeys(name for result in self.results.values() for name in result.failed.split())
             return f"only {', '.join(others)}" if others else ""
-        return next(name for name in caught.failed.split() if name in self.variant.caught_by)
+        return next(name for name in caught.failed.split() if name in self.mutant.kills)
 
     @property
     def tried(self) -> list[SeedResult]:
@@ -89,34 +89,34 @@ class Hunt:
         return size is not None and size.faults <= SMALL_FAULTS and size.validators <= SMALL_VALIDATORS
 
     def _is_caught(self, result: SeedResult) -> bool:
-        return any(name in self.variant.caught_by for name in result.failed.split())
+        return any(name in self.mutant.kills for name in result.failed.split())
 
 
-def campaign_settings(variant: Variant, seed: int) -> list[str]:
-    """Return what the standard campaign adds to a swarm seed: what the variant needs, and the variant."""
-    validators = draw_scenario(seed, variant.needs).cluster.validators
-    holders = list(range(validators)) if variant.on_all else [seed % HOLDERS]
-    return [*variant.needs, f"planted.{variant.name}={holders}"]
+def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
+    """Return what the standard campaign adds to a swarm seed: what the mutant needs, and the mutant."""
+    validators = draw_scenario(seed, mutant.needs).cluster.validators
+    holders = list(range(validators)) if mutant.on_all else [seed % HOLDERS]
+    return [*mutant.needs, f"planted.{mutant.name}={holders}"]
 
 
-def campaign_scenario(variant: Variant, seed: int) -> Scenario:
-    """Return one seed's scenario of the standard campaign against a variant."""
-    return draw_scenario(seed, campaign_settings(variant, seed))
+def campaign_scenario(mutant: Mutant, seed: int) -> Scenario:
+    """Return one seed's scenario of the standard campaign against a mutant."""
+    return draw_scenario(seed, campaign_settings(mutant, seed))
 
 
 @final
 class Campaign:
-    """The hunts for some variants, with their results files; a context manager.
+    """The hunts for some mutants, with their results files; a context manager.
 
     Args:
-        variants: Which variants.
+        mutants: Which mutants.
         seeds: Which seeds, in which order.
         directory: Where the results files are.
         fingerprint: Of the code that the results belong to; a file of other code is refused.
     """
 
-    def __init__(self, variants: Sequence[Variant], seeds: Sequence[int], directory: Path, fingerprint: str) -> None:
-        self.hunts: Final = {variant.name: Hunt(variant) for variant in variants}
+    def __init__(self, mutants: Sequence[Mutant], seeds: Sequence[int], directory: Path, fingerprint: str) -> None:
+        self.hunts: Final = {mutant.name: Hunt(mutant) for mutant in mutants}
         self._seeds = seeds
         self._stack = ExitStack()
         self._files: Final[dict[str, ResultsFile]] = {}
@@ -134,7 +134,7 @@ class Campaign:
         self._stack.close()
 
     def run(self, workers: Workers) -> Iterator[tuple[Hunt, SeedResult]]:
-        """Hunt until every variant is caught or has no seed left; yield each result when it is written."""
+        """Hunt until every mutant is caught or has no seed left; yield each result when it is written."""
         names: dict[bytes, str] = {}
         for task, result in workers.judge(self._tasks(names)):
             name = names[task.scenario]
@@ -143,30 +143,30 @@ class Campaign:
             yield self.hunts[name], result
 
     def _tasks(self, names: dict[bytes, str]) -> Iterator[Task]:
-        """Yield the next seed of each variant that is at large, round by round; `names` tells whose each is."""
+        """Yield the next seed of each mutant that is at large, round by round; `names` tells whose each is."""
         for seed in self._seeds:
             for name, hunt in self.hunts.items():
                 if seed in hunt.results or hunt.caught is not None:
                     continue
-                scenario = encode_scenario(campaign_scenario(hunt.variant, seed))
+                scenario = encode_scenario(campaign_scenario(hunt.mutant, seed))
                 names[scenario] = name
-                yield Task(scenario, seed, is_thorough=needs_repeat(hunt.variant))
+                yield Task(scenario, seed, is_thorough=needs_repeat(hunt.mutant))
 
 
-def needs_repeat(variant: Variant) -> bool:
-    """Whether a variant shows only when its run is repeated in another process."""
-    return "determinism" in variant.caught_by
+def needs_repeat(mutant: Mutant) -> bool:
+    """Whether a mutant shows only when its run is repeated in another process."""
+    return "determinism" in mutant.kills
 
 
 def caught_tasks(hunts: Iterable[Hunt], directory: Path) -> list[tuple[Task, Hunt]]:
-    """Return the task that caught each variant, with the file in a directory that its smaller scenario has."""
+    """Return the task that caught each mutant, with the file in a directory that its smaller scenario has."""
     return [
         (
             Task(
-                encode_scenario(campaign_scenario(hunt.variant, caught.seed)),
+                encode_scenario(campaign_scenario(hunt.mutant, caught.seed)),
                 caught.seed,
-                str(directory / f"{hunt.variant.name}.toml"),
-                is_thorough=needs_repeat(hunt.variant),
+                str(directory / f"{hunt.mutant.name}.toml"),
+                is_thorough=needs_repeat(hunt.mutant),
             ),
             hunt,
         )
@@ -178,7 +178,7 @@ def caught_tasks(hunts: Iterable[Hunt], directory: Path) -> list[tuple[Task, Hun
 def shrink_task(task: Task) -> SeedResult:
     """Make the scenario of a task smaller in a bounded number of runs and write it to the file `runs` of the task.
 
-    A worker process does one variant: that wastes no run, as judging several candidates of one at a time would.
+    A worker process does one mutant: that wastes no run, as judging several candidates of one at a time would.
     """
     first = judge_task(task._replace(runs=""))
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
@@ -201,5 +201,5 @@ def size_of(scenario: Scenario) -> Size:
 
 
 def caught_percent(hunts: Mapping[str, Hunt]) -> int:
-    """Return how many variants of a hundred were caught, rounded down."""
+    """Return how many mutants of a hundred were caught, rounded down."""
     return 100 * sum(hunt.caught is not None for hunt in hunts.values()) // max(len(hunts), 1)

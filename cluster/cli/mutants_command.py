@@ -115,7 +115,7 @@ def _shrink(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgr
     with Workers(jobs, shrink_task) as workers:
         for task, result in workers.judge(task for task, _ in caught if not Path(task.runs).exists()):
             hunt = hunts[task.scenario]
-            progress.say(hunt.variant.name, len(hunt.tried), result.headline)
+            progress.say(hunt.mutant.name, len(hunt.tried), result.headline)
     for task, hunt in caught:
         if Path(task.runs).exists():
             hunt.size = size_of(load_scenario(task.runs))
@@ -123,17 +123,17 @@ def _shrink(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgr
 
 def _explain(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgress) -> None:
     """Explain the run that caught each variant that changes the state."""
-    hunts = {task.scenario: hunt for task, hunt in caught if hunt.variant.cause is not None}
+    hunts = {task.scenario: hunt for task, hunt in caught if hunt.mutant.cause is not None}
     with Workers(jobs, explain_task) as workers:
         for task, result in workers.judge(task for task, _ in caught if task.scenario in hunts):
             hunt = hunts[task.scenario]
             hunt.explained = "" if result.verdict == EXPLAINED else result.headline
-            progress.say(hunt.variant.name, len(hunt.tried), hunt.explained or "explained")
+            progress.say(hunt.mutant.name, len(hunt.tried), hunt.explained or "explained")
 
 
 def _tell_finished(hunt: Hunt, seeds: int, progress: TeethProgress, told: dict[str, None]) -> None:
     """Say once what came of a variant: that it was caught, or that no seed is left."""
-    name = hunt.variant.name
+    name = hunt.mutant.name
     if name not in told and (hunt.caught is not None or len(hunt.results) == seeds):
         told[name] = None
         found = f"caught by {hunt.check}" if hunt.caught is not None else f"at large; {hunt.check or 'nothing failed'}"
@@ -142,17 +142,17 @@ def _tell_finished(hunt: Hunt, seeds: int, progress: TeethProgress, told: dict[s
 
 def _line(hunt: Hunt, result: SeedResult) -> str:
     failed = result.failed or result.verdict
-    return f"{hunt.variant.name}: seed {result.seed}: {'caught' if result is hunt.caught else 'at large'}: {failed}"
+    return f"{hunt.mutant.name}: seed {result.seed}: {'caught' if result is hunt.caught else 'at large'}: {failed}"
 
 
 def _row(hunt: Hunt) -> TeethRow:
-    variant, caught = hunt.variant, hunt.caught
+    mutant, caught = hunt.mutant, hunt.caught
     return TeethRow(
-        name=variant.name,
-        what=variant.what,
-        area=variant.area,
-        cause=variant.cause or "",
-        held_by="all" if variant.on_all else "one",
+        name=mutant.name,
+        what=mutant.description,
+        area=mutant.area,
+        cause=mutant.cause or "",
+        held_by="all" if mutant.on_all else "one",
         is_caught=caught is not None,
         check=hunt.check,
         seeds=len(hunt.tried),
@@ -170,7 +170,7 @@ def _as_json(hunts: Mapping[str, Hunt], directory: Path) -> dict[str, object]:
             "size": None if hunt.size is None else hunt.size._asdict(),
             "seed": None if hunt.caught is None else hunt.caught.seed,
             "headline": "" if hunt.caught is None else hunt.caught.headline,
-            "settings": [] if hunt.caught is None else campaign_settings(hunt.variant, hunt.caught.seed),
+            "settings": [] if hunt.caught is None else campaign_settings(hunt.mutant, hunt.caught.seed),
         }
         for hunt in hunts.values()
     ]

@@ -1,4 +1,4 @@
-"""Explanations of planted variants, held against what the catalogue says: a sample; `teeth --explain` does all."""
+"""Explanations of planted mutants, held against what the catalogue says: a sample; `teeth --explain` does all."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 from checker.explain import Explanation, SideReport
 from checker.explain.explanation import KeyReport
-from checker.mutants import CATALOGUE, VARIANTS
+from checker.mutants import CATALOGUE, MUTANTS
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task, shortfalls
 from cluster.campaign.sweep import Task
 from cluster.scenario.load import encode_scenario, load_scenario
@@ -40,8 +40,8 @@ def test_a_run_that_passes_is_not_explained():
 
 def test_what_has_to_be_named_is_said_of_variants_that_change_the_state_alone():
     """Without it an explanation is held to cause, height, sides and write; that nothing is named it may not be."""
-    assert [variant.name for variant in VARIANTS if variant.shows and not variant.cause] == []
-    assert [variant.name for variant in VARIANTS if re.search(variant.shows, "") and variant.shows] == []
+    assert [mutant.name for mutant in MUTANTS if mutant.shows and not mutant.cause] == []
+    assert [mutant.name for mutant in MUTANTS if re.search(mutant.shows, "") and mutant.shows] == []
 
 
 VARIANT = CATALOGUE["expiry-a-slot-late"]
