@@ -53,7 +53,7 @@ def _spending(bench: Bench) -> Iterable[Attempt]:
 def _services(bench: Bench) -> Iterable[Attempt]:
     """Actors that are started twice, stopped, stopped again, and given what is no order."""
     beat, plan = HeartbeatOrder(4, 3_000), PlanOrder(bench.others["merchant"], 1_000, 2, 9_000)
-    feed, game = FeedOrder(3, 4_000), GameOrder(2, (bench.clerk, NOBODY), 20_000, 300)
+    feed, game = FeedOrder(3, 4_000), GameOrder(2, (bench.scripted, NOBODY), 20_000, 300)
     orders: tuple[tuple[str, str, msgspec.Struct | bytes], ...] = (
         *[("heartbeat", "start", beat)] * 2,
         *(("heartbeat", "stop", b"x"), *[("heartbeat", "stop", b"")] * 2),
@@ -135,7 +135,7 @@ def _instructions(bench: Bench) -> Iterable[Attempt]:
 
 def _fees(bench: Bench) -> Iterable[Attempt]:
     """Fees near the basefee: the tip is what is left below the maximum."""
-    call = ExecuteActor(bench.clerk, "note", b"fees")
+    call = ExecuteActor(bench.scripted, "note", b"fees")
     for fee in (810, 1_000):
         yield sent(call, max_fee_per_cycle=fee, priority_fee_per_cycle=300)
     for tip in (0, 7, 1_000_000):
@@ -145,7 +145,7 @@ def _fees(bench: Bench) -> Iterable[Attempt]:
 
 def _refused(bench: Bench) -> Iterable[Attempt]:
     """Transactions that no block may contain."""
-    call = Transfer(bench.clerk, 1)
+    call = Transfer(bench.scripted, 1)
     changes: tuple[dict[str, int], ...] = (
         *({"nonce": 1}, {"nonce": MAX_U63}, {"cycles_limit": TRANSACTION_CYCLES - 1}, {"cells_limit": 100}),
         {"cycles_limit": 10_000_001, "max_fee_per_cycle": 900},
@@ -199,7 +199,7 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
         keeper, bench = Client(site), self._bench(site)
         strangers = sum(attempt.needs_stranger for attempt in self.attempts(site))
         actors = (
-            GenesisActor(bench.clerk, "clerk", keeper.address, FUNDS),
+            GenesisActor(bench.scripted, "clerk", keeper.address, FUNDS),
             GenesisActor(bench.poor, "clerk", keeper.address, 0),
             *(
                 GenesisActor(address, program, keeper.address, 0, ((key, value),))
@@ -238,7 +238,7 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
     def _bench(self, site: Site) -> Bench:
         first = 2 + len(PROGRAMS)
         return Bench(
-            clerk=site.actor(0),
+            scripted=site.actor(0),
             poor=site.actor(1),
             bookkeeper=Client(site).address,
             others={program: site.actor(2 + index) for index, program in enumerate(PROGRAMS)},

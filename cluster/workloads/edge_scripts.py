@@ -61,7 +61,8 @@ class Attempt:
 class Bench:
     """The addresses that cases name."""
 
-    clerk: bytes
+    scripted: bytes
+    """A script actor with units."""
     poor: bytes
     """A second script actor, without units."""
     bookkeeper: bytes
@@ -74,9 +75,9 @@ class Bench:
     def run(
         self, *steps: Step, patience: int = 1, on: bytes | None = None, pause_ms: int = 0, **change: int
     ) -> Attempt:
-        """Have a script actor, `clerk` by default, run a script."""
+        """Have a script actor, the one with units by default, run a script."""
         return Attempt(
-            ExecuteActor(on or self.clerk, "run", script_of(*steps, patience=patience)), change, pause_ms=pause_ms
+            ExecuteActor(on or self.scripted, "run", script_of(*steps, patience=patience)), change, pause_ms=pause_ms
         )
 
     def order(self, program: str, handler: str, order: msgspec.Struct | bytes = b"") -> Attempt:
@@ -138,7 +139,7 @@ def _money(bench: Bench) -> Iterable[Attempt]:
     # What is left of a stranger's units once the transaction is charged at its limits.
     whole = FUNDS - FEE_MAX * (5_000 + SCRIPT_CELLS)
     for payments in (
-        ((bench.clerk, 5), (NOBODY, 0), (NOBODY, 7), (short, 1)),
+        ((bench.scripted, 5), (NOBODY, 0), (NOBODY, 7), (short, 1)),
         ((NOBODY, FUNDS), (NOBODY, -1), (NOBODY, MAX_U63 + 1), (short, FUNDS)),
     ):
         yield bench.run(*(("pay", *payment) for payment in payments))
@@ -159,14 +160,14 @@ def _gas(bench: Bench) -> Iterable[Attempt]:
     yield sent(swallowing.call, cells_limit=300)
     yield bench.run(("put", b"0", bytes(3_200)), *(("copy", b"0", b"%d" % copy) for copy in range(1, 6)), patience=2)
     for cycles in (199, 300):
-        yield sent(ExecuteActor(bench.clerk, "note", b""), cycles_limit=TRANSACTION_CYCLES + cycles)
+        yield sent(ExecuteActor(bench.scripted, "note", b""), cycles_limit=TRANSACTION_CYCLES + cycles)
 
 
 def _strange_calls(bench: Bench) -> Iterable[Attempt]:
     yield sent(ExecuteActor(NOBODY, "run", b""))
     untyped = msgspec.msgpack.encode([[["put", b""]]])
     for handler, payload in (("_run", b""), ("handle_timer", b""), ("run", b"\xc1"), ("run", untyped)):
-        yield sent(ExecuteActor(bench.clerk, handler, payload))
+        yield sent(ExecuteActor(bench.scripted, handler, payload))
     yield from (bench.order("heartbeat", "handle_timer"), bench.order("game-loop", "move"))
     yield bench.order("merchant", "paid", b"123456789")
 
@@ -187,7 +188,7 @@ def _due(bench: Bench) -> Iterable[Attempt]:
 
 
 def _payers(bench: Bench) -> Iterable[Attempt]:
-    payers = (bytes(20), bytes(19) + b"\x0f", bytes(19) + b"\x10", NOBODY, b"short", bench.clerk, bench.bookkeeper)
+    payers = (bytes(20), bytes(19) + b"\x0f", bytes(19) + b"\x10", NOBODY, b"short", bench.scripted, bench.bookkeeper)
     yield bench.run(*(timer(b"p", 2, payer=payer, gas=3_000) for payer in payers))
     # More than any account has: a payer that is not the actor turns out to be insolvent.
     yield bench.run(timer(b"p", 2, payer=bench.bookkeeper, gas=3_000, terms=[MAX_U63, MAX_U63 // 2]))
@@ -195,7 +196,11 @@ def _payers(bench: Bench) -> Iterable[Attempt]:
     yield bench.run(
         *(
             ("send", to, "run", script_of(timer(b"m", 2, payer=payer, gas=3_000)), 1_000)
-            for to, payer in ((bench.clerk, bench.bookkeeper), (bench.clerk, bench.clerk), (bench.poor, bench.clerk))
+            for to, payer in (
+                (bench.scripted, bench.bookkeeper),
+                (bench.scripted, bench.scripted),
+                (bench.poor, bench.scripted),
+            )
         )
     )
 
@@ -246,11 +251,11 @@ def _conventions(bench: Bench) -> Iterable[Attempt]:
 def _messages(bench: Bench) -> Iterable[Attempt]:
     data = b"told"
 
-    def note(cycles: int, to: bytes = bench.clerk, handler: str = "note") -> Step:
+    def note(cycles: int, to: bytes = bench.scripted, handler: str = "note") -> Step:
         return ("send", to, handler, data, cycles)
 
     def run(script: bytes, cycles: int) -> Step:
-        return ("send", bench.clerk, "run", script, cycles)
+        return ("send", bench.scripted, "run", script, cycles)
 
     yield bench.run(
         *map(note, (-1, 0, 199, 200, 301, 400, MAX_U63)),
@@ -340,7 +345,7 @@ def _crowd(bench: Bench) -> Iterable[Attempt]:
 def _large(bench: Bench) -> Iterable[Attempt]:
     """Payloads one byte longer than they may be."""
     payload = bytes(MAX_PAYLOAD_BYTES + 1)
-    for step in (timer(b"l", 1, payload), ("send", bench.clerk, "note", payload, 400)):
+    for step in (timer(b"l", 1, payload), ("send", bench.scripted, "note", payload, 400)):
         yield bench.run(step, cells_limit=2 * MAX_PAYLOAD_BYTES + 50_000)
 
 

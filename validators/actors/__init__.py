@@ -10,7 +10,7 @@ from validators.actors.metering import Meter, OutOfGas
 from validators.actors.oracle_feed import FeedOrder, OracleFeed, Submission
 from validators.actors.orders import FeeTerms
 from validators.actors.programs import PROGRAMS
-from validators.actors.script import Clerk, Script, Step
+from validators.actors.script import ScriptActor
 from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_payload
 from validators.actors.subscription import Merchant, PlanOrder, Subscription
 
@@ -21,7 +21,6 @@ __all__ = [
     "CallResult",
     "CancelOrder",
     "ChaosAgent",
-    "Clerk",
     "Emitted",
     "FeeTerms",
     "FeedOrder",
@@ -45,10 +44,9 @@ __all__ = [
     "Revert",
     "RiskAgent",
     "RiskOrder",
-    "Script",
+    "ScriptActor",
     "SendRequest",
     "Status",
-    "Step",
     "StormMaker",
     "StormOrder",
     "Submission",

@@ -9,7 +9,7 @@ from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
 from validators.actors.liquidation_bot import LiquidationBot
 from validators.actors.oracle_feed import OracleFeed
-from validators.actors.script import Clerk
+from validators.actors.script import ScriptActor
 from validators.actors.storm_maker import StormMaker
 from validators.actors.subscription import Merchant, Subscription
 
@@ -25,7 +25,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         "merchant": Merchant,
         "risk-agent": RiskAgent,
         "chaos-agent": ChaosAgent,
-        "clerk": Clerk,
+        "clerk": ScriptActor,
     }
 )
 """Programs by the name under which genesis refers to them."""

@@ -1,10 +1,14 @@
-"""The clerk: does what a script tells it, one call of the host after the other, with whatever values.
+"""The script actor, program `clerk`: carries out a script, one call of the host after the other, with any values.
 
 The other programs call the host as it is meant to be called. A script calls it in every way that there is: at each
 limit and one beyond it, with timers of others, with addresses that are none, in a read-only call.
 """
 
-from typing import Annotated, Final, TypeAlias, final
+from collections.abc import Callable
+from functools import reduce
+from inspect import Parameter, signature
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final
 
 import msgspec
 
@@ -19,202 +23,140 @@ STEPS_MAX: Final = 64
 
 FEE_PARTS: Final = 1_000
 TIP_PARTS: Final = 97
-"""A clerk's bid is twice the lane's price and less than so much, with a tip below so much."""
+"""A script actor bids twice the lane's price and less than `FEE_PARTS`, with a tip below `TIP_PARTS`."""
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag_field="do"):
-    """One call of the host. Values are of the right type and otherwise any; times count from the present."""
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        raise NotImplementedError
+    """One step of a script: its name, then the values for the function below that has this name."""
 
 
-@final
-class Put(Step, frozen=True, tag="put"):
+_STEPS: Final[dict[type[msgspec.Struct], Callable[..., None]]] = {}
+"""The function of each kind of step. Values are of the types of its parameters and otherwise any."""
+
+
+def step(act: Callable[..., None]) -> Callable[..., None]:
+    """Let scripts call a function of an actor by its name."""
+    _, *parameters = signature(act).parameters.values()
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [
+        (it.name, it.annotation) if it.default is Parameter.empty else (it.name, it.annotation, it.default)
+        for it in parameters
+    ]
+    _STEPS[msgspec.defstruct(act.__name__, fields, bases=(Step,), tag=act.__name__, frozen=True)] = act
+    return act
+
+
+@step
+def put(actor: Actor, key: bytes, value: bytes) -> None:
     """Store a value."""
-
-    key: bytes
-    value: bytes
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.put(self.key, self.value)
+    actor.host.put(key, value)
 
 
-@final
-class Copy(Step, frozen=True, tag="copy"):
-    """Store what is stored under `source` under `target` too; nothing where there is nothing."""
-
-    source: bytes
-    target: bytes
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        value = clerk.host.get(self.source)
-        if value is not None:
-            clerk.host.put(self.target, value)
+@step
+def copy(actor: Actor, source: bytes, target: bytes) -> None:
+    """Store under `target` what is stored under `source`, if anything is."""
+    value = actor.host.get(source)
+    if value is not None:
+        actor.host.put(target, value)
 
 
-@final
-class Delete(Step, frozen=True, tag="delete"):
+@step
+def delete(actor: Actor, key: bytes) -> None:
     """Delete a value."""
-
-    key: bytes
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.delete(self.key)
+    actor.host.delete(key)
 
 
-@final
-class Weigh(Step, frozen=True, tag="weigh"):
+@step
+def weigh(actor: Actor, key: bytes, address: bytes | None = None) -> None:
     """Store the balance of an address, the actor's own by default, in eight bytes under `key`."""
-
-    key: bytes
-    address: bytes | None = None
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        put_count(clerk, self.key, clerk.host.balance(self.address))
+    put_count(actor, key, actor.host.balance(address))
 
 
-@final
-class Pay(Step, frozen=True, tag="pay"):
+@step
+def pay(actor: Actor, to: bytes, amount: int) -> None:
     """Move units from the actor to an address."""
-
-    to: bytes
-    amount: int
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.transfer(self.to, self.amount)
+    actor.host.transfer(to, amount)
 
 
-@final
-class Tell(Step, frozen=True, tag="tell"):
+@step
+def tell(actor: Actor, topic: str, data: bytes) -> None:
     """Emit an event."""
-
-    topic: str
-    data: bytes
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.emit(self.topic, self.data)
+    actor.host.emit(topic, data)
 
 
-@final
-class Schedule(Step, frozen=True, tag="schedule"):
+@step
+def schedule(  # noqa: PLR0917 - the fields of a step, in their order
+    actor: Actor,
+    name: bytes,
+    delay: int,
+    payload: bytes,
+    fee_payer: bytes | None = None,
+    gas_limit: int | None = None,
+    ttl: int | None = None,
+    terms: FeeTerms = NO_TERMS,
+) -> None:
     """Schedule a call of the actor in `delay` units of time, and store its timer_id under `name`."""
-
-    name: bytes
-    delay: int
-    payload: bytes
-    fee_payer: bytes | None = None
-    gas_limit: int | None = None
-    ttl: int | None = None
-    terms: FeeTerms = NO_TERMS
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        now = clerk.host.now
-        timer_id = schedule_on_terms(
-            clerk,
-            now + self.delay,
-            self.payload,
-            self.terms,
-            fee_payer=self.fee_payer,
-            gas_limit=self.gas_limit,
-            expires_at=None if self.ttl is None else now + self.ttl,
-        )
-        clerk.host.put(self.name, timer_id)
+    now = actor.host.now
+    timer_id = schedule_on_terms(
+        actor,
+        now + delay,
+        payload,
+        terms,
+        fee_payer=fee_payer,
+        gas_limit=gas_limit,
+        expires_at=None if ttl is None else now + ttl,
+    )
+    actor.host.put(name, timer_id)
 
 
-@final
-class Extend(Step, frozen=True, tag="extend"):
+@step
+def extend(actor: Actor, name: bytes, delay: int) -> None:
     """Move the expiry of the timer stored under `name`, or with that identifier, to `delay` from now."""
-
-    name: bytes
-    delay: int
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        host = clerk.host
-        host.extend_timer(host.get(self.name) or self.name, host.now + self.delay)
+    actor.host.extend_timer(actor.host.get(name) or name, actor.host.now + delay)
 
 
-@final
-class Cancel(Step, frozen=True, tag="cancel"):
+@step
+def cancel(actor: Actor, name: bytes) -> None:
     """Cancel the timer stored under `name`, or with that identifier."""
-
-    name: bytes
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.cancel_timer(clerk.host.get(self.name) or self.name)
+    actor.host.cancel_timer(actor.host.get(name) or name)
 
 
-@final
-class Send(Step, frozen=True, tag="send"):
+@step
+def send(actor: Actor, to: bytes, handler: str, payload: bytes, cycles: int) -> None:
     """Send a message."""
-
-    to: bytes
-    handler: str
-    payload: bytes
-    cycles: int
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.send(self.to, self.handler, self.payload, self.cycles)
+    actor.host.send(to, handler, payload, cycles)
 
 
-@final
-class Hand(Step, frozen=True, tag="hand"):
-    """Send what is stored under `name` to another clerk, to be noted."""
-
-    name: bytes
-    to: bytes
-    cycles: int
-
-    def act(self, clerk: Actor) -> None:
-        """Make the calls."""
-        clerk.host.send(self.to, "note", clerk.host.get(self.name) or b"", self.cycles)
+@step
+def hand(actor: Actor, name: bytes, to: bytes, cycles: int) -> None:
+    """Send what is stored under `name` to another script actor, to be noted."""
+    actor.host.send(to, "note", actor.host.get(name) or b"", cycles)
 
 
-@final
-class Compute(Step, frozen=True, tag="compute"):
+@step
+def compute(actor: Actor, cycles: int) -> None:
     """Use cycles."""
-
-    cycles: int
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        clerk.host.compute(self.cycles)
+    actor.host.compute(cycles)
 
 
-@final
-class Fail(Step, frozen=True, tag="fail"):
+@step
+def fail(actor: Actor, reason: str) -> None:
     """Give up for a reason."""
-
-    reason: str
-
-    def act(self, clerk: Actor) -> None:
-        """Make the call."""
-        del clerk
-        raise Revert(self.reason)
+    del actor
+    raise Revert(reason)
 
 
-AnyStep: TypeAlias = (
-    Put | Copy | Delete | Weigh | Pay | Tell | Schedule | Extend | Cancel | Send | Hand | Compute | Fail
-)
+if TYPE_CHECKING:
+    AnyStep: TypeAlias = Step
+else:
+    AnyStep = reduce(or_, _STEPS)
 
 
 @final
 class Script(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Steps in their order, and how much goes wrong before the clerk gives up.
+    """Steps in their order, and how much goes wrong before the actor gives up.
 
-    With a `patience` of 0 the first refusal ends the call, with 1 refusals are told and passed over, with 2 whatever it
-    is, without a word.
+    With a `patience` of 0 the first refusal ends the call, with 1 refusals are emitted and passed over, with 2 every
+    failure is passed over in silence.
     """
 
     steps: Annotated[tuple[AnyStep, ...], msgspec.Meta(max_length=STEPS_MAX)]
@@ -222,13 +164,13 @@ class Script(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 @final
-class Clerk(Actor):
+class ScriptActor(Actor):
     """Runs scripts: those of transactions and messages, of its timers' payloads, and one as an agent."""
 
     handlers = ("run", "note", "handle_timer", "get_gas_bid")
 
     def run(self, payload: bytes) -> None:
-        """Run a script, whoever asks."""
+        """Run a script, at any caller's request."""
         self._run(decode_order(payload, Script))
 
     def note(self, payload: bytes) -> None:
@@ -246,7 +188,7 @@ class Clerk(Actor):
         self._run(script)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        """Run the script that is stored, and bid what follows from every number that an agent is told."""
+        """Run the script that is stored, and derive a bid from every number that an agent is given."""
         self._run(decode_order(self.host.get(b"script") or b"", Script))
         context = decode_order(payload, BidContext)
         total = sum(msgspec.structs.astuple(context))
@@ -254,9 +196,9 @@ class Clerk(Actor):
         return msgspec.msgpack.encode([fee, total % TIP_PARTS, context.basefee_cell, 0])
 
     def _run(self, script: Script) -> None:
-        for step in script.steps:
+        for each in script.steps:
             try:
-                step.act(self)
+                _STEPS[type(each)](self, *msgspec.structs.astuple(each))
             except (Rejected, Revert) as refusal:
                 if script.patience == 0:
                     raise

@@ -1,4 +1,4 @@
-"""The clerk: engine and oracle agree on whatever a script says, in a call, a fire, a message and an agent's answer."""
+"""The script actor: engine and oracle agree on any script, in a call, a fire, a message and an agent's answer."""
 
 import msgspec
 import pytest
@@ -165,7 +165,7 @@ def test_a_timer_runs_the_script_that_is_its_payload():
     assert msgspec.msgpack.decode(stored(engine, CLERK, b"fired"))[1] == 1
 
 
-def test_a_clerk_that_is_handed_the_timer_of_another_may_not_touch_it():
+def test_a_timer_of_another_actor_is_out_of_reach():
     handing = script_of(("schedule", b"t", 5, b"", None, 3_000), ("hand", b"t", OTHER, 900))
     reaching = script_of(("cancel", b"noted"), patience=0)
     _, _, chain = run([([(CLERK, handing)], 1_000), ([(OTHER, reaching)], 1_000)])
