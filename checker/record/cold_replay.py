@@ -14,7 +14,6 @@ the runs, but no longer fresh for each. Both ends speak msgpack in frames, be4(l
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -24,14 +23,12 @@ from typing import IO, Final, Protocol, Self, final
 
 import msgspec
 
-from checker.record.root import PROJECT_ROOT
+from checker.record.program import module_process
 from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
 from validators.actors import PROGRAMS
 from validators.execution import Engine, Genesis
 from validators.execution.blocks import decode_block
 from validators.identity import TransactionVerifier
-
-"""Where the process is started, so that the packages are found."""
 
 
 @final
@@ -81,12 +78,10 @@ class ColdReplayWorker:
     def __init__(self, hash_seed: int) -> None:
         self.hash_seed: Final = hash_seed
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "checker.record.cold_replay", "--serve"],
+            **module_process("checker.record.cold_replay", ["--serve"], hash_seed=hash_seed),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=PROJECT_ROOT,
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
         )
 
     def __enter__(self) -> Self:
@@ -157,13 +152,9 @@ def run_cold_replay(directory: Path, hash_seed: int, values_at: Collection[int] 
         ColdReplayProcessError: There is no result. An invalid block is a result.
     """
     heights = [f"--values-at={height}" for height in sorted(values_at)]
-    finished = subprocess.run(  # noqa: S603 - our own interpreter and module, no shell
-        [sys.executable, "-m", "checker.record.cold_replay", str(directory.resolve()), *heights],
-        check=False,
-        capture_output=True,
-        cwd=PROJECT_ROOT,
-        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
-    )
+    arguments = [str(directory.resolve()), *heights]
+    process = module_process("checker.record.cold_replay", arguments, hash_seed=hash_seed)
+    finished = subprocess.run(**process, check=False, capture_output=True)
     try:
         return msgspec.msgpack.decode(finished.stdout, type=ColdReplay)
     except msgspec.DecodeError:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from checker.record.program import PACKAGE, SCRIPT
+
 RUNS: Final = Path("runs")
 """Where run directories go if nothing else is said."""
 
@@ -20,9 +22,11 @@ def parse_runs(text: str) -> Path:
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """Return what to paste into a shell to give these arguments to run_cluster.py."""
-    script = Path(sys.argv[0] or "run_cluster.py")
-    return shlex.join([sys.executable, str(script if script.exists() else "run_cluster.py"), *arguments])
+    """Return what to paste into a shell to give these arguments to this program."""
+    script = Path(sys.argv[0] or SCRIPT)
+    if script.parent.name == PACKAGE:
+        return shlex.join([sys.executable, "-m", PACKAGE, *arguments])
+    return shlex.join([sys.executable, str(script if script.exists() else SCRIPT), *arguments])
 
 
 def run_command(

@@ -22,6 +22,7 @@ from checker.record.fingerprint import CodeChangedError, this_code
 from checker.record.host import refusal_behind
 from checker.record.locks import InUseError
 from checker.record.places import clear_litter
+from checker.record.program import SCRIPT, VERSION, program_name
 from checker.record.run_directory import DamagedRecordError, RecordExistsError, RecordReader
 from cluster.campaign.dask_workers import DaskError
 from cluster.campaign.results_db import DamagedResultsError
@@ -88,7 +89,11 @@ exit codes: 0 passed, or failed as expected; 1 safety, 2 bad input, 3 inconclusi
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong in one line."""
+    """An argument parser that says what is wrong in one line, and gives its examples for the command that was used."""
+
+    def format_help(self) -> str:
+        """Return the help with its examples."""
+        return super().format_help().replace(SCRIPT, program_name())
 
     def error(self, message: str) -> NoReturn:
         """Print one line and leave with the exit code for bad input."""
@@ -100,7 +105,7 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         """Print one line and leave."""
-        sys.stdout.write(f"stampede 0.1.0, {this_code()}\n")
+        sys.stdout.write(f"stampede {VERSION}, {this_code()}\n")
         parser.exit()
 
 
@@ -167,13 +172,13 @@ def _complain_of(error: Exception, typed: Sequence[str]) -> int:
 def _complain(message: str, code: int) -> int:
     line = on_one_line(message)
     cut = f"{line[:MESSAGE_CHARACTERS_MAX]}..." if len(line) > MESSAGE_CHARACTERS_MAX else line
-    sys.stderr.write(f"run_cluster.py: {cut}\n")
+    sys.stderr.write(f"{program_name()}: {cut}\n")
     return code
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="run_cluster.py",
+        prog=program_name(),
         description="Run validators under faults and prove that timers leave them with one state root.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

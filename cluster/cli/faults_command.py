@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from checker.record.program import program_name
 from faults.kinds.catalogue import catalogue, lines_of
 from faults.nearest import did_you_mean
 
@@ -36,7 +37,7 @@ def _run_faults(options: argparse.Namespace) -> int:
         if options.kind not in known:
             named = f"{options.kind[:40]!r}{did_you_mean(options.kind[:40], known)}"
             reason = f"no kind of fault is called {named}; there are {', '.join(known)}"
-            sys.stderr.write(f"run_cluster.py: {reason}\n")
+            sys.stderr.write(f"{program_name()}: {reason}\n")
             return _EXIT_USAGE
         entries = tuple(entry for entry in entries if entry.kind == options.kind)
     if options.json:

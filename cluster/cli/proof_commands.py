@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from checker.record.host import naming
+from checker.record.program import program_name
 from cluster.inspect.proofs import (
     Proof,
     ProofError,
@@ -41,7 +42,7 @@ def run_prove(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"file": str(path), **_describe(proof)})
         return 0
-    sys.stdout.write(f"{path}: {_sentence(proof)}\n{_places(proof)}\ncheck it with: run_cluster.py verify {path}\n")
+    sys.stdout.write(f"{path}: {_sentence(proof)}\n{_places(proof)}\ncheck it with: {program_name()} verify {path}\n")
     return 0
 
 

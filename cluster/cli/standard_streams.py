@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TextIO, final
 
+from checker.record.program import program_name
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
@@ -55,7 +57,7 @@ def run_on_standard_streams(main: Callable[[Sequence[str]], int], arguments: Seq
     try:
         sys.stdout.flush()
     except OSError as error:
-        sys.stderr.write(f"run_cluster.py: {error.filename}: {error.strerror}\n")
+        sys.stderr.write(f"{program_name()}: {error.filename}: {error.strerror}\n")
         return EXIT_ENVIRONMENT
     return code
 

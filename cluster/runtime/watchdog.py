@@ -12,6 +12,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self, final
 
+from checker.record.program import program_name
+
 STUCK_SECONDS: Final = 120
 """Real seconds without a step after which a run is given up; the slowest block takes a few."""
 
@@ -20,7 +22,7 @@ EXIT_ENVIRONMENT: Final = 6
 
 def end_process(message: str) -> None:
     """Say why and leave at once: the thread that is stuck cannot be interrupted from here."""
-    sys.stderr.write(f"run_cluster.py: {message}\n")
+    sys.stderr.write(f"{program_name()}: {message}\n")
     sys.stderr.flush()
     os._exit(EXIT_ENVIRONMENT)
 

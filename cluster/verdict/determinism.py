@@ -8,7 +8,6 @@ it, the check goes on with the stock shuffle and says so.
 
 import argparse
 import hashlib
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from typing import Any, Final
 import trio
 
 from checker.record.places import scratch_directory
-from checker.record.root import PROJECT_ROOT
+from checker.record.program import module_process
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
@@ -51,15 +50,10 @@ def repeat_in_fresh_process(
     with scratch_directory("repeat") as scratch:
         scenario_path, log_path = scratch / "scenario.json", scratch / "events.msgpack"
         scenario_path.write_bytes(scenario)
-        command = [python, "-m", "cluster.verdict.determinism", str(scenario_path), str(log_path)]
-        subprocess.run(  # noqa: S603 - our own interpreter and module, no shell
-            [*command, "--seed", str(seed), "--shuffle", str(shuffle)],
-            check=True,
-            cwd=PROJECT_ROOT,
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
-            # Out of reach of the terminal's interrupt, which this process passes on by ending it.
-            process_group=0,
-        )
+        arguments = [str(scenario_path), str(log_path), "--seed", str(seed), "--shuffle", str(shuffle)]
+        process = module_process("cluster.verdict.determinism", arguments, hash_seed=hash_seed, python=python)
+        # Out of reach of the terminal's interrupt, which this process passes on by ending it.
+        subprocess.run(**process, check=True, process_group=0)
         return log_path.read_bytes()
 
 

@@ -1,0 +1,41 @@
+"""This program: its version, the name that it was started by, and processes of its own."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from checker.record.root import PROJECT_ROOT
+
+VERSION: Final = (PROJECT_ROOT / "VERSION").read_text(encoding="ascii").strip()
+"""The version; the wheel and `stampede_testbed.__version__` read the same file."""
+
+SCRIPT: Final = "run_cluster.py"
+"""The command in a clone."""
+
+COMMAND: Final = "stampede"
+"""The command of an installed package."""
+
+PACKAGE: Final = "stampede_testbed"
+"""The package that brings it."""
+
+
+def program_name() -> str:
+    """Return the name of the command that this process runs."""
+    started = Path(sys.argv[0])
+    return COMMAND if started.name == COMMAND or started.parent.name == PACKAGE else SCRIPT
+
+
+def module_process(
+    module: str, arguments: Sequence[str], *, hash_seed: int, python: str = sys.executable
+) -> dict[str, Any]:
+    """Return what starts one of our modules in another process, as keyword arguments of `subprocess`.
+
+    Our packages come first there. The current folder is not searched, since it may hold one of the same name.
+    """
+    path = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
+    return {
+        "args": [python, "-P", "-m", module, *arguments],
+        "env": {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": path},
+    }
