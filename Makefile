@@ -1,6 +1,6 @@
 # Every verb of the project. `make run` and `make test` set up what they need in .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help run test quick bench soak check format clean
+.PHONY: help run test quick wheel bench soak check format clean
 
 PYTHON := $(shell sh tools/find_python.sh)
 BIN := .venv/bin
@@ -22,6 +22,9 @@ check: .venv/.dev ## lint and type-check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+wheel: .venv/.dev ## build the wheel in dist/; nothing is fetched for it
+	$(BIN)/python -m hatchling build -t wheel
+
 bench: .venv/.dev ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
@@ -33,7 +36,7 @@ format: .venv/.dev ## format the code
 	$(BIN)/ruff check --fix .
 
 clean: ## remove environments, caches and runs
-	rm -rf .venv .venv-3.* runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-3.* dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { python3 run_cluster.py --version; exit 6; }

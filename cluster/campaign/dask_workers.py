@@ -9,9 +9,10 @@ A process judges one task at a time, however many threads its worker has: its re
 
 import io
 import logging
+import pickle
 import tarfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, Final, NamedTuple, Self, final
 
 from checker.record.fingerprint import this_code
 from checker.record.places import put_in_place, scratch_directory, work_directory
+from checker.record.program import PACKAGE
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import TASKS_PER_JOB, Task, broken_result, judge_task
 
@@ -60,6 +62,21 @@ def judge_remotely(task: Task) -> Parcel:
 
 
 @final
+class _Call:
+    """A call that is made where its pickle is loaded.
+
+    A task is `pickle.loads` of one: the scheduler decodes the functions of tasks, and so it needs no code of ours.
+    """
+
+    def __init__(self, function: Callable[[bytes], bytes], argument: bytes) -> None:
+        self._function = function
+        self._argument = argument
+
+    def __reduce__(self) -> tuple[Callable[[bytes], bytes], tuple[bytes]]:
+        return self._function, (self._argument,)
+
+
+@final
 class DaskWorkers:
     """Judges tasks on the Dask cluster at an address, as `sweep.Workers` does in processes of this machine.
 
@@ -74,6 +91,8 @@ class DaskWorkers:
         try:
             # Takes a second, and only this command needs it.
             distributed: Any = import_module("distributed")
+            # By name: it stands above this room, and a worker finds this room only by it.
+            self._call: Any = import_module(f"{PACKAGE}._remote").call
         except ModuleNotFoundError as missing:
             raise DaskError(f"{missing.name} is not installed: see requirements/dask.txt") from None
         # What it has to say of a lost connection is said here, in one line.
@@ -112,7 +131,8 @@ class DaskWorkers:
         while True:
             # Fewer than none where workers have gone meanwhile.
             for task in islice(queue, max(0, self._places() - len(pending))):
-                pending[self._client.submit(judge_remotely, task, pure=False)] = task
+                call = pickle.dumps(_Call(self._call, pickle.dumps((judge_remotely, task))))
+                pending[self._client.submit(pickle.loads, call, pure=False)] = task
             if not pending:
                 return
             finished = self._wait_for_any(list(pending))
@@ -133,7 +153,7 @@ class DaskWorkers:
 
     def _result_of(self, future: Any, task: Task) -> SeedResult:  # noqa: ANN401 - distributed is not typed
         try:
-            parcel: Parcel = future.result()
+            parcel: Parcel = pickle.loads(future.result())  # noqa: S301 - from our workers, and Dask pickles too
         except self._distributed.KilledWorker:
             return broken_result(task.seed, "it ended every worker that had it: it computes for ever, or has no memory")
         except (OSError, self._distributed.CancelledError) as error:

@@ -85,6 +85,8 @@ def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, everybody):
 def test_an_interrupt_before_anything_is_one_line(tmp_path):
     """While the program is still being read."""
     shutil.copy(PROJECT_ROOT / "run_cluster.py", tmp_path)
+    shutil.copy(PROJECT_ROOT / "VERSION", tmp_path)
+    shutil.copytree(PROJECT_ROOT / "stampede_testbed", tmp_path / "stampede_testbed")
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "__init__.py").write_text("raise KeyboardInterrupt\n")
     done = subprocess.run(
@@ -92,7 +94,7 @@ def test_an_interrupt_before_anything_is_one_line(tmp_path):
     )
 
     assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr == "run_cluster.py: interrupted before anything was done\n"
+    assert done.stderr == "stampede: interrupted before anything was done\n"
 
 
 @pytest.mark.parametrize("command", [("scenarios",), ("check", "calm"), ("faults",)])

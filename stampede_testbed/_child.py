@@ -1,0 +1,104 @@
+"""The public functions: each starts one child process of the command line and reads the JSON object that it prints."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from stampede_testbed import _command as command
+from stampede_testbed._errors import BadInputError, EnvironmentFailedError, StampedeError
+from stampede_testbed._results import RunResult, SweepResult, run_result, sweep_result
+
+SWARM: Final = "swarm"
+"""Stands for a scenario drawn from each seed."""
+
+EXIT_USAGE: Final = 2
+
+
+def run(
+    scenario: str | os.PathLike[str], seed: int = 0, *, runs: str | os.PathLike[str] = "runs", **settings: object
+) -> RunResult:
+    """Run a scenario in a process of its own and return its verdict.
+
+    Args:
+        scenario: A scenario's name, a path to a .toml file, or `swarm`: one drawn from the seed.
+        seed: Which run of the scenario.
+        runs: The folder that run directories go to, from the current one.
+        settings: Keys of the scenario to change, such as `run={"until_height": 20}`; also with dots, in
+            `**{"run.until_height": 20}`.
+
+    Raises:
+        BadInputError: No such scenario, or a key or value that cannot be.
+        EnvironmentFailedError: The machine refused something, or the test bed broke.
+    """
+    subject = ["run", os.fspath(scenario), "--seed", str(seed)]
+    return run_result(_call([*subject, "--runs", os.fspath(runs), *_set_options(settings)]))
+
+
+def sweep(
+    scenario: str | os.PathLike[str],
+    seeds: Sequence[int] = range(20),
+    *,
+    jobs: int | None = None,
+    runs: str | os.PathLike[str] = "runs",
+    **settings: object,
+) -> SweepResult:
+    """Run a scenario for many seeds in worker processes, go on where an earlier sweep stopped, and group what failed.
+
+    Args:
+        scenario: A scenario's name, a path to a .toml file, or `swarm`: another one drawn from each seed.
+        seeds: Seeds in a row, such as `range(100)`.
+        jobs: Worker processes; one a core if nothing is said.
+        runs: The folder that results and the run directories of seeds that did not pass go to.
+        settings: Keys of the scenario to change, as for `run`.
+
+    Raises:
+        BadInputError: No such scenario, seeds that are not in a row, or a key or value that cannot be.
+        EnvironmentFailedError: The machine refused something, or the test bed broke.
+    """
+    if not seeds or list(seeds) != list(range(seeds[0], seeds[0] + len(seeds))):
+        raise BadInputError("seeds: must be whole numbers in a row, such as range(100)", EXIT_USAGE)
+    subject = "--swarm" if scenario == SWARM else os.fspath(scenario)
+    options = ["--seeds", f"{seeds[0]}..{seeds[-1]}", *([] if jobs is None else ["--jobs", str(jobs)])]
+    return sweep_result(_call(["sweep", subject, *options, "--runs", os.fspath(runs), *_set_options(settings)]))
+
+
+def _call(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON object that a command printed; raises StampedeError where it printed none."""
+    # Started by its path and with -P: neither the current folder nor the caller's path has a say in what it imports.
+    command_line = [sys.executable, "-P", command.__file__, *arguments, "--json"]
+    try:
+        done = subprocess.run(command_line, capture_output=True, check=False)  # noqa: S603 - our own program, no shell
+    except ValueError as error:
+        raise BadInputError(f"{error}", EXIT_USAGE) from None
+    if done.stdout.strip():
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+    lines = done.stderr.decode(errors="replace").strip().splitlines() or ["the process ended without a word"]
+    kind = {EXIT_USAGE: BadInputError, command.EXIT_ENVIRONMENT: EnvironmentFailedError}
+    raise kind.get(done.returncode, StampedeError)(lines[-1].partition(": ")[2] or lines[-1], done.returncode)
+
+
+def _set_options(settings: Mapping[str, object]) -> list[str]:
+    return [option for key, value in _flatten(settings, "") for option in ("--set", f"{key}={_literal(key, value)}")]
+
+
+def _flatten(settings: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _literal(key: str, value: object) -> str:
+    """Return a value as TOML has it, which for these types is as JSON has it; raises BadInputError."""
+    entries = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(entry, str | int | float | list | tuple) for entry in entries):
+        raise BadInputError(f"{key}: must be a string, number, boolean or list of such, not {value!r}", EXIT_USAGE)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise BadInputError(f"{key}: {error}", EXIT_USAGE) from None

@@ -1,0 +1,57 @@
+"""The command `stampede`: finds the test bed's own folders and runs its command line.
+
+An installed package holds them in `_app/`; in a clone they stand beside this package. They are called `network`,
+`checker` and the like, names that anybody may have: so they go first on the path of the test bed's own processes, and
+never on the path of a program that imports `stampede_testbed`. Other names, with the package's before them, would have
+changed every import of the project for that.
+
+This file imports nothing but the standard library, so that it can also be started by its path alone.
+"""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+EXIT_ENVIRONMENT: Final = 6
+EXIT_INTERRUPTED: Final = 130
+
+_HERE: Final = Path(__file__).resolve().parent
+
+
+def app_directory() -> Path:
+    """Return the folder that holds the test bed's packages and its scenarios."""
+    installed = _HERE / "_app"
+    return installed if installed.is_dir() else _HERE.parent
+
+
+def enter_app() -> None:
+    """Make the test bed's packages the first that this process finds; only for processes of its own."""
+    app = str(app_directory())
+    if sys.path[:1] != [app]:
+        sys.path.insert(0, app)
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    enter_app()
+    try:
+        from cluster.cli.commands import main as run_command  # noqa: PLC0415 - it is found from here on only
+        from cluster.cli.standard_streams import run_on_standard_streams  # noqa: PLC0415 - as above
+    except ModuleNotFoundError as missing:
+        return _give_up(
+            f"{missing.name} is not installed; pip does so with the package; 'make run' sets up everything in a clone"
+        )
+    except KeyboardInterrupt:
+        return _give_up("interrupted before anything was done", EXIT_INTERRUPTED)
+    return run_on_standard_streams(run_command, sys.argv[1:])
+
+
+def _give_up(reason: str, code: int = EXIT_ENVIRONMENT) -> int:
+    # Standard error is None where it was closed from the start.
+    if sys.stderr is not None:
+        sys.stderr.write(f"stampede: {reason}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""The version, which stands in one file beside the test bed's packages."""
+
+from typing import Final
+
+from stampede_testbed._command import app_directory
+
+__version__: Final = (app_directory() / "VERSION").read_text(encoding="ascii").strip()
