@@ -39,8 +39,8 @@ def without_observers(plain: Plain, removed: Collection[str]) -> Plain:
     validators = plain["cluster"]["validators"]
     smaller = copy.deepcopy(plain)
     smaller["observers"] = {name: each for name, each in plain["observers"].items() if name not in removed}
-    promised = smaller["expect"]["roads"]
-    smaller["expect"]["roads"] = {name: least for name, least in promised.items() if name not in removed}
+    promised = smaller["expect"]["replica_modes"]
+    smaller["expect"]["replica_modes"] = {name: least for name, least in promised.items() if name not in removed}
     kept = [place for place, name in enumerate(plain["observers"]) if name not in removed]
     observers = {validators + before: validators + place for place, before in enumerate(kept)}
     _renumber(smaller, {**{node: node for node in range(validators)}, **observers})
@@ -49,8 +49,8 @@ def without_observers(plain: Plain, removed: Collection[str]) -> Plain:
 
 def _renumber(plain: Plain, numbers: Mapping[int, int]) -> None:
     """Give the replicas of a plan new numbers; who has none is gone."""
-    plain["planted"] = {
-        name: [numbers[node] for node in nodes if node in numbers] for name, nodes in plain["planted"].items()
+    plain["mutants"] = {
+        name: [numbers[node] for node in nodes if node in numbers] for name, nodes in plain["mutants"].items()
     }
     for fault in plain["faults"].values():
         for key, kind in _FIELDS[fault["kind"]].items():

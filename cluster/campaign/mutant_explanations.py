@@ -36,7 +36,7 @@ def explain_task(task: Task) -> SeedResult:
             return judged._replace(verdict="unexplained", headline="the run passes")
         reader = RecordReader(Path(judged.directory))
         scenario = decode_scenario(task.scenario, f"seed {task.seed}")
-        ((name, holders),) = scenario.planted.items()
+        ((name, holders),) = scenario.mutants.items()
         explanation, _ = explain_record(reader)
         amiss = "; ".join(shortfalls(CATALOGUE[name], holders, explanation, first_height_of(reader)))
     return judged._replace(verdict="unexplained" if amiss else EXPLAINED, headline=amiss, directory="")

@@ -96,7 +96,7 @@ def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
     """Return what the standard campaign adds to a swarm seed: what the mutant needs, and the mutant."""
     validators = draw_scenario(seed, mutant.needs).cluster.validators
     holders = list(range(validators)) if mutant.on_all else [seed % HOLDERS]
-    return [*mutant.needs, f"planted.{mutant.name}={holders}"]
+    return [*mutant.needs, f"mutants.{mutant.name}={holders}"]
 
 
 def campaign_scenario(mutant: Mutant, seed: int) -> Scenario:

@@ -37,7 +37,7 @@ RUNS_MAX: Final = 600
 VALIDATORS_MIN: Final = 4
 """The smallest cluster that bears a fault."""
 
-_NEEDED: Final = ("cluster", "planted")
+_NEEDED: Final = ("cluster", "mutants")
 """Sections that are no weather: how many validators there are, and what is wrong with them."""
 
 

@@ -24,7 +24,7 @@ ROUND_MS: Final = 100
 """Times that are made up are whole tenths of a second."""
 
 _KEPT: Final = (
-    *("name", "title", "requires", "planted", "kind", "do", "set", "cluster", "expect", "may_be_idle"),
+    *("name", "title", "requires", "mutants", "kind", "do", "set", "cluster", "expect", "may_be_idle"),
     *("time_limit_ms", "step_limit"),
 )
 """What is not a value of the plan: what it is called, what is wrong in it, what an entry is, how many there are; what a

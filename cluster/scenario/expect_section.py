@@ -29,7 +29,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
     final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
     how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
-    and of evidence, over all honest validators; ``roads`` of what observers did by their roads, by their names.
+    and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names.
     ``fails`` are the checks that must fail, and no others may.
     """
 
@@ -48,7 +48,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     fired_by: dict[str, Positive] = {}
     recovery: dict[str, Positive] = {}
     reports: dict[str, Positive] = {}
-    roads: dict[str, Positive] = {}
+    replica_modes: dict[str, Positive] = {}
     finality_views_max: Positive = 20
 
 
@@ -75,7 +75,7 @@ def expect_rules(
             reason = f"is not counted{did_you_mean(name, allowed)}; there are {', '.join(allowed)}"
             yield f"expect.{table}.{name}", name in allowed, reason
     for table, what, there, names in (
-        ("roads", "observer", observers, expect.roads),
+        ("replica_modes", "observer", observers, expect.replica_modes),
         ("fired_by", "workload", workloads, expect.fired_by),
     ):
         for name in names:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
+from cluster.scenario.aliases import rename_setting, with_new_names
 from cluster.scenario.messages import ScenarioError, validation_message
 from cluster.scenario.model import Scenario, scenario_type
 from cluster.scenario.plugins import PluginError, load_plugins
@@ -37,7 +38,7 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     """Read a scenario by its name or path and apply ``key=value`` settings; raises ScenarioError."""
     path = _find(reference)
     try:
-        raw = read_toml(path)
+        raw = with_new_names(read_toml(path))
     except UnreadableError as error:
         raise ScenarioError(str(path), str(error)) from error
     except OSError as error:
@@ -55,6 +56,7 @@ def convert_scenario(raw: object, place: str, *, load: Callable[[tuple[str, ...]
         place: Where they are from.
         load: Loads the plug-ins that they name.
     """
+    raw = with_new_names(raw)
     plugins = _plugins_of(raw)
     try:
         load(plugins)
@@ -134,7 +136,7 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
     except (ValueError, RecursionError):
         value = text
     section: Any = raw
-    *parents, last = key.strip().split(".")
+    *parents, last = rename_setting(key.strip().split("."))
     for parent in parents:
         section = section.setdefault(parent, {})
         if not isinstance(section, dict):

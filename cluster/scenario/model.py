@@ -114,8 +114,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     faults: dict[EntryName, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
-    planted: dict[str, tuple[NotNegative, ...]] = {}
-    """Known-bad variants (checker/planted) by name, and the replicas that have each."""
+    mutants: dict[str, tuple[NotNegative, ...]] = {}
+    """Mutants (checker/mutants) by name, and the replicas that have each."""
 
     @property
     def chain_id(self) -> str:

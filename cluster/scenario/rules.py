@@ -67,7 +67,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
-    rules += _planted_rules(scenario)
+    rules += _mutant_rules(scenario)
     rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload))
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
@@ -95,13 +95,13 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     yield "faults", again_ms < limit_ms, reason
 
 
-def _planted_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     count = scenario.replicas
-    for name, nodes in scenario.planted.items():
+    for name, nodes in scenario.mutants.items():
         reason = f"is no known bug{did_you_mean(name, CATALOGUE)}; they are {', '.join(CATALOGUE)}"
-        yield f"planted.{name}", name in CATALOGUE, reason
+        yield f"mutants.{name}", name in CATALOGUE, reason
         is_there = all(node < count for node in nodes)
-        yield f"planted.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
+        yield f"mutants.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
 
 
 def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

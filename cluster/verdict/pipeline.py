@@ -302,7 +302,7 @@ def _judge_promised_counts(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]
     for name, minimums, counts in (
         ("promised-recovery", expect.recovery, recoveries_of(run, jury)),
         ("promised-reports", expect.reports, jury.reports.counts),
-        ("promised-roads", expect.roads, roads_of(run)),
+        ("promised-roads", expect.replica_modes, roads_of(run)),
     ):
         if minimums:
             yield judge_counts(name, minimums, counts)

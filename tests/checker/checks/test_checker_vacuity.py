@@ -170,10 +170,10 @@ def test_a_tier_that_nobody_knows_is_refused():
 
 
 FREE_WORDS = {
-    *("Scenario.name", "Scenario.title", "Scenario.requires", "Scenario.plugins", "Scenario.planted"),
+    *("Scenario.name", "Scenario.title", "Scenario.requires", "Scenario.plugins", "Scenario.mutants"),
     *("Scenario.validators", "Scenario.observers", "Scenario.workload", "Scenario.faults", "ChainSection.id"),
     *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
-    *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.roads"),
+    *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
     *("Rule.kinds", "Dishonest.what", "Dishonest.kinds"),
 }
@@ -204,8 +204,8 @@ def test_every_other_key_that_takes_a_word_says_which():
     "setting",
     [
         "expect.counts={fyred=1}",
-        "expect.roads={nobody=1}",
-        "planted.no-such-bug=[0]",
+        "expect.replica_modes={nobody=1}",
+        "mutants.no-such-bug=[0]",
     ],
 )
 def test_a_name_that_is_looked_up_is_refused_where_there_is_none(setting):

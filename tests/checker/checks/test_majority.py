@@ -20,7 +20,7 @@ def failed(name):
 
 def test_a_majority_that_is_wrong_is_called_so_in_the_headline():
     """Three validators burn tips; the fourth is right, and halts over their first block."""
-    result = judged("calm", "planted.tip-burned=[0, 1, 2]", *SHORT)
+    result = judged("calm", "mutants.tip-burned=[0, 1, 2]", *SHORT)
 
     assert result.headline.startswith(f"agreement: {WORDS}validator 3 halted")
     assert result.exit_code == 1
@@ -28,7 +28,7 @@ def test_a_majority_that_is_wrong_is_called_so_in_the_headline():
 
 def test_a_minority_that_is_wrong_is_named_alone():
     """The oracle has nothing against what became final, but that it was refused."""
-    result = judged("calm", "planted.tip-burned=[3]", *SHORT)
+    result = judged("calm", "mutants.tip-burned=[3]", *SHORT)
 
     assert result.headline.startswith("agreement: validator 3 halted")
 

@@ -76,7 +76,7 @@ def test_the_oracle_names_a_phase_that_is_missing_and_a_count_that_differs():
 @pytest.mark.parametrize("name", [variant.name for variant in PHASES])
 def test_a_validator_that_leaves_a_phase_out_is_found(name):
     """On all validators: they agree, and the state need not show it in that block."""
-    settings = [*LANE_SETTINGS.get(name, ()), f"planted.{name}=[0, 1, 2, 3]"]
+    settings = [*LANE_SETTINGS.get(name, ()), f"mutants.{name}=[0, 1, 2, 3]"]
     result = judged("calm", "run.until_height=4", "run.time_limit_ms=15_000", *settings)
 
     assert check_named(result, "phases").status == "failed"

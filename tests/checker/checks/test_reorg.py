@@ -156,7 +156,7 @@ def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
 
 def test_what_taking_back_leaves_wrong_is_seen_right_after_it():
     """Flags that rewinding does not restore: found in the midst of the run, at the block where the database stood."""
-    result = judged("deep-rewind", "planted.flags-not-restored=[2]")
+    result = judged("deep-rewind", "mutants.flags-not-restored=[2]")
     check = check_named(result, "indexes")
 
     assert check.status == "failed"

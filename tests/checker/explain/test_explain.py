@@ -43,7 +43,7 @@ max_cycles_per_fire = 20_000
 until_height = 8
 time_limit_ms = 9_000
 
-[planted]
+[mutants]
 expiry-a-slot-late = {validators}
 """
 
@@ -172,7 +172,7 @@ def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
 
 def test_another_log_of_the_same_values_is_named_by_its_first_operation_that_differs():
     """A raise of the floor that moves one operation less: no key differs, the root does."""
-    found = explained("calm", *SHORT, "planted.floor-one-step-short=[3]")
+    found = explained("calm", *SHORT, "mutants.floor-one-step-short=[3]")
 
     assert (found.cause, found.keys, found.sides[1].validators) == ("order", [], [3])
     assert found.write.startswith("operation ")
@@ -201,7 +201,7 @@ def test_the_cause_is_what_differs_first_in_the_making_of_a_root(other, cause):
 
 def test_a_transaction_that_all_execute_and_the_oracle_refuses_is_a_matter_of_input():
     """It does not fit what is left of the block's cycles."""
-    tight = ("chain.block_cycles=30_000", "planted.block-limits-unchecked=[0,1,2,3]")
+    tight = ("chain.block_cycles=30_000", "mutants.block-limits-unchecked=[0,1,2,3]")
     found = explained("calm", *SHORT, *tight)
 
     assert (found.cause, len(found.sides), len(found.transaction)) == ("input", 1, 64)

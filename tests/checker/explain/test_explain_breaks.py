@@ -19,7 +19,7 @@ FIVE = ("run.until_height=6", "run.time_limit_ms=15_000")
 
 def test_an_execution_that_breaks_off_stands_alone_with_the_timer_that_it_looked_for():
     """A timer that left waits on: nothing lies where it was, and the validator stops over it."""
-    found = explained("calm", *FIVE, "planted.removed-timers-wait-on=[1]")
+    found = explained("calm", *FIVE, "mutants.removed-timers-wait-on=[1]")
 
     assert found.cause == "clean-up"
     assert [side.validators for side in found.sides if side.root.startswith("none: ")] == [[1]]
@@ -29,7 +29,7 @@ def test_an_execution_that_breaks_off_stands_alone_with_the_timer_that_it_looked
 
 
 def test_a_genesis_that_one_validator_makes_otherwise_is_the_first_difference():
-    found = explained("calm", *SHORT, "planted.created-keys-as-written=[2]")
+    found = explained("calm", *SHORT, "mutants.created-keys-as-written=[2]")
 
     assert (found.height, found.cause, found.leader) == (0, "order", None)
     assert [side.validators for side in found.sides][1] == [2]

@@ -26,14 +26,14 @@ SAMPLE = (
 @pytest.mark.parametrize("name", SAMPLE)
 def test_an_explanation_names_what_the_catalogue_says(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    settings = ("run.until_height=6", "run.time_limit_ms=15_000", f"planted.{name}={holders}")
+    settings = ("run.until_height=6", "run.time_limit_ms=15_000", f"mutants.{name}={holders}")
     result = explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0))
 
     assert (result.verdict, result.headline) == (EXPLAINED, "")
 
 
 def test_a_run_that_passes_is_not_explained():
-    settings = ("run.until_height=1", "run.time_limit_ms=6_000", "planted.nonce-of-a-failure=[1]")
+    settings = ("run.until_height=1", "run.time_limit_ms=6_000", "mutants.nonce-of-a-failure=[1]")
 
     assert explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0)).headline == "the run passes"
 

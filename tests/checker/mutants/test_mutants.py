@@ -92,30 +92,30 @@ def test_every_mutant_makes_a_sound_campaign(name):
     """What it needs goes with what a seed draws, and it stands in the scenario that is run."""
     scenario = campaign_scenario(CATALOGUE[name], 1)
 
-    holders = scenario.planted[name]
+    holders = scenario.mutants[name]
     assert len(holders) == (scenario.cluster.validators if CATALOGUE[name].on_all else 1)
     assert scenario.run == draw_scenario(1).run
 
 
 def test_a_scenario_names_mutants_and_their_validators():
-    scenario = load_scenario("calm", ["planted.tip-burned=[0, 3]"])
+    scenario = load_scenario("calm", ["mutants.tip-burned=[0, 3]"])
 
-    assert scenario.planted == {"tip-burned": (0, 3)}
+    assert scenario.mutants == {"tip-burned": (0, 3)}
 
 
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
         (
-            "planted.tip-burnt=[0]",
-            "planted.tip-burnt: is no known bug (did you mean tip-burned?); they are expiry-a-slot-late, ",
+            "mutants.tip-burnt=[0]",
+            "mutants.tip-burnt: is no known bug (did you mean tip-burned?); they are expiry-a-slot-late, ",
         ),
-        ("planted.tip-burned=[4]", "planted.tip-burned: this cluster has replicas 0 to 3"),
-        ('planted.tip-burned="all"', "planted"),
+        ("mutants.tip-burned=[4]", "mutants.tip-burned: this cluster has replicas 0 to 3"),
+        ('mutants.tip-burned="all"', "mutants"),
     ],
 )
 def test_what_cannot_be_planted_is_refused_with_what_is_allowed(setting, reason):
-    with pytest.raises(ScenarioError, match=r"planted") as refusal:
+    with pytest.raises(ScenarioError, match=r"mutants") as refusal:
         load_scenario("calm", [setting])
 
     assert reason in str(refusal.value)
@@ -140,7 +140,7 @@ KILLED = {
 @pytest.mark.parametrize("name", KILLED)
 def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    result = judged("calm", f"planted.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
+    result = judged("calm", f"mutants.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
 
     failed = [check.name for check in result.checks if check.status == "failed"]
     assert KILLED[name] in failed
@@ -201,7 +201,7 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
     """The first check of the verdict that does not pass is the one whose matter it is."""
     check, scenario, settings = FIRST[name]
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    result = judged(scenario, *settings, f"planted.{name}={holders}")
+    result = judged(scenario, *settings, f"mutants.{name}={holders}")
 
     assert [each.name for each in result.checks if each.status != "passed"][:1] == [check]
     assert CATALOGUE[name].kills[0] == check
@@ -210,16 +210,16 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
 def test_a_mutant_stands_in_the_recorded_scenario_alone():
     """The same run without it passes, in the same process, right after."""
     settings = ("run.until_height=4", "run.time_limit_ms=15_000")
-    planted = judged("calm", "planted.refund-forgotten=[0, 1, 2, 3]", *settings)
+    planted = judged("calm", "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
     clean = judged("calm", *settings)
 
     assert (planted.exit_code, clean.exit_code) == (1, 0)
-    assert msgspec.to_builtins(clean.scenario)["planted"] == {}
+    assert msgspec.to_builtins(clean.scenario)["mutants"] == {}
 
 
 def test_a_planted_validator_keeps_its_road():
     """What is wrong with it shows on the road that the scenario gives it."""
-    cluster = Cluster(load_scenario("calm", ["planted.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
+    cluster = Cluster(load_scenario("calm", ["mutants.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
 
     assert cluster.factories[1].engine.keywords["road"].apply == "certified"
     assert cluster.factories[1].around is not cluster.factories[0].around

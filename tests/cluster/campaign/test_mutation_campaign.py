@@ -25,7 +25,7 @@ class Workers:
 
     def judge(self, tasks):
         for task in tasks:
-            (name,) = msgspec.json.decode(task.scenario)["planted"]
+            (name,) = msgspec.json.decode(task.scenario)["mutants"]
             self.tasks.append((name, task.seed))
             failed = self.failed.get((name, task.seed), "")
             exit_code, verdict = (1, "safety") if failed else (0, "passed")
@@ -121,7 +121,7 @@ def test_the_command_catches_a_bug_writes_its_page_and_says_how_to_repeat_it(tmp
     assert (done.returncode, answer["caught_percent"]) == (0, 100)
     (variant,) = answer["variants"]
     assert (variant["name"], variant["check"], variant["seed"]) == ("tip-burned", "oracle", 0)
-    assert variant["settings"][-1].startswith("planted.tip-burned=[0, 1, 2, 3")
+    assert variant["settings"][-1].startswith("mutants.tip-burned=[0, 1, 2, 3")
     assert "1 of 1 variants caught" in (tmp_path / "teeth.md").read_text()
 
 

@@ -56,7 +56,7 @@ def test_what_a_failure_needs_stays():
 def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validators():
     """Its number is the first after theirs."""
     fault = 'faults={it={kind="crash", validator=7, at_ms=3_000, restart_ms=5_000}}'
-    settings = ("cluster.validators=7", 'observers={a={kind="restart"}}', fault, "validators={}", "planted={}")
+    settings = ("cluster.validators=7", 'observers={a={kind="restart"}}', fault, "validators={}", "mutants={}")
     needs = draw_scenario(0, settings)
 
     def holds(scenario):
@@ -73,18 +73,18 @@ def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
         'faults={it={kind="crash", validator=5, at_ms=3_000, restart_ms=5_000}}',
         "cluster.validators=4",
         "validators={}",
-        "planted={floor-one-step-short=[5]}",
-        "expect.roads={a=1, b=2}",
+        "mutants={floor-one-step-short=[5]}",
+        "expect.replica_modes={a=1, b=2}",
     )
 
     def holds(scenario):
         number = 4 + list(scenario.observers).index("b") if "b" in scenario.observers else -1
-        variants = scenario.planted.get("floor-one-step-short", ())
+        variants = scenario.mutants.get("floor-one-step-short", ())
         return [fault.validator for fault in scenario.faults.values()] == [number] and number in variants
 
     shrunk = Shrinker(draw_scenario(0, settings), 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
     assert list(shrunk.observers) == ["b"]
-    assert (shrunk.faults["it"].validator, shrunk.planted["floor-one-step-short"]) == (4, (4,))
+    assert (shrunk.faults["it"].validator, shrunk.mutants["floor-one-step-short"]) == (4, (4,))
 
 
 def test_a_section_that_was_put_back_to_its_default_can_be_reduced_further():
@@ -123,7 +123,7 @@ def runs(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs")
     short = ("run.until_height=3", "run.time_limit_ms=6_000")
     passed = judged("calm", *short, runs=directory)
-    planted = judged("calm", *short, "planted.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    planted = judged("calm", *short, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
     strange = judged("calm", *short, seed=2, runs=directory, factories=factories)
     return [run.directory for run in (passed, planted, strange)]
@@ -136,7 +136,7 @@ def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took
     told = json.loads(capsys.readouterr().out)
     assert (code, told["runs"], told["is_cut_off"]) == (0, 2, True)
     assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: supply: ")
-    assert list(load_scenario(str(out)).planted) == ["refund-forgotten"]
+    assert list(load_scenario(str(out)).mutants) == ["refund-forgotten"]
 
 
 def test_what_repeats_a_shrunk_run_does_not_write_over_the_run_that_it_is_of(runs, tmp_path, capsys):
@@ -179,7 +179,7 @@ def test_a_killed_shrink_leaves_the_smallest_scenario_so_far(runs, tmp_path):
 
     scenario = load_scenario(str(out))
     assert len(scenario.workload) < 2
-    assert list(scenario.planted) == ["refund-forgotten"]
+    assert list(scenario.mutants) == ["refund-forgotten"]
 
 
 def test_every_smaller_value_that_holds_is_told_at_once():

@@ -175,7 +175,7 @@ class TestRoads:
 
     def test_a_road_that_leads_nowhere_is_inconclusive(self):
         """Without a fork nothing that was applied early is taken back."""
-        result = judged("calm", *SHORT, ROADS[1], "expect.roads.early=1")
+        result = judged("calm", *SHORT, ROADS[1], "expect.replica_modes.early=1")
 
         assert (result.exit_code, check_named(result, "promised-roads").summary) == (
             3,
@@ -186,7 +186,7 @@ class TestRoads:
 class TestJudgement:
     def test_a_wrong_rule_in_an_observer_is_a_split(self):
         """It cannot execute what is final."""
-        result = judged("calm", *SHORT, ROADS[0], "planted.floor-one-step-short=[4]")
+        result = judged("calm", *SHORT, ROADS[0], "mutants.floor-one-step-short=[4]")
 
         assert result.exit_code == 1
         assert f"validator {FIRST} halted: finalized block" in check_named(result, "agreement").summary
@@ -205,7 +205,7 @@ class TestJudgement:
     def test_an_observer_that_goes_back_by_no_road_is_caught(self):
         """A restart from the disk keeps what was final."""
         result = judged(
-            "calm", *SHORT, 'observers.off={kind="restart", every_blocks=3}', f"planted.last-entry-not-read=[{FIRST}]"
+            "calm", *SHORT, 'observers.off={kind="restart", every_blocks=3}', f"mutants.last-entry-not-read=[{FIRST}]"
         )
 
         assert result.exit_code == 1
@@ -248,8 +248,8 @@ class TestPlans:
             load_scenario("calm", ['observers.it={kind="fast"}'])
         with pytest.raises(ScenarioError, match=r"the keys are kind, .*every_blocks"):
             load_scenario("calm", ['observers.it={kind="restart", every=3}'])
-        with pytest.raises(ScenarioError, match=r"expect.roads.it: no observer has this name; there are none"):
-            load_scenario("calm", ["expect.roads.it=1"])
+        with pytest.raises(ScenarioError, match=r"expect.replica_modes.it: no observer has this name; there are none"):
+            load_scenario("calm", ["expect.replica_modes.it=1"])
         with pytest.raises(ScenarioError, match=r"observers.it.retain_blocks: must be 1 or more"):
             load_scenario("calm", ['observers.it={kind="apply-early", retain_blocks=0}'])
 

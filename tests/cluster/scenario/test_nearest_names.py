@@ -25,7 +25,7 @@ MISSPELT = {
     "workload of a count": ("expect.fired_by.puls=1", "pulse"),
     "count": ("expect.counts.fire=1", "fired"),
     "check": ('expect.fails=["agrement"]', "agreement"),
-    "planted bug": ("planted.tip-burnt=[0]", "tip-burned"),
+    "planted bug": ("mutants.tip-burnt=[0]", "tip-burned"),
 }
 
 

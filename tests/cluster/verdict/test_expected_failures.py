@@ -103,7 +103,7 @@ def test_an_expected_failure_is_explained(directory, capsys):
 
 
 def test_a_diff_names_the_checks_that_failed(directory, tmp_path, capsys):
-    other = judged("broken-refund", "planted={}", runs=tmp_path).directory
+    other = judged("broken-refund", "mutants={}", runs=tmp_path).directory
 
     assert main(["diff", "--json", str(directory), str(other)]) == 1
     assert json.loads(capsys.readouterr().out)["settings"]["check supply"] == ["failed", "none"]

@@ -26,7 +26,7 @@ def passing(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory):
-    settings = (*SHORT, "planted.tip-burned=[0, 1, 2, 3]", "chain.policy=eip1559")
+    settings = (*SHORT, "mutants.tip-burned=[0, 1, 2, 3]", "chain.policy=eip1559")
     return judged("calm", *settings, runs=tmp_path_factory.mktemp("failing")).directory
 
 

@@ -97,7 +97,7 @@ def test_blind_colluders_fail_certification_first_and_then_the_checks():
 
 def test_one_of_four_with_two_faces_splits_a_cluster_whose_quorum_is_too_small():
     """With three as its quorum four validators bear one; with two honest votes for each block there are two chains."""
-    five = ("cluster.validators=5", "planted.quorum-by-majority=[0, 1, 2, 3, 4]")
+    five = ("cluster.validators=5", "mutants.quorum-by-majority=[0, 1, 2, 3, 4]")
     sound, weak = (short_run(*two_faced(1), *settings) for settings in (five[:1], five))
 
     assert sound.verdict == "passed", sound.headline

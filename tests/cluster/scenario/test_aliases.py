@@ -1,0 +1,71 @@
+"""Old names of scenario keys: taken for one release, with a line that says so."""
+
+import pytest
+
+from cluster.scenario.aliases import ALIASES, rename_setting, report_once, with_new_names
+from cluster.scenario.load import convert_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
+from cluster.scenario.shape import kinds_of
+
+PLANTED = "scenario key planted is now called mutants; the next release will not know the old name"
+
+
+@pytest.fixture
+def reported(monkeypatch):
+    """The lines that are printed, as if this process had printed none before."""
+    monkeypatch.setattr("cluster.scenario.aliases._REPORTED", {})
+
+
+def section_at(path):
+    found = Scenario
+    for key in path:
+        (found,) = kinds_of(found.__annotations__[key])
+    return found
+
+
+def test_every_new_name_is_a_key_and_no_old_one_is():
+    for old, new in ALIASES.items():
+        assert old[:-1] == new[:-1]
+        keys = section_at(new[:-1]).__struct_fields__
+        assert new[-1] in keys
+        assert old[-1] not in keys
+
+
+def test_an_old_key_of_a_file_is_the_new_one(reported, capsys):
+    raw = {"name": "old", "title": "keys of the release before", "planted": {"tip-burned": [1]}}
+
+    assert convert_scenario(raw, "old.toml").mutants == {"tip-burned": (1,)}
+    assert capsys.readouterr().err == f"{PLANTED}\n"
+    assert "planted" in raw
+
+
+def test_an_old_key_of_a_setting_is_the_new_one(reported, capsys):
+    scenario = load_scenario("followers", ["planted.tip-burned=[1]", "expect.roads.hasty=4"])
+
+    assert scenario.mutants == {"tip-burned": (1,)}
+    assert scenario.expect.replica_modes["hasty"] == 4
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_the_line_is_printed_once(reported, capsys):
+    for _ in range(3):
+        report_once("a line")
+
+    assert capsys.readouterr().err == "a line\n"
+
+
+def test_both_names_at_once_are_refused():
+    raw = {"name": "both", "title": "", "planted": {}, "mutants": {}}
+
+    with pytest.raises(ScenarioError, match="unknown field `planted`"):
+        convert_scenario(raw, "both.toml")
+
+
+def test_other_keys_stay_as_they_are():
+    raw = {"name": "new", "expect": {"counts": {}}}
+    said = []
+
+    assert with_new_names(raw, said.append) is raw
+    assert rename_setting(["run", "until_height"], said.append) == ["run", "until_height"]
+    assert said == []
