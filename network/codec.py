@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 
 import msgspec
 
@@ -81,6 +81,7 @@ class Codec(Generic[T]):
         return message
 
     def _add_type(self, kind: type[Any], size_limit: int | Mapping[type[Any], int]) -> None:
+        kind = get_origin(kind) or kind
         config = getattr(kind, "__struct_config__", None)
         if config is None or not (config.array_like and config.frozen and type(config.tag) is int and config.tag >= 0):
             raise CodecError(f"{kind.__name__} must be a frozen array_like Struct with an int tag of 0 or more")

@@ -1,9 +1,8 @@
-"""What consensus asks of its application: propose, verify, certify, finalize.
+"""The chain of one validator as consensus sees it: blocks are built, judged, relayed and finalized here.
 
-The application owns the chain on this validator: the engine, the unfinalized blocks and the goals over
-them, the block file and the finalized log. Consensus asks by the public methods; the answers go back
-through ``Answers``, once the work has taken its virtual time and, where a promise depends on it, once
-what it wrote is on the disk (``_certify``, ``_finalize``).
+The application owns the execution engine, the unfinalized blocks and the goals over them, and the block file. Consensus
+asks by the public methods; the answers go back as events through `Answers`, once the work has taken its virtual time
+and, where a promise depends on it, once what it wrote is on the disk (`_certify`). Finality has a file of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,16 +12,19 @@ from typing import NamedTuple
 
 from network.codec import Codec
 from network.port import Port
-from validators.consensus.simplex import Finalization, Parent, Proposal, Scheme
+from validators.consensus.interface import BlockRef, Built, Event, Finality, Judged, Question
+from validators.consensus.signing import Scheme
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
-from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block, encode_header
+from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
+from validators.execution.engine import Finalization
+from validators.finalizer import Finalizer
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip
 from validators.messages import BlockRelay, Message, block_label
 from validators.settings import Proposer, ValidatorSettings
 from validators.state import Snapshot
-from validators.stats import REFUSED_FINAL, ValidatorCounts
-from validators.storage import Barrier, BlockFile, FinalizedEntry, FinalizedLog
+from validators.stats import ValidatorCounts
+from validators.storage import Barrier, BlockFile, FinalizedLog
 from validators.sync.block_exchange import BlockExchange
 from validators.sync.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.sync.serving import Serving
@@ -30,7 +32,7 @@ from validators.sync.snapshots import SnapshotJoin, SnapshotSource
 
 
 class ExecutionOver(NamedTuple):
-    """An execution's virtual time is over; ``mode`` is why it was made: propose or verify."""
+    """An execution's virtual time is over; `mode` is why it was made: propose or verify."""
 
     digest: bytes
     mode: str
@@ -40,20 +42,18 @@ class ExecutionOver(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where answers go: consensus, and for what it need not know, the validator."""
+    """Where answers go: events to consensus, and what it need not know to the validator."""
 
-    proposed: Callable[[int, bytes | None], None]
-    verified: Callable[[Proposal, bool | None], None]
-    certified: Callable[[Proposal, bool], None]
+    answer: Callable[[Event], None]
     halt: Callable[[str], None]
     refuse: Callable[[str, str], None]
     applied: Callable[[Executed], None]
-    joined: Callable[[Header, Snapshot, Finalization], None]
+    joined: Callable[[Header, Snapshot, Finality], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the application stands on: the validator's other parts."""
+    """The validator's other parts, on which the application stands."""
 
     port: Port
     codec: Codec[Message]
@@ -67,13 +67,8 @@ class Surroundings:
     scheme: Scheme
     serving: Serving
     repaired: Callable[[str, int, str], None]
-    leader: Callable[[int], int]
+    leader: Callable[[int], int | None]
     propose: Proposer
-
-
-class _Target(NamedTuple):
-    view: int
-    digest: bytes
 
 
 class Application:
@@ -88,17 +83,12 @@ class Application:
         self._verifier = surroundings.verifier
         self._gossip = surroundings.gossip
         self._block_file = surroundings.block_file
-        self._log = surroundings.log
         self._barrier = surroundings.barrier
         self._leader = surroundings.leader
         self._propose = surroundings.propose
         self._answers = answers
         self._signatures_charged = 0
-        self._proposing: _Target | None = None
-        self._is_finalizing = False
-        self._is_by_blocks = False
-        self._wanted: Finalization | None = None
-        self._held: Finalization | None = None
+        self._proposing: BlockRef | None = None
         self._follower = Follower(
             engine, execute=self._execute, request=self._request, settle=self._settle, find_fault=self._find_fault
         )
@@ -112,7 +102,20 @@ class Application:
             refuse=answers.refuse,
             repaired=surroundings.repaired,
         )
-        self.source = SnapshotSource(engine, self._settings, surroundings.serving, finality=self._finality)
+        self._finalizer = Finalizer(
+            engine,
+            self._follower,
+            surroundings.log,
+            self._barrier,
+            snapshot_gap_blocks=self._settings.snapshot_gap_blocks,
+            store=self._store,
+            seek_snapshot=self._seek_snapshot,
+            applied=self._note_finalized,
+            halt=answers.halt,
+        )
+        self.source = SnapshotSource(
+            engine, self._settings, surroundings.serving, finality=lambda: self._finalizer.finality
+        )
         self.join = SnapshotJoin(
             self._port,
             self._codec,
@@ -137,40 +140,29 @@ class Application:
         if self._proposing is not None and self._proposing.view < view:
             self._proposing = None
 
-    def propose(self, view: int, parent: Parent) -> None:
-        """Build a block on ``parent`` when the block interval since its timestamp is over, by the local clock."""
-        self._proposing = _Target(view, parent.payload)
-        self._follower.want(Goal(Purpose.PROPOSE, view, parent.payload))
+    def build(self, view: int, parent: BlockRef) -> None:
+        """Build a block on `parent` when the block interval since its timestamp is over, by the local clock."""
+        self._proposing = BlockRef(view, parent.digest)
+        self._follower.want(Goal(Purpose.PROPOSE, view, parent.digest))
 
-    def verify(self, proposal: Proposal, parent: Parent) -> None:
-        """Execute a proposal and say whether it is what its header says; silence where nothing is done before time.
+    def judge(self, question: Question, ref: BlockRef, parent: BlockRef | None) -> None:
+        """Execute a block and answer whether it is what its header says; silence where nothing is done before time.
 
-        While another state is about to take this one's place nobody can say, and consensus learns that at once.
+        While another state is about to take this one's place no proposal can be judged, and consensus learns that at
+        once.
         """
-        if not self._settings.speculates:
-            return
-        self._follower.want(Goal(Purpose.VERIFY, proposal.view, proposal.payload, proposal, parent.payload))
-        self._ignore_proposals_while_paused()
+        if self._settings.speculates:
+            self._follower.want(Goal(Purpose[question.name], *ref, b"" if parent is None else parent.digest))
+            self._ignore_proposals_while_paused()
 
-    def certify(self, proposal: Proposal) -> None:
-        """Execute a notarized block and say whether it may be built on; silence where nothing is done before time."""
-        if not self._settings.speculates:
-            return
-        self._follower.want(Goal(Purpose.CERTIFY, proposal.view, proposal.payload, proposal))
-
-    def finalize(self, certificate: Finalization) -> None:
+    def finalize(self, finality: Finality) -> None:
         """Apply a block and its ancestors as soon as all of them are here."""
-        view = certificate.proposal.view
-        if self._wanted is not None and view <= self._wanted.proposal.view:
-            return
-        self._wanted = certificate
-        self._follower.abandon(lambda goal: goal.view <= view and goal.purpose is not Purpose.PROPOSE)
-        self._want_finalized()
+        self._finalizer.finalize(finality)
 
     def take_blocks(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
         """Keep blocks of a peer and go on with what waited for them, be it that they show how far behind we are."""
         self.exchange.take(peer, encoded_blocks)
-        self._join_if_far_behind()
+        self._finalizer.join_if_far_behind()
         self._follower.advance()
 
     def pause(self) -> None:
@@ -189,11 +181,11 @@ class Application:
             self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
 
     def go_by_blocks(self) -> None:
-        """Fetch and execute every block up to the one that is final now: nobody has a snapshot, or one has just come.
+        """Fetch and execute every block up to the one that is final now: no peer has a snapshot, or one has just come.
 
-        A second one at once would again be old when it is here: who is slow would run after the others for ever.
+        A second one at once would again be old when it is here: a slow validator would run after the others for ever.
         """
-        self._is_by_blocks = True
+        self._finalizer.go_by_blocks()
         self._follower.resume()
 
     # -- what time brings ----------------------------------------------------------------------
@@ -205,7 +197,7 @@ class Application:
             return
         self._proposing = None
         if not self._follower.is_ready(proposing.digest):
-            self._answers.proposed(view, None)
+            self._answers.answer(Built(view, None))
             return
         parent = self._header_of(proposing.digest)
         context = ProposalContext(
@@ -229,7 +221,7 @@ class Application:
         if over.mode == "propose":
             # Finalization may have dropped the branch meanwhile: then there is nothing to vote for.
             is_there = self.engine.executed(over.digest) is not None
-            self._answers.proposed(over.view, over.digest if is_there else None)
+            self._answers.answer(Built(over.view, over.digest if is_there else None))
         self._follower.advance()
 
     def recover(self) -> int:
@@ -238,7 +230,7 @@ class Application:
         The one of the highest view is certified again, which matters where blocks are applied early.
         """
         cost_us = 0
-        highest = _Target(0, b"")
+        highest = BlockRef(0, b"")
         for encoded in self._block_file.above(self.engine.finalized.height):
             block = decode_block(encoded)
             digest = block_digest(block)
@@ -246,7 +238,7 @@ class Application:
             if self._follower.is_ready(block.header.parent):
                 cost_us += self._execution_cost(run_block(self.engine, block))
                 self._count_execution(digest, "recover")
-                highest = max(highest, _Target(block.header.view, digest))
+                highest = max(highest, BlockRef(block.header.view, digest))
         self._counts.applied_early += self.engine.certify(highest.digest)
         return cost_us
 
@@ -299,7 +291,7 @@ class Application:
             if settled.is_ready:
                 self._propose_when_due(goal)
         elif goal.purpose is Purpose.FINALIZE:
-            self._finalize(goal, settled)
+            self._finalizer.settle(goal, settled)
         elif goal.purpose is Purpose.CERTIFY:
             self._certify(goal, settled)
         else:
@@ -316,9 +308,8 @@ class Application:
             self.pace(goal.view)
 
     def _verify(self, goal: Goal, settled: Settled) -> None:
-        assert goal.proposal is not None, "consensus asked about a proposal"
         is_sound = settled.is_ready and not self._find_fault(goal, self._header_of(goal.digest))
-        self._answers.verified(goal.proposal, is_sound)
+        self._answers.answer(Judged(Question.VERIFY, goal.ref, is_sound))
 
     def _find_fault(self, goal: Goal, header: Header) -> str:
         """Return why a block is not what its proposal says, as far as its header shows; only proposals are judged."""
@@ -336,24 +327,22 @@ class Application:
 
     def _certify(self, goal: Goal, settled: Settled) -> None:
         """Report a certification once the block would survive a crash."""
-        proposal = goal.proposal
-        assert proposal is not None, "consensus asked about a proposal"
         block = self._follower.block(goal.digest)
         is_sound = settled.is_ready and block is not None and self._is_of_view(block.header, goal.view)
         if is_sound and block is not None:
             self._store(goal.digest, block)
-        self._barrier.then(partial(self._report_certification, proposal, is_sound=is_sound))
+        self._barrier.then(partial(self._report_certification, goal.ref, is_sound=is_sound))
 
-    def _report_certification(self, proposal: Proposal, *, is_sound: bool) -> None:
+    def _report_certification(self, ref: BlockRef, *, is_sound: bool) -> None:
         if is_sound:
-            self._counts.applied_early += self.engine.certify(proposal.payload)
+            self._counts.applied_early += self.engine.certify(ref.digest)
             self._note_undone()
         else:
-            self._port.trace("uncertified", proposal.view, proposal.payload)
-        self._answers.certified(proposal, is_sound)
+            self._port.trace("uncertified", ref.view, ref.digest)
+        self._answers.answer(Judged(Question.CERTIFY, ref, is_sound))
 
     def _note_undone(self) -> None:
-        """Say which blocks, applied early, the engine has just taken back for another branch, and executed again."""
+        """Trace the blocks that the engine has just taken back for another branch, and executed again."""
         for executed in self.engine.take_undone():
             self._counts.undone += 1
             self._port.trace("undone", executed.header.height, executed.digest)
@@ -367,61 +356,17 @@ class Application:
 
     # -- finality ------------------------------------------------------------------------------
 
-    def _want_finalized(self) -> None:
-        self._join_if_far_behind()
-        if self._is_finalizing or self._wanted is None:
-            return
-        proposal = self._wanted.proposal
-        if proposal.view > self.engine.finalized.view:
-            self._follower.want(Goal(Purpose.FINALIZE, proposal.view, proposal.payload))
-        elif proposal.payload == self.engine.finalized_digest:
-            self._held = self._wanted
-
-    def _finality(self) -> Finalization | None:
-        """Return the certificate of the finalized block; None where only a later block's makes it final."""
-        held = self._held
-        return held if held is not None and held.proposal.payload == self.engine.finalized_digest else None
-
-    def _join_if_far_behind(self) -> None:
-        """Seek a snapshot when the finalized block is far above and not executed here.
-
-        Not while one is sought, or is on its way to the disk: the second would be written over the older base.
-        """
-        if self._wanted is None or self._is_by_blocks or self._is_finalizing or self._follower.is_paused:
-            return
-        digest = self._wanted.proposal.payload
-        block = self._follower.block(digest)
-        if block is None or self._follower.is_ready(digest):
-            return
-        if block.header.height - self.engine.finalized.height >= self._settings.snapshot_gap_blocks:
-            self._follower.pause()
-            self._ignore_proposals_while_paused()
-            self.join.begin(self.exchange.peers())
+    def _seek_snapshot(self) -> None:
+        self._follower.pause()
+        self._ignore_proposals_while_paused()
+        self.join.begin(self.exchange.peers())
 
     def _ignore_proposals_while_paused(self) -> None:
         if self._follower.is_paused:
             for goal in self._follower.abandon(lambda goal: goal.purpose is Purpose.VERIFY):
-                assert goal.proposal is not None, "consensus asked about a proposal"
-                self._answers.verified(goal.proposal, None)
+                self._answers.answer(Judged(Question.VERIFY, goal.ref, None))
 
-    def _finalize(self, goal: Goal, settled: Settled) -> None:
-        """Write the blocks and their operations, sync, and only then apply."""
-        if not settled.is_ready:
-            self._answers.halt(f"{REFUSED_FINAL} of view {goal.view} cannot be executed: {settled.reason}")
-            return
-        certificate = self._wanted
-        assert certificate is not None and certificate.proposal.payload == goal.digest, "the last goal is the only one"  # noqa: PT018 - one claim
-        self._is_finalizing = True
-        for executed in self.engine.path_to(goal.digest):
-            self._store(executed.digest, executed.block)
-            header = executed.header
-            operations = tuple(executed.operations)
-            self._log.append(FinalizedEntry(header.height, executed.digest, encode_header(header), operations))
-        self._barrier.then(partial(self._apply, certificate))
-
-    def _apply(self, certificate: Finalization) -> None:
-        finalization = self.engine.finalize(certificate.proposal.payload)
-        self._held = certificate
+    def _note_finalized(self, finalization: Finalization) -> None:
         self._counts.rebuilt += finalization.is_rebuilt
         self._counts.pruned += finalization.is_pruned
         self._note_undone()
@@ -434,7 +379,3 @@ class Application:
         for dropped in finalization.dropped:
             self._counts.rolled_back += 1
             self._port.trace("rolled-back", dropped.header.height, dropped.digest)
-        self._is_finalizing = False
-        self._is_by_blocks = False
-        self._follower.prune()
-        self._want_finalized()

@@ -5,18 +5,17 @@ were verified before it; and answers are limited (`sync/serving.py`). So a flood
 it would from a real one.
 """
 
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from network.codec import Codec, Refused
 from network.port import Delivery, Port
 from validators.application import Application
-from validators.consensus.simplex import STALE, CertificateRequest, Simplex
+from validators.consensus.interface import STALE, ConsensusEngine, EngineKind, EngineMessage, Received
 from validators.mempool.gossip import Gossip
 from validators.messages import (
     BlockRelay,
     BlockRequest,
     BlockResponse,
-    ConsensusMessage,
     Message,
     SnapshotChunk,
     SnapshotChunkRequest,
@@ -31,20 +30,16 @@ from validators.sync.serving import Serving
 KIB: Final = 1_024
 
 
-class Sound(NamedTuple):
-    """A consensus message that was found to be in order, when finding that out has taken its time."""
-
-    sender: int
-    message: ConsensusMessage
-
-
 @final
 class Intake:
-    """One validator's way in for messages; ``serving`` has its limits on answers."""
+    """One validator's way in for messages; `serving` has its limits on answers."""
 
-    def __init__(self, port: Port, codec: Codec[Message], costs: Costs, counts: ValidatorCounts) -> None:
+    def __init__(
+        self, port: Port, codec: Codec[Message], kind: EngineKind, *, costs: Costs, counts: ValidatorCounts
+    ) -> None:
         self._port = port
         self._codec = codec
+        self._messages = kind.messages
         self._costs = costs
         self._counts = counts
         self.serving: Final = Serving(port, codec, answers_per_second=costs.answers_per_second, refuse=self.refuse)
@@ -54,7 +49,7 @@ class Intake:
         self._counts.refused += 1
         self._port.trace("refused", what, reason)
 
-    def take(self, delivery: Delivery, application: Application, gossip: Gossip, simplex: Simplex) -> None:
+    def take(self, delivery: Delivery, application: Application, gossip: Gossip, consensus: ConsensusEngine) -> None:
         """Read a message and give it to its part."""
         self._port.spend(len(delivery.payload) // KIB * self._costs.decode_kib_us)
         try:
@@ -81,15 +76,16 @@ class Intake:
             case SnapshotChunk():
                 application.join.take_chunk(peer, message)
             case _:
-                self._check(peer, message, simplex)
+                self._check(peer, message, consensus)
 
-    def _check(self, sender: int, message: ConsensusMessage, simplex: Simplex) -> None:
-        verdict = simplex.check(sender, message)
-        cost_us = verdict.signatures_verified * self._costs.verify_signature_us
-        kind = type(message).__name__
-        if not verdict.ok:
+    def _check(self, sender: int, message: EngineMessage, consensus: ConsensusEngine) -> None:
+        checked = consensus.check(sender, message)
+        cost_us = checked.signatures_verified * self._costs.verify_signature_us
+        kind = type(message)
+        if not checked.ok:
             self._port.spend(cost_us)
-            if verdict.reason != STALE:
-                self.refuse(kind, verdict.reason)
-        elif not isinstance(message, CertificateRequest) or self.serving.may_answer(sender, kind):
-            self._port.work(cost_us, Sound(sender, message))
+            if checked.reason != STALE:
+                self.refuse(kind.__name__, checked.reason)
+        elif self._messages[kind].role != "request" or self.serving.may_answer(sender, kind.__name__):
+            # The engine gets it when checking it has taken its time.
+            self._port.work(cost_us, Received(sender, message))

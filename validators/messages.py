@@ -1,28 +1,23 @@
-"""What validators say to each other besides consensus: blocks, transactions, snapshots, and requests for them.
+"""Messages between validators besides those of consensus: blocks, transactions, snapshots, and requests for them.
 
-Consensus carries digests only; the bytes of a block travel over the same bus as the votes, under the
-same faults (specification of Simplex, section 1.1: the application's relay disseminates bytes).
+Consensus carries digests only; the bytes of a block travel over the same bus as the votes, under the same faults
+(specification of Simplex, section 1.1: the application's relay disseminates bytes). Tags from 16 on are of this file,
+those below of the consensus engine.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
 from network.codec import Codec
 from network.types import Label
-from validators.consensus.simplex.messages import (
-    CertificateRequest,
-    CertificateResponse,
-    Finalization,
-    Finalize,
-    Notarization,
-    Notarize,
-    Nullification,
-    Nullify,
-)
+from validators.consensus.interface import EngineKind, EngineMessage, MessageInfo
+from validators.consensus.registry import ENGINES
 from validators.execution.blocks import Header
 from validators.state import Snapshot
+
+FinalityType = TypeVar("FinalityType")
 
 BLOCK_BYTES_MAX: Final = 16 * 1024 * 1024
 """A message that carries blocks may not be larger."""
@@ -30,8 +25,8 @@ BLOCK_BYTES_MAX: Final = 16 * 1024 * 1024
 TRANSACTION_BYTES_MAX: Final = 2 * 1024 * 1024
 """A message that carries transactions may not be larger."""
 
-VOTE_BYTES_MAX: Final = 64 * 1024
-"""Votes, certificates and requests; 64 signatures of 64 bytes leave room to spare."""
+REQUEST_BYTES_MAX: Final = 64 * 1024
+"""A request may not be larger."""
 
 BLOCKS_PER_RESPONSE: Final = 64
 """A peer that is far behind asks again; one answer may not hold the link for long."""
@@ -71,14 +66,17 @@ class SnapshotRequest(msgspec.Struct, tag=20, array_like=True, frozen=True, forb
     above_height: int
 
 
-class SnapshotOffer(msgspec.Struct, tag=21, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A snapshot without its operations, which come in ``chunks`` pieces.
+class SnapshotOffer(
+    msgspec.Struct, Generic[FinalityType], tag=21, array_like=True, frozen=True, forbid_unknown_fields=True
+):
+    """A snapshot without its operations, which come in `chunks` pieces.
 
-    ``header`` is the encoded header of the block that the snapshot stands at, ``certificate`` makes that block final.
+    `header` is the encoded header of the block that the snapshot stands at; `certificate`, the consensus engine's own
+    finality, makes that block final.
     """
 
     header: bytes
-    certificate: Finalization
+    certificate: FinalityType
     outline: Snapshot
     chunks: int
 
@@ -98,52 +96,42 @@ class SnapshotChunk(msgspec.Struct, tag=23, array_like=True, frozen=True, forbid
     operations: tuple[bytes, ...]
 
 
-ConsensusMessage = (
-    Notarize
-    | Nullify
-    | Finalize
-    | Notarization
-    | Nullification
-    | Finalization
-    | CertificateRequest
-    | CertificateResponse
+Message: TypeAlias = (
+    BlockRelay
+    | BlockRequest
+    | BlockResponse
+    | TransactionGossip
+    | SnapshotRequest
+    | SnapshotOffer[Any]
+    | SnapshotChunkRequest
+    | SnapshotChunk
+    | EngineMessage
 )
-SnapshotMessage = SnapshotRequest | SnapshotOffer | SnapshotChunkRequest | SnapshotChunk
-Message = ConsensusMessage | BlockRelay | BlockRequest | BlockResponse | TransactionGossip | SnapshotMessage
 
 Channel: TypeAlias = Literal["votes", "certificates", "blocks", "transactions", "snapshots"]
 
-_SIZE_LIMITS: Final[Mapping[type[Message], int]] = {
-    Notarize: VOTE_BYTES_MAX,
-    Nullify: VOTE_BYTES_MAX,
-    Finalize: VOTE_BYTES_MAX,
-    Notarization: VOTE_BYTES_MAX,
-    Nullification: VOTE_BYTES_MAX,
-    Finalization: VOTE_BYTES_MAX,
-    CertificateRequest: VOTE_BYTES_MAX,
-    CertificateResponse: VOTE_BYTES_MAX,
-    BlockRelay: BLOCK_BYTES_MAX,
-    BlockRequest: VOTE_BYTES_MAX,
-    BlockResponse: BLOCK_BYTES_MAX,
-    TransactionGossip: TRANSACTION_BYTES_MAX,
-    SnapshotRequest: VOTE_BYTES_MAX,
-    SnapshotOffer: 2 * VOTE_BYTES_MAX,
-    SnapshotChunkRequest: VOTE_BYTES_MAX,
-    SnapshotChunk: BLOCK_BYTES_MAX,
+_OWN: Final[Mapping[type[Any], MessageInfo]] = {
+    BlockRelay: MessageInfo(BLOCK_BYTES_MAX, "blocks", "relay"),
+    BlockRequest: MessageInfo(REQUEST_BYTES_MAX, "blocks", "request"),
+    BlockResponse: MessageInfo(BLOCK_BYTES_MAX, "blocks", "answer"),
+    TransactionGossip: MessageInfo(TRANSACTION_BYTES_MAX, "transactions", "relay"),
+    SnapshotRequest: MessageInfo(REQUEST_BYTES_MAX, "snapshots", "request"),
+    SnapshotOffer: MessageInfo(2 * REQUEST_BYTES_MAX, "snapshots", "answer"),
+    SnapshotChunkRequest: MessageInfo(REQUEST_BYTES_MAX, "snapshots", "request"),
+    SnapshotChunk: MessageInfo(BLOCK_BYTES_MAX, "snapshots", "answer"),
 }
 
+_BY_NAME: Final[Mapping[str, MessageInfo]] = {
+    kind.__name__: info
+    for messages in (*(engine.messages for engine in ENGINES.values()), _OWN)
+    for kind, info in messages.items()
+}
 
-MESSAGE_KINDS: Final = tuple(kind.__name__ for kind in _SIZE_LIMITS)
-"""What a label calls the messages, by the names of their records."""
+MESSAGE_KINDS: Final = tuple(_BY_NAME)
+"""Labels of the messages of every engine and of this file, by the names of their records."""
 
 CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
-    "votes": tuple(kind.__name__ for kind in (Notarize, Nullify, Finalize)),
-    "certificates": tuple(
-        kind.__name__ for kind in (Notarization, Nullification, Finalization, CertificateRequest, CertificateResponse)
-    ),
-    "blocks": tuple(kind.__name__ for kind in (BlockRelay, BlockRequest, BlockResponse)),
-    "transactions": (TransactionGossip.__name__,),
-    "snapshots": tuple(kind.__name__ for kind in (SnapshotRequest, SnapshotOffer, SnapshotChunkRequest, SnapshotChunk)),
+    channel: tuple(name for name, info in _BY_NAME.items() if info.channel == channel) for channel in get_args(Channel)
 }
 """What travels together: the kinds of messages of each channel. Every kind is in one."""
 
@@ -157,15 +145,19 @@ KINDS_WITHOUT_VIEW: Final = (
 
 
 def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
-    """Return the kinds of messages of these channels; of none, none, which stands for all where kinds are matched."""
+    """Return the kinds of messages of these channels; without channels no kind, which matches all."""
     return tuple(kind for channel in channels for kind in CHANNELS[channel])
 
 
-def block_label(message: BlockRelay | BlockResponse | SnapshotOffer | SnapshotChunk, header: Header) -> Label:
+def block_label(message: BlockRelay | BlockResponse | SnapshotOffer[Any] | SnapshotChunk, header: Header) -> Label:
     """Return the label of a message with blocks, of which `header` is the newest, or with the state after one."""
     return Label(type(message).__name__, header.view, header.height)
 
 
-def message_codec() -> Codec[Message]:
+def message_codec(engine: EngineKind) -> Codec[Message]:
     """Return a codec of its own for one validator; it counts what it refuses."""
-    return Codec(tuple(_SIZE_LIMITS), size_limit=_SIZE_LIMITS)
+    types = {**engine.messages, **_OWN}
+    # The offer is read with this engine's finality in it.
+    offer = cast("Any", SnapshotOffer)[engine.records.finality]
+    read = [offer if kind is SnapshotOffer else kind for kind in types]
+    return Codec(read, size_limit={kind: info.size_limit_bytes for kind, info in types.items()})

@@ -1,61 +1,45 @@
 """One validator: the thin trio shell around its synchronous parts.
 
-It receives an event, hands it to the part that decides, and performs the effects that come back.
-Two things are to be seen here:
+It receives an event, hands it to the part that decides, and has the effects that come back performed (`EffectRunner`,
+where the write-ahead order is to be seen). Virtual cost shows here: verifying a signature, executing a block and
+syncing the disk complete as later events of the kernel's queue; messages arrive meanwhile.
 
-- the write-ahead order. What consensus appends goes to the journal at once; what it sends goes
-  through ``Barrier.then`` and so leaves only after the sync (``_perform``);
-- virtual cost. Verifying a signature, executing a block and syncing the disk complete as later
-  events of the kernel's queue; messages arrive meanwhile.
-
-A restart (``_recover``, ``validators.recovery``) reads the disk and nothing else: the operation log becomes
-the state, whose root must be that of the last finalized header; the journal becomes consensus; certified
-blocks that were not final are executed again. A validator whose journal is lost goes on as an observer. A
-peer's snapshot comes by the same road (``_adopt``): it is written as the base of the log, and the state is
-reopened from the disk.
+A restart (`_recover`, `validators.recovery`) reads the disk and nothing else: the operation log becomes the state,
+whose root must be that of the last finalized header; the journal becomes consensus; certified blocks that were not
+final are executed again. A validator whose journal is lost goes on as an observer. A peer's snapshot comes by the same
+way (`_adopt`): it is written as the base of the log, and the state is reopened from the disk.
 """
 
 import traceback
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 import msgspec
 
 from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
-from validators.consensus.simplex import (
-    Append,
-    Broadcast,
-    CancelTimer,
-    Certify,
-    Effect,
-    Entered,
-    Finalization,
-    Finalized,
-    Propose,
-    RelayPayload,
-    Report,
-    Send,
-    SetTimer,
-    Simplex,
-    Verify,
-    encode_artifact,
+from validators.consensus.interface import (
+    AskAgain,
+    ConsensusEngine,
+    Event,
+    Finality,
+    FloorAdopted,
+    Received,
+    Started,
+    TimerExpired,
 )
+from validators.effects import EffectRunner
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
 from validators.identity import TransactionVerifier, journal_head
-from validators.intake import Intake, Sound
+from validators.intake import Intake
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
-from validators.messages import (
-    message_codec,
-)
-from validators.outbox import Outbox, trace_certificate
+from validators.messages import message_codec
+from validators.outbox import Outbox
 from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
 from validators.settings import ValidatorFactory, ValidatorSettings
@@ -108,10 +92,10 @@ class Validator:
         self._counts = counts
         self._incarnation = incarnation
         self._on_applied = on_applied
-        self._codec = message_codec()
+        self._codec = message_codec(settings.consensus)
         self._journal = Journal(disk)
         self._journal_head = journal_head(genesis, settings.node, public_keys)
-        self._repairs = RepairLog(port, counts)
+        self._repairs = RepairLog(port, settings.consensus.records, counts)
         self._block_file = BlockFile(disk, self._repairs.found)
         self._log = FinalizedLog(disk)
         self._barrier = factory.barrier(disk, self._start_sync)
@@ -119,17 +103,31 @@ class Validator:
             port,
             self._barrier,
             self._journal,
-            view_retention=settings.consensus.view_retention,
+            settings.consensus.records,
+            view_retention=settings.consensus_config.view_retention,
             sync_us=settings.costs.sync_us,
         )
         self._verifier = TransactionVerifier()
         self._scheme = factory.scheme(seed, public_keys)
-        self._simplex: Simplex
+        self._consensus: ConsensusEngine
         self._application: Application | None = None
         self._is_started = False
-        self._steps: deque[list[Effect]] = deque()
-        self._outbox = Outbox(port, self._codec, height_of=self._height_of, tells=settings.is_validator)
-        self._intake = Intake(port, self._codec, settings.costs, counts)
+        self._runner = EffectRunner(
+            port,
+            self._codec,
+            settings.consensus.records,
+            journal=self._journal,
+            barrier=self._barrier,
+            outbox=Outbox(
+                port,
+                self._codec,
+                settings.consensus,
+                height_of=lambda digest: self.application.height_of(digest),  # noqa: PLW0108 - it is made anew
+                sends_certificates=settings.is_validator,
+            ),
+            pruner=self._pruner,
+        )
+        self._intake = Intake(port, self._codec, settings.consensus, costs=settings.costs, counts=counts)
         self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._intake.refuse)
 
     @property
@@ -187,9 +185,9 @@ class Validator:
     def _recover(self) -> None:
         self._block_file.load()
         self._reopen(_Recovered())
-        make = partial(self._make_simplex, self.application.engine.genesis_digest)
-        self._simplex, self._counts.observes = reopen_consensus(
-            self._disk, self._journal, self._journal_head, self._repairs, make
+        make = partial(self._make_consensus, self.application.engine.genesis_digest)
+        self._consensus, self._counts.observes = reopen_consensus(
+            self._disk, self._journal, self._journal_head, repairs=self._repairs, make=make
         )
 
     def _reopen(self, over: "_Recovered | _Adopted") -> None:
@@ -203,13 +201,14 @@ class Validator:
                 application.exchange.restore(entry.digest)
         self._port.work(cost_us, over)
 
-    def _make_simplex(self, genesis_digest: bytes, is_observer: bool) -> Simplex:  # noqa: FBT001 - the answer to a question
-        return Simplex(
+    def _make_consensus(self, genesis_digest: bytes, is_observer: bool) -> ConsensusEngine:  # noqa: FBT001 - the answer to a question
+        return self._settings.consensus.make(
             me=self._settings.node,
             validators=self._settings.validators,
             scheme=self._scheme,
-            config=replace(self._settings.consensus, is_observer=is_observer),
+            config=self._settings.consensus_config,
             genesis=genesis_digest,
+            is_observer=is_observer,
         )
 
     def _make_application(self, engine: Engine) -> Application:
@@ -226,13 +225,11 @@ class Validator:
             scheme=self._scheme,
             serving=self._intake.serving,
             repaired=self._repairs.repaired,
-            leader=lambda view: self._simplex.leader(view),  # noqa: PLW0108 - consensus is made after the application
+            leader=lambda view: self._consensus.leader(view),  # noqa: PLW0108 - consensus is made after the application
             propose=self._factory.propose,
         )
         answers = Answers(
-            proposed=lambda view, digest: self._perform(self._simplex.proposed(view, digest)),
-            verified=lambda proposal, ok: self._perform(self._simplex.verified(proposal, ok)),
-            certified=lambda proposal, ok: self._perform(self._simplex.certified(proposal, ok)),
+            answer=self._step,
             halt=self._halt,
             refuse=self._intake.refuse,
             applied=self._on_applied,
@@ -246,27 +243,27 @@ class Validator:
         if self._counts.observes:
             self._port.trace("observer", self._counts.observes)
         self._gossip.start()
-        self._perform(self._simplex.start())
+        self._step(Started())
         self._resume(application)
 
     def _trace_boot(self, engine: Engine) -> None:
         # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
-        view, height, root = self._simplex.view, engine.finalized.height, engine.finalized.state_root
+        view, height, root = self._consensus.position.view, engine.finalized.height, engine.finalized.state_root
         self._port.trace("boot", self._incarnation, view, height, root)
 
     def _resume(self, application: Application) -> None:
         application.resume()
         # The journal may know of a finalization that the log had no time for.
-        if self._simplex.finalization is not None:
-            application.finalize(self._simplex.finalization)
+        if self._consensus.finality is not None:
+            application.finalize(self._consensus.finality)
 
-    def _adopt(self, header: Header, snapshot: Snapshot, finality: Finalization) -> None:
+    def _adopt(self, header: Header, snapshot: Snapshot, finality: Finality) -> None:
         """Put a peer's snapshot, which has been proved, in this state's place: by way of the disk.
 
         Consensus has its finality first, durably. Otherwise it would ask the new state to certify blocks below it, now
         or after a crash, and give up views that are final.
         """
-        self._perform(self._simplex.adopt_floor(finality))
+        self._step(FloorAdopted(finality))
         self._barrier.then(partial(self._install, header, snapshot))
 
     def _install(self, header: Header, snapshot: Snapshot) -> None:
@@ -285,7 +282,7 @@ class Validator:
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
             self._trace_boot(engine)
-        self._perform(self._simplex.ask_again())
+        self._step(AskAgain())
         self._resume(application)
 
     def _halt(self, reason: str) -> None:
@@ -302,7 +299,7 @@ class Validator:
         elif not self._is_started:
             self._port.trace("refused", type(event).__name__, "recovering")
         elif isinstance(event, Delivery):
-            self._intake.take(event, application, self._gossip, self._simplex)
+            self._intake.take(event, application, self._gossip, self._consensus)
         elif isinstance(event, TimerFired):
             self._handle_timer(event.key, application)
         else:
@@ -311,8 +308,8 @@ class Validator:
     def _handle_work(self, token: object, application: Application) -> None:
         if isinstance(token, SyncPoint):
             self._barrier.finish(token)
-        elif isinstance(token, Sound):
-            self._perform(self._simplex.receive(token.sender, token.message))
+        elif isinstance(token, Received):
+            self._step(token)
         elif isinstance(token, ExecutionOver):
             application.end_execution(token)
         elif isinstance(token, Verified):
@@ -330,8 +327,8 @@ class Validator:
 
     def _handle_timer(self, key: object, application: Application) -> None:
         match key:
-            case ("consensus", str(name), int(view)):
-                self._perform(self._simplex.timer(name, view))
+            case ("consensus", str(name), int(number)):
+                self._step(TimerExpired(name, number))
             case ("pace", int(view)):
                 application.pace(view)
             case ("snapshot",):
@@ -343,62 +340,8 @@ class Validator:
             case _:
                 self._gossip.regossip()
 
-    # -- consensus effects ---------------------------------------------------------------------
-
-    def _perform(self, effects: Iterable[Effect]) -> None:
-        """Perform one step's effects: first everything is appended, only then the rest in order."""
-        steps = list(effects)
-        artifacts = [effect.artifact for effect in steps if isinstance(effect, Append)]
-        for artifact in artifacts:
-            self._journal.append(encode_artifact(artifact))
-        # After all appends, so that one sync covers them; and once durable, because a certificate that a crash takes
-        # back was never held.
-        for artifact in artifacts:
-            self._barrier.then(partial(trace_certificate, self._port, artifact))
-        self._steps.append(steps)
-        if len(self._steps) > 1:
-            # An effect of an earlier step was answered at once: that step's other effects come first.
-            return
-        application = self.application
-        while self._steps:
-            for effect in self._steps[0]:
-                self._perform_one(effect, application)
-            self._steps.popleft()
-
-    def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901, PLR0912 - one flat line per kind of effect
-        match effect:
-            case Append():
-                pass
-            case Broadcast(message):
-                self._barrier.then(partial(self._outbox.broadcast, message))
-            case Send(to, message):
-                self._barrier.then(partial(self._outbox.send, to, message))
-            case SetTimer(name, view, after_us):
-                self._port.set_timer(("consensus", name, view), after_us)
-            case CancelTimer(name, view):
-                self._port.cancel_timer(("consensus", name, view))
-            case Propose(view, parent):
-                application.propose(view, parent)
-            case Verify(proposal, parent):
-                application.verify(proposal, parent)
-            case Certify(proposal):
-                application.certify(proposal)
-            case Finalized(_, certificate):
-                application.finalize(certificate)
-                self._pruner.finalized(certificate)
-            case Entered(view, leader):
-                self._port.trace("enter", view, leader)
-                application.enter(view)
-            case RelayPayload(payload):
-                # Before the vote is durable, as the specification has it: a block is not a promise.
-                application.relay(payload)
-            case Report(activity, signer, view, detail, votes):
-                self._port.trace("report", activity, signer, view, detail, *map(self._codec.encode, votes))
-            case _:
-                assert_never(effect)
-
-    def _height_of(self, digest: bytes) -> int | None:
-        return self.application.height_of(digest)
+    def _step(self, event: Event) -> None:
+        self._runner.perform(self._consensus.step(event), self.application)
 
     def _start_sync(self, point: SyncPoint) -> None:
         self._port.work_on("disk", self._settings.costs.sync_us, point)

@@ -1,6 +1,6 @@
-"""What consensus says aloud: its messages with their labels on the bus, its votes and certificates in the trace.
+"""Messages of consensus on their way out: with their labels on the bus, its votes and certificates in the trace.
 
-The shell calls this behind the write-ahead barrier only.
+The validator calls this behind the write-ahead barrier only.
 """
 
 from collections.abc import Callable
@@ -9,79 +9,55 @@ from typing import final
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
-from validators.consensus.simplex import (
-    Artifact,
-    CertificateResponse,
-    Finalization,
-    Finalize,
-    Notarization,
-    Notarize,
-    Nullification,
-    Nullify,
-    certificate_signers,
-    view_of,
-)
-from validators.messages import ConsensusMessage, Message
+from validators.consensus.interface import EngineKind, EngineMessage, Record, RecordCodec
+from validators.messages import Message
 
 
-def trace_vote(port: Port, message: ConsensusMessage | Artifact) -> None:
+def trace_vote(port: Port, records: RecordCodec, message: EngineMessage | Record) -> None:
     """Trace a vote; other messages are not traced."""
-    if isinstance(message, Notarize | Finalize):
-        port.trace("vote", type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
-    elif isinstance(message, Nullify):
-        port.trace("vote", "nullify", message.view, b"")
+    vote = records.vote_of(message)
+    if vote is not None:
+        port.trace("vote", *vote)
 
 
-def trace_certificate(port: Port, artifact: Artifact) -> None:
-    """Trace a certificate that is durable; other artifacts are not traced."""
-    if isinstance(artifact, Notarization | Finalization):
-        view, payload = artifact.proposal.view, artifact.proposal.payload
-    elif isinstance(artifact, Nullification):
-        view, payload = artifact.view, b""
-    else:
-        return
-    signers = certificate_signers(artifact)
-    port.trace("certificate", type(artifact).__name__.lower(), view, payload, tuple(signers))
+def trace_certificate(port: Port, records: RecordCodec, record: Record) -> None:
+    """Trace a certificate that is durable; other records are not traced."""
+    certificate = records.certificate_of(record)
+    if certificate is not None:
+        port.trace("certificate", *certificate)
 
 
 @final
 class Outbox:
-    """Sends one replica's consensus messages; ``height_of`` knows the height of a block that is here.
+    """Sends one replica's consensus messages; `height_of` knows the height of a block that is here.
 
-    Who does not ``tell`` keeps its certificates to itself and only asks for others': a run with such a replica more or
-    less is the same run for the validators, but for what they serve it.
+    With `sends_certificates = False`, certificates stay local and only requests and answers go out: a run with such a
+    replica more or less is the same run for the validators, but for the answers that they give it.
     """
 
     def __init__(
-        self, port: Port, codec: Codec[Message], *, height_of: Callable[[bytes], int | None], tells: bool
+        self,
+        port: Port,
+        codec: Codec[Message],
+        engine: EngineKind,
+        *,
+        height_of: Callable[[bytes], int | None],
+        sends_certificates: bool,
     ) -> None:
         self._port = port
         self._codec = codec
+        self._engine = engine
         self._height_of = height_of
-        self._tells = tells
+        self._sends_certificates = sends_certificates
 
-    def broadcast(self, message: ConsensusMessage) -> None:
-        """Send to everybody; a vote is traced."""
-        trace_vote(self._port, message)
-        if self._is_kept(message):
+    def send(self, to: int | None, message: EngineMessage) -> None:
+        """Send to one validator, or to all others; a vote is traced."""
+        trace_vote(self._port, self._engine.records, message)
+        if not self._sends_certificates and self._engine.messages[type(message)].role == "certificate":
             return
-        self._port.broadcast(self._codec.encode(message), self._label(message))
-
-    def send(self, to: int, message: ConsensusMessage) -> None:
-        """Send to one validator."""
-        if self._is_kept(message):
-            return
-        self._port.send(to, self._codec.encode(message), self._label(message))
-
-    def _is_kept(self, message: ConsensusMessage) -> bool:
-        return not self._tells and isinstance(message, Notarization | Nullification | Finalization)
-
-    def _label(self, message: ConsensusMessage) -> Label:
-        """Say what a message is about: its certificate's view rather than the one asked for, its block's height."""
-        kind = type(message).__name__
-        if isinstance(message, CertificateResponse):
-            message = message.certificate
-        height = None
-        if isinstance(message, Notarize | Finalize | Notarization | Finalization):
-            height = self._height_of(message.proposal.payload)
-        return Label(kind, view_of(message), height)
+        kind, view, digest = self._engine.label(message)
+        label = Label(kind, view, None if digest is None else self._height_of(digest))
+        if to is None:
+            self._port.broadcast(self._codec.encode(message), label)
+        else:
+            self._port.send(to, self._codec.encode(message), label)

@@ -3,9 +3,9 @@
 A journal is pruned once twice the retention of views has piled up below the finalized one, and keeps the retention
 then. Pruning at every finalization was rejected: each one writes both copies anew.
 
-It is an event of its own, some time after the finality is durable and has been told. So whatever is dropped was seen by
-those who look at the disk from outside, and no sync is under way that would count for bytes written later. It takes the
-time of two syncs on a lane of its own: votes do not wait for it.
+It is an event of its own, some time after the finality is durable and in the trace. So all that is dropped was seen by
+the checks that read the disk from outside, and no sync is under way that would count for bytes written later. It takes
+the time of two syncs on a lane of its own: votes do not wait for it.
 """
 
 from functools import partial
@@ -13,29 +13,38 @@ from typing import NamedTuple, final
 
 from network.port import Port
 from network.types import Micros
-from validators.consensus.simplex import Finalization, decode_artifact, encode_artifact
-from validators.consensus.simplex.recovery import artifact_view
+from validators.consensus.interface import Finality, RecordCodec
 from validators.storage import Barrier, Journal
 
 
 class PruneDue(NamedTuple):
     """The journal is to be pruned below a finality that is durable."""
 
-    finality: Finalization
+    finality: Finality
 
 
 @final
 class JournalPruner:
     """Prunes one validator's journal; `view_retention` is how many views below the finalized one stay."""
 
-    def __init__(self, port: Port, barrier: Barrier, journal: Journal, *, view_retention: int, sync_us: Micros) -> None:
+    def __init__(
+        self,
+        port: Port,
+        barrier: Barrier,
+        journal: Journal,
+        records: RecordCodec,
+        *,
+        view_retention: int,
+        sync_us: Micros,
+    ) -> None:
         self._port = port
         self._barrier = barrier
         self._journal = journal
+        self._records = records
         self._view_retention = view_retention
         self._cost_us = max(2 * sync_us, 1)
 
-    def finalized(self, finality: Finalization) -> None:
+    def finalized(self, finality: Finality) -> None:
         """Have the journal pruned, if enough of it is needless and when the finality is durable."""
         if self._is_due(finality):
             self._barrier.then(partial(self._port.work_on, "pruning", self._cost_us, PruneDue(finality)))
@@ -44,15 +53,14 @@ class JournalPruner:
         """Prune, as soon as no sync is under way; the disk may fail then."""
         self._barrier.then(partial(self._prune, due.finality))
 
-    def _prune(self, finality: Finalization) -> None:
+    def _prune(self, finality: Finality) -> None:
         if self._is_due(finality):
-            lowest_view = finality.proposal.view - self._view_retention
-            self._journal.prune(encode_artifact(finality), keep=lambda artifact: _view_of(artifact) >= lowest_view)
+            lowest_view = finality.view - self._view_retention
+            self._journal.prune(self._records.encode(finality), keep=lambda entry: self._view_of(entry) >= lowest_view)
 
-    def _is_due(self, finality: Finalization) -> bool:
+    def _is_due(self, finality: Finality) -> bool:
         artifacts = self._journal.artifacts
-        return bool(artifacts) and _view_of(artifacts[0]) <= finality.proposal.view - 2 * self._view_retention
+        return bool(artifacts) and self._view_of(artifacts[0]) <= finality.view - 2 * self._view_retention
 
-
-def _view_of(artifact: bytes) -> int:
-    return artifact_view(decode_artifact(artifact))
+    def _view_of(self, entry: bytes) -> int:
+        return self._records.view_of(self._records.decode(entry))

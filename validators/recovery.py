@@ -1,4 +1,4 @@
-"""What a validator makes of its disk at a start: its vote, its finalized state, and a note of all that was damaged.
+"""A validator's start from its disk: its vote, its finalized state, and a note of all that was damaged.
 
 Nothing read back is believed. Records have checksums bound to their place; above that, votes must be this validator's
 own and consistent, and a state counts only if its root is the one that its last header says. What cannot be had from
@@ -12,14 +12,7 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from network.port import Port
-from validators.consensus.simplex import (
-    Artifact,
-    CorruptArtifactError,
-    Finalization,
-    Simplex,
-    decode_artifact,
-)
-from validators.consensus.simplex.recovery import artifact_view
+from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
 from validators.outbox import trace_certificate, trace_vote
@@ -63,8 +56,9 @@ class Reopened(NamedTuple):
 class RepairLog:
     """Notes in the trace, and counts, what was found damaged and what was repaired."""
 
-    def __init__(self, port: Port, counts: ValidatorCounts) -> None:
+    def __init__(self, port: Port, records: RecordCodec, counts: ValidatorCounts) -> None:
         self._port = port
+        self.records: Final = records
         self._counts = counts
 
     def found(self, damage: Damage) -> None:
@@ -73,10 +67,10 @@ class RepairLog:
             self._counts.damaged += 1
             self._port.trace("damage", damage.file, damage.offset, damage.what)
 
-    def kept(self, artifact: Artifact) -> None:
-        """Note a vote or certificate that the journal brought back: its earlier life may have had no time to say it."""
-        trace_vote(self._port, artifact)
-        trace_certificate(self._port, artifact)
+    def kept(self, record: Record) -> None:
+        """Note a vote or certificate from the journal: the earlier life may have had no time to trace it."""
+        trace_vote(self._port, self.records, record)
+        trace_certificate(self._port, self.records, record)
 
     def repaired(self, file: str, place: int, how: str) -> None:
         """Note a repair."""
@@ -92,46 +86,38 @@ class RepairLog:
 
 
 def reopen_consensus(
-    disk: Disk, journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], Simplex]
-) -> tuple[Simplex, str]:
+    disk: Disk, journal: Journal, expected: JournalHead, *, repairs: RepairLog, make: Callable[[bool], ConsensusEngine]
+) -> tuple[ConsensusEngine, str]:
     """Return consensus as the journal has it, and why its validator may not vote, "" where it may.
 
-    ``make`` makes a fresh state machine, of an observer or not. A journal that is lost, or holds what this validator
-    cannot have written, is begun anew with a head that says so; that is durable before anything else is done.
+    `make` makes a fresh state machine, of an observer or not. A journal that is lost, or holds records that this
+    validator cannot have written, is begun anew with a head that says so; that is durable before anything else is done.
 
     Raises:
         DiskError: The disk failed.
     """
     try:
         return _replay(journal, expected, repairs, make)
-    except (JournalLostError, CorruptArtifactError) as error:
+    except (JournalLostError, CorruptRecordError) as error:
         reason = error.reason if isinstance(error, JournalLostError) else str(error)
         provision(disk, msgspec.structs.replace(expected, observes=reason))
     return _replay(journal, expected, repairs, make)
 
 
 def _replay(
-    journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], Simplex]
-) -> tuple[Simplex, str]:
-    head, artifacts, damages = journal.recover(expected)
+    journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], ConsensusEngine]
+) -> tuple[ConsensusEngine, str]:
+    head, entries, damages = journal.recover(expected)
     repairs.found_and_repaired(damages, "from the other copy")
-    simplex = make(bool(head.observes))
-    replayed = [decode_artifact(encoded) for encoded in artifacts]
-    simplex.replay(replayed, _read_floor(head))
-    for artifact in replayed:
+    consensus = make(bool(head.observes))
+    records = [repairs.records.decode(entry) for entry in entries]
+    consensus.replay(records, repairs.records.decode_finality(head.floor) if head.floor else None)
+    final_view = 0 if consensus.finality is None else consensus.finality.view
+    for record in records:
         # The finalized view too: its finalization is served from now on and may hold a vote that was never sent.
-        if artifact_view(artifact) >= simplex.finalized_view:
-            repairs.kept(artifact)
-    return simplex, head.observes
-
-
-def _read_floor(head: JournalHead) -> Finalization | None:
-    if not head.floor:
-        return None
-    floor = decode_artifact(head.floor)
-    if not isinstance(floor, Finalization):
-        raise CorruptArtifactError(f"the floor of the journal is a {type(floor).__name__}")
-    return floor
+        if repairs.records.view_of(record) >= final_view:
+            repairs.kept(record)
+    return consensus, head.observes
 
 
 def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> Reopened:

@@ -12,7 +12,8 @@ from typing import Final
 
 from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
-from validators.consensus.simplex import Ed25519Scheme, Scheme, SimplexConfig
+from validators.consensus.interface import EngineConfig, EngineKind
+from validators.consensus.signing import Ed25519Scheme, Scheme
 from validators.execution import Engine, Executed, Genesis, ProposalContext, StateRoad
 from validators.execution.blocks import Header, Transaction
 from validators.state import Snapshot
@@ -55,7 +56,8 @@ class ValidatorSettings:
 
     node: int
     validators: int
-    consensus: SimplexConfig
+    consensus: EngineKind
+    consensus_config: EngineConfig
     costs: Costs
     block_interval_us: int
     max_skew_ms: int

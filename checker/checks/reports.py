@@ -11,6 +11,7 @@ import msgspec
 from checker.checks.observations import Report, read_event, short
 from network.trace import Event
 from validators.consensus.simplex import Finalize, Notarize
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.timeouts import TimeoutReason
 from validators.messages import message_codec
 from validators.sync.serving import TOO_MANY, UNDER_WAY
@@ -95,6 +96,6 @@ def describe_evidence(evidence: Sequence[Contradiction]) -> Iterator[str]:
 
 def describe_vote(encoded: bytes) -> str:
     """Return what a vote says, in few words."""
-    vote = message_codec().decode(encoded)
+    vote = message_codec(SIMPLEX).decode(encoded)
     kind = type(vote).__name__.lower()
     return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind

@@ -15,6 +15,7 @@ from nacl.signing import VerifyKey
 
 from checker.checks.observations import short
 from checker.results import CheckResult, Tally
+from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Artifact,
     Certification,
@@ -25,10 +26,10 @@ from validators.consensus.simplex import (
     Nullification,
     Nullify,
     Proposal,
+    artifact_view,
     certificate_signers,
 )
-from validators.consensus.simplex.recovery import artifact_view
-from validators.consensus.simplex.signing import signed_bytes, vote_content
+from validators.consensus.simplex.signing import vote_content
 
 _HELD: Final = "it had that already"
 

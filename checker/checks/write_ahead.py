@@ -26,16 +26,16 @@ from checker.checks.vote_rules import Story, VoteRules
 from checker.results import CheckResult, Tally
 from network.trace import Event
 from network.types import SUPERVISOR
+from validators.consensus.interface import CorruptRecordError
 from validators.consensus.simplex import (
     Artifact,
     Certification,
-    CorruptArtifactError,
     Finalization,
     Notarization,
     Nullification,
+    artifact_view,
     decode_artifact,
 )
-from validators.consensus.simplex.recovery import artifact_view
 from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
 from validators.storage.records import HEAD_BYTES
 
@@ -195,7 +195,7 @@ class _Books:
         for payload in payloads:
             try:
                 yield decode_artifact(payload[_SYNCED_BYTES:])
-            except CorruptArtifactError as error:
+            except CorruptRecordError as error:
                 self._story.refuse(str(error))
 
 
@@ -317,7 +317,7 @@ def _floor_of(head: JournalHead) -> Finalization | None:
     """Return the finality in a head; None before the first pruning, and where there is something else."""
     try:
         floor = decode_artifact(head.floor) if head.floor else None
-    except CorruptArtifactError:
+    except CorruptRecordError:
         return None
     return floor if isinstance(floor, Finalization) else None
 

@@ -48,10 +48,10 @@ EARLY_AND_LATE: Final = _faults(
 def skew_checked_in_certify(report: Any) -> Any:
     """A validator refuses to certify a block that is ahead of its own clock."""
 
-    def report_if_near(self: Any, proposal: Any, *, is_sound: bool) -> None:
+    def report_if_near(self: Any, ref: Any, *, is_sound: bool) -> None:
         limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
-        is_near = self._header_of(proposal.payload).timestamp_ms <= limit_ms
-        report(self, proposal, is_sound=is_sound and is_near)
+        is_near = self._header_of(ref.digest).timestamp_ms <= limit_ms
+        report(self, ref, is_sound=is_sound and is_near)
 
     return report_if_near
 

@@ -113,7 +113,7 @@ def waits_for_ever(_original: Any) -> Any:
 
 
 @mutant(
-    (simplex.Simplex, "adopt_floor"),
+    (simplex.Simplex, "_adopt_floor"),
     area="consensus",
     kills=("certificates",),
     on_all=True,
@@ -121,10 +121,10 @@ def waits_for_ever(_original: Any) -> Any:
 )
 def joiner_without_floor(_original: Any) -> Any:
     """Consensus does not learn the finality of the snapshot that its validator joined from."""
-    return lambda _self, _finality: []
+    return lambda _self, _finality: None
 
 
-@mutant((simplex, "say_again"), area="consensus", kills=("finality-regained",), on_all=True)
+@mutant((simplex, "repeat_nullify"), area="consensus", kills=("finality-regained",), on_all=True)
 def cries_once(_original: Any) -> Any:
     """A validator that gives a view up says so once and never again."""
     return lambda _views, _config: []

@@ -6,8 +6,7 @@ import msgspec
 
 from checker.mutants.consensus import POWER_CUTS
 from checker.mutants.mutant import mutant
-from validators.consensus.simplex import decode_artifact
-from validators.consensus.simplex.recovery import artifact_view
+from validators.consensus.simplex import artifact_view, decode_artifact
 from validators.execution import engine
 from validators.storage import Barrier
 from validators.storage.files import FinalizedLog

@@ -37,6 +37,7 @@ from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.trace import Event, Trace
 from network.types import SUPERVISOR
+from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import SimplexConfig
 from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
@@ -432,7 +433,8 @@ def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
     return ValidatorSettings(
         node=node,
         validators=scenario.cluster.validators,
-        consensus=SimplexConfig(
+        consensus=ENGINES["simplex"],
+        consensus_config=SimplexConfig(
             leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
             certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
             timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,

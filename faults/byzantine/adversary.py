@@ -20,8 +20,10 @@ from network.chance import Chance, below
 from network.codec import Codec
 from network.types import Label, Micros, NodeId
 from scheduler import POLICIES
-from validators.consensus.simplex import Finalize, Notarize, Nullify, Proposal, Scheme
+from validators.consensus.signing import Scheme
+from validators.consensus.simplex import Finalize, Notarize, Nullify, Proposal
 from validators.consensus.simplex.election import leader_of
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.messages import encode_proposal, encode_round
 from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
 from validators.execution import Block, Engine, Executed, Genesis, ProposalContext, StateRoad, Transaction
@@ -133,7 +135,7 @@ class Liar:
         # With one honest validator only an observer can be shown another chain than it.
         first, second = (honest[:middle], [*honest[middle:], *observers]) if middle else (observers, honest)
         self.halves: Final = tuple(first), tuple(second)
-        self.codec: Codec[Message] = message_codec()
+        self.codec: Codec[Message] = message_codec(SIMPLEX)
         self.engine: Engine | None = None
         self.twist = Twist()
         self.made: dict[bytes, Block] = {}

@@ -63,7 +63,7 @@ class ForgeAnswers(Lie):
         header = msgspec.structs.replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
         return BlockResponse((encode_block(Block(header, block.transactions)),))
 
-    def _forge_offer(self, message: SnapshotOffer) -> Message:
+    def _forge_offer(self, message: SnapshotOffer[Finalization]) -> Message:
         outline, certificate = message.outline, message.certificate
         choice = self.draw(6)
         if choice == 0:

@@ -7,6 +7,7 @@ from typing import Final, final
 
 from faults.byzantine.adversary import Lie, Post
 from network.types import NO_LABEL, Label
+from validators.consensus.quorum import quorum_of
 from validators.consensus.simplex import (
     CertificateRequest,
     CertificateResponse,
@@ -16,7 +17,6 @@ from validators.consensus.simplex import (
     Nullification,
     Nullify,
     Proposal,
-    quorum_of,
 )
 from validators.consensus.simplex.certificates import encode_signers
 from validators.consensus.simplex.messages import VIEW_LIMIT

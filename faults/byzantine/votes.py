@@ -13,6 +13,7 @@ from faults.kinds.byzantine import Dishonest
 from network.types import Label, NodeId
 from validators.consensus.simplex import (
     CertificateResponse,
+    ConsensusMessage,
     Finalization,
     Finalize,
     Notarization,
@@ -22,7 +23,7 @@ from validators.consensus.simplex import (
     Proposal,
     view_of,
 )
-from validators.messages import ConsensusMessage, Message
+from validators.messages import Message
 
 VOTES_REPEATED: Final = 3
 """So many old messages go along with a new one."""

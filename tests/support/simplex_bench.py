@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import TypeVar
 
-from validators.consensus.simplex import (
+from validators.consensus.interface import (
     Append,
-    Artifact,
-    Broadcast,
+    BlockRef,
+    Build,
+    Built,
     CancelTimer,
+    Effect,
+    Finalized,
+    Judge,
+    Judged,
+    Question,
+    Received,
+    ReportActivity,
+    Send,
+    SetTimer,
+    Started,
+    TimerExpired,
+)
+from validators.consensus.quorum import quorum_of
+from validators.consensus.signing import Scheme, signed_bytes
+from validators.consensus.simplex import (
+    Artifact,
     Certificate,
     CertificateRequest,
-    Certify,
     ConsensusMessage,
-    Effect,
     Finalization,
     Finalize,
-    Finalized,
     Notarization,
     Notarize,
     Nullification,
     Nullify,
     Proposal,
-    Propose,
-    Report,
-    Send,
-    SetTimer,
     Simplex,
     SimplexConfig,
-    Verify,
     decode_artifact,
     encode_artifact,
 )
-from validators.consensus.simplex.certificates import assemble, quorum_of
+from validators.consensus.simplex.certificates import assemble
 from validators.consensus.simplex.messages import encode_proposal, encode_round
-from validators.consensus.simplex.signing import (
-    FINALIZE_NAMESPACE,
-    NOTARIZE_NAMESPACE,
-    NULLIFY_NAMESPACE,
-    Scheme,
-    signed_bytes,
-)
+from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
 
 EffectType = TypeVar("EffectType")
 
@@ -142,14 +144,23 @@ class Bench:
             me=me,
             validators=validators,
             scheme=scheme or KeyedHashScheme(me),
-            config=replace(CONFIG, is_observer=is_observer),
+            config=CONFIG,
             genesis=GENESIS,
+            is_observer=is_observer,
         )
         self.journal = list(journal or [])
         self.step: list[Effect] = []
         self.all: list[Effect] = []
         self.engine.replay([decode_artifact(record) for record in self.journal])
-        self.take(self.engine.start())
+        self.take(self.engine.step(Started()))
+
+    @property
+    def view(self) -> int:
+        return self.engine.position.view
+
+    @property
+    def finalized_view(self) -> int:
+        return self.engine.finality.view if self.engine.finality else 0
 
     def restarted(self, me: int = 0, validators: int = 4) -> Bench:
         """Return the next life on this one's journal."""
@@ -158,7 +169,7 @@ class Bench:
     def take(self, effects: list[Effect]) -> list[Effect]:
         self.step = effects
         self.all += effects
-        self.journal += [encode_artifact(effect.artifact) for effect in effects if isinstance(effect, Append)]
+        self.journal += [encode_artifact(effect.record) for effect in effects if isinstance(effect, Append)]
         return effects
 
     def hear(self, message: ConsensusMessage, sender: int | None = None) -> list[Effect]:
@@ -167,7 +178,7 @@ class Bench:
             sender = message.signer if isinstance(message, Notarize | Nullify | Finalize) else 3
         verdict = self.engine.check(sender, message)
         assert verdict.ok, verdict.reason
-        return self.take(self.engine.receive(sender, message))
+        return self.take(self.engine.step(Received(sender, message)))
 
     def refusal(self, message: ConsensusMessage, sender: int | None = None) -> str:
         """Return why a message is refused; it must be."""
@@ -178,16 +189,16 @@ class Bench:
         return verdict.reason
 
     def fire(self, name: str, view: int) -> list[Effect]:
-        return self.take(self.engine.timer(name, view))
+        return self.take(self.engine.step(TimerExpired(name, view)))
 
     def propose(self, view: int, payload: bytes | None) -> list[Effect]:
-        return self.take(self.engine.proposed(view, payload))
+        return self.take(self.engine.step(Built(view, payload)))
 
     def verify(self, proposal: Proposal, ok: bool | None = True) -> list[Effect]:
-        return self.take(self.engine.verified(proposal, ok))
+        return self.take(self.engine.step(Judged(Question.VERIFY, proposal.ref, ok)))
 
     def certify(self, proposal: Proposal, ok: bool = True) -> list[Effect]:
-        return self.take(self.engine.certified(proposal, ok))
+        return self.take(self.engine.step(Judged(Question.CERTIFY, proposal.ref, ok)))
 
     def pass_view(self, proposal: Proposal) -> list[Effect]:
         """Notarize and certify a proposal: the ordinary way to the next view."""
@@ -196,9 +207,9 @@ class Bench:
 
     def go_to(self, view: int) -> None:
         """Nullify every view below `view`."""
-        for passed in range(self.engine.view, view):
+        for passed in range(self.view, view):
             self.hear(nullification(passed))
-        assert self.engine.view == view
+        assert self.view == view
 
     def of(self, kind: type[EffectType]) -> list[EffectType]:
         """Return the last step's effects of one kind."""
@@ -210,23 +221,26 @@ class Bench:
 
     def said(self, kind: type[ConsensusMessage]) -> list[ConsensusMessage]:
         """Return the messages of one kind that the last step broadcasts."""
-        return [effect.message for effect in self.of(Broadcast) if isinstance(effect.message, kind)]
+        return [effect.message for effect in self.of(Send) if effect.to is None and isinstance(effect.message, kind)]
 
     def ever_said(self, kind: type[ConsensusMessage]) -> list[ConsensusMessage]:
         """Return the messages of one kind broadcast since the start."""
-        return [effect.message for effect in self.all_of(Broadcast) if isinstance(effect.message, kind)]
+        sent = [effect.message for effect in self.all_of(Send) if effect.to is None]
+        return [message for message in sent if isinstance(message, kind)]
 
     def appended(self, kind: type[Artifact]) -> list[Artifact]:
         """Return the artifacts of one kind that the last step appends."""
-        return [effect.artifact for effect in self.of(Append) if isinstance(effect.artifact, kind)]
+        return [effect.record for effect in self.of(Append) if isinstance(effect.record, kind)]
 
     def reasons(self) -> list[str]:
         """Return why this validator gave views up, since the start."""
-        return [report.detail for report in self.all_of(Report) if report.activity == "TimedOut"]
+        return [report.detail for report in self.all_of(ReportActivity) if report.activity == "TimedOut"]
 
     def activities(self) -> list[tuple[str, int]]:
         """Return the evidence reported since the start as (activity, signer)."""
-        return [(report.activity, report.signer) for report in self.all_of(Report) if report.activity != "TimedOut"]
+        return [
+            (report.activity, report.node) for report in self.all_of(ReportActivity) if report.activity != "TimedOut"
+        ]
 
     def sent_to(self, peer: int) -> list[ConsensusMessage]:
         return [effect.message for effect in self.of(Send) if effect.to == peer]
@@ -246,20 +260,24 @@ class Bench:
     def cancelled(self) -> list[str]:
         return [effect.name for effect in self.of(CancelTimer)]
 
-    def asked(self) -> list[Proposal]:
-        """Return what the last step wants verified."""
-        return [effect.proposal for effect in self.of(Verify)]
+    def asked(self) -> list[BlockRef]:
+        """Return the blocks that the last step wants verified."""
+        return [effect.ref for effect in self.of(Judge) if effect.question is Question.VERIFY]
 
-    def certifying(self) -> list[Proposal]:
-        """Return what the last step wants certified."""
-        return [effect.proposal for effect in self.of(Certify)]
+    def ever_asked(self) -> list[BlockRef]:
+        """Return the blocks that were to be verified since the start."""
+        return [effect.ref for effect in self.all_of(Judge) if effect.question is Question.VERIFY]
+
+    def certifying(self) -> list[BlockRef]:
+        """Return the blocks that the last step wants certified."""
+        return [effect.ref for effect in self.of(Judge) if effect.question is Question.CERTIFY]
 
     def building(self) -> list[tuple[int, int]]:
         """Return what the last step wants built, as (view, parent view)."""
-        return [(effect.view, effect.parent.view) for effect in self.of(Propose)]
+        return [(effect.view, effect.parent.view) for effect in self.of(Build)]
 
     def finalized(self) -> list[Proposal]:
-        return [effect.proposal for effect in self.of(Finalized)]
+        return [effect.finality.proposal for effect in self.of(Finalized)]
 
 
 def served(messages: list[ConsensusMessage]) -> list[Certificate]:

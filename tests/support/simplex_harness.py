@@ -13,32 +13,38 @@ from hashlib import sha256
 from itertools import pairwise
 
 from tests.support.simplex_bench import CONFIG, GENESIS, KeyedHashScheme
-from validators.consensus.simplex import (
+from validators.consensus.interface import (
     Append,
-    Broadcast,
+    Build,
+    Built,
     CancelTimer,
-    Certify,
-    ConsensusMessage,
     Effect,
+    Finalized,
+    Judge,
+    Judged,
+    Question,
+    Received,
+    Relay,
+    Send,
+    SetTimer,
+    Started,
+    TimerExpired,
+)
+from validators.consensus.signing import Scheme
+from validators.consensus.simplex import (
+    ConsensusMessage,
     Finalization,
     Finalize,
-    Finalized,
     Notarization,
     Notarize,
     Nullification,
     Nullify,
     Proposal,
-    Propose,
-    RelayPayload,
-    Send,
-    SetTimer,
     Simplex,
-    Verify,
     decode_artifact,
     encode_artifact,
     verify_certificate,
 )
-from validators.consensus.simplex.signing import Scheme
 
 
 def make_keyed_hash_scheme(identity: int, validators: int) -> Scheme:
@@ -55,7 +61,7 @@ class Seat:
     engine: Simplex | None = None
     durable: list[bytes] = field(default_factory=list)
     unsynced: list[bytes] = field(default_factory=list)
-    outbox: list[Send | Broadcast | Finalized] = field(default_factory=list)
+    outbox: list[Send | Finalized] = field(default_factory=list)
     questions: list[Effect] = field(default_factory=list)
     timers: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -96,7 +102,7 @@ class World:
             genesis=GENESIS,
         )
         seat.engine.replay([decode_artifact(record) for record in seat.durable])
-        self.perform(seat, seat.engine.start())
+        self.perform(seat, seat.engine.step(Started()))
 
     def crash(self, seat: Seat, torn: int) -> None:
         """Cut the power: memory is gone, and of the unsynced records only the first `torn` remain."""
@@ -112,7 +118,7 @@ class World:
         outbox, seat.outbox = seat.outbox, []
         for effect in outbox:
             if isinstance(effect, Finalized):
-                self.chains[seat.place].append((effect.proposal.view, effect.proposal.payload))
+                self.chains[seat.place].append((effect.finality.view, effect.finality.digest))
             else:
                 self.send(seat, effect)
 
@@ -129,7 +135,7 @@ class World:
         self.deliveries += 1
         identity = self.seats[source].identity
         if engine.check(identity, message).ok:
-            self.perform(self.seats[target], engine.receive(identity, message))
+            self.perform(self.seats[target], engine.step(Received(identity, message)))
 
     def fire(self, seat: Seat, index: int) -> None:
         """Let the timer that is the `index`-th to be due fire, maybe long before its time."""
@@ -137,27 +143,27 @@ class World:
         if seat.engine is not None and keys:
             name, view = keys[index % len(keys)]
             self.now_us = max(self.now_us, seat.timers.pop((name, view)))
-            self.perform(seat, seat.engine.timer(name, view))
+            self.perform(seat, seat.engine.step(TimerExpired(name, view)))
 
     def answer(self, seat: Seat, index: int, *, drop: bool = False) -> None:
         """Let the application answer one question; `drop` withholds the judgement."""
         if seat.engine is None or not seat.questions:
             return
         question = seat.questions.pop(index % len(seat.questions))
-        if isinstance(question, Propose):
+        if isinstance(question, Build):
             payload = None if drop else self.build(seat, question)
-            self.perform(seat, seat.engine.proposed(question.view, payload))
-        elif isinstance(question, Verify):
-            is_sound = self.parents.get(question.proposal.payload) == tuple(question.parent)
-            is_sound = is_sound and not is_bad(question.proposal.payload)
-            self.perform(seat, seat.engine.verified(question.proposal, None if drop else is_sound))
-        elif isinstance(question, Certify):
-            self.perform(
-                seat, seat.engine.certified(question.proposal, not is_uncertifiable(question.proposal.payload))
-            )
+            self.perform(seat, seat.engine.step(Built(question.view, payload)))
+        elif isinstance(question, Judge):
+            digest = question.ref.digest
+            if question.question is Question.VERIFY:
+                is_sound = self.parents.get(digest) == tuple(question.parent) and not is_bad(digest)
+                is_sound = None if drop else is_sound
+            else:
+                is_sound = not is_uncertifiable(digest)
+            self.perform(seat, seat.engine.step(Judged(question.question, question.ref, is_sound)))
 
-    def build(self, seat: Seat, question: Propose) -> bytes:
-        payload = sha256(b"%d" % question.view + question.parent.payload + seat.salt).digest()
+    def build(self, seat: Seat, question: Build) -> bytes:
+        payload = sha256(b"%d" % question.view + question.parent.digest + seat.salt).digest()
         self.parents[payload] = tuple(question.parent)
         return payload
 
@@ -166,22 +172,22 @@ class World:
     def perform(self, seat: Seat, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Append):
-                seat.unsynced.append(encode_artifact(effect.artifact))
-            elif isinstance(effect, Broadcast | Send | Finalized):
+                seat.unsynced.append(encode_artifact(effect.record))
+            elif isinstance(effect, Send | Finalized):
                 seat.outbox.append(effect)
             elif isinstance(effect, SetTimer):
-                seat.timers[effect.name, effect.view] = self.now_us + effect.after_us
+                seat.timers[effect.name, effect.number] = self.now_us + effect.after_us
             elif isinstance(effect, CancelTimer):
-                seat.timers.pop((effect.name, effect.view), None)
-            elif isinstance(effect, Propose | Verify | Certify):
+                seat.timers.pop((effect.name, effect.number), None)
+            elif isinstance(effect, Build | Judge):
                 seat.questions.append(effect)
-            elif isinstance(effect, RelayPayload):
-                assert effect.payload in self.parents, "only what was built is relayed"
+            elif isinstance(effect, Relay):
+                assert effect.digest in self.parents, "only what was built is relayed"
 
-    def send(self, seat: Seat, effect: Send | Broadcast) -> None:
+    def send(self, seat: Seat, effect: Send) -> None:
         self.record_vote(seat, effect.message)
         for other in self.seats:
-            is_meant = effect.to == other.identity if isinstance(effect, Send) else True
+            is_meant = effect.to in (None, other.identity)
             if is_meant and other.identity != seat.identity:
                 self.pool.append((seat.place, other.place, effect.message))
 
@@ -249,10 +255,10 @@ class World:
                 self.crash(seat, 0)
             elif seat.engine is None:
                 self.start(seat)
-        target = max(seat.engine.view for seat in honest if seat.engine) + views
+        target = max(seat.engine.position.view for seat in honest if seat.engine) + views
         for _ in range(steps_max):
             self.settle_instant(honest, target)
-            if min(seat.engine.finalized_view for seat in honest if seat.engine) >= target:
+            if min(final_view(seat.engine) for seat in honest if seat.engine) >= target:
                 return
             due = [(min(seat.timers.values()), seat.place) for seat in honest if seat.timers]
             self.fire(self.seats[min(due)[1]], 0)
@@ -261,7 +267,7 @@ class World:
     def settle_instant(self, seats: list[Seat], target: int) -> None:
         """Sync, answer and deliver until nothing is left to do at this instant or `target` is finalized."""
         for _ in range(2_000):
-            if min(seat.engine.finalized_view for seat in seats if seat.engine) >= target:
+            if min(final_view(seat.engine) for seat in seats if seat.engine) >= target:
                 return
             for seat in seats:
                 for _ in range(len(seat.questions)):
@@ -281,3 +287,8 @@ def is_bad(payload: bytes) -> bool:
 def is_uncertifiable(payload: bytes) -> bool:
     """Whether the payload passes verification and fails certification, everywhere: one in sixteen."""
     return payload[1] < 16
+
+
+def final_view(engine: Simplex) -> int:
+    """Return the highest finalized view; 0 is genesis."""
+    return engine.finality.view if engine.finality else 0

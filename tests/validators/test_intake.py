@@ -6,11 +6,12 @@ import pytest
 
 from network.port import Delivery
 from tests.support.chain_harness import pay
+from validators.consensus.interface import STALE, MessageCheck, Received
 from validators.consensus.simplex import CertificateRequest, Nullification, Nullify
-from validators.consensus.simplex.effects import STALE, Verdict
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution.blocks import encode_transaction
 from validators.identity import TransactionVerifier
-from validators.intake import Intake, Sound
+from validators.intake import Intake
 from validators.mempool.gossip import Gossip
 from validators.messages import BlockRelay, message_codec
 from validators.settings import Costs
@@ -46,13 +47,13 @@ class Door:
 
     def __init__(self, verdict=None):
         self.wire, self.counts, self.blocks = Wire(), ValidatorCounts(), []
-        self.intake = Intake(self.wire, message_codec(), COSTS, self.counts)
-        self.simplex = SimpleNamespace(check=lambda _sender, _message: verdict)
+        self.intake = Intake(self.wire, message_codec(SIMPLEX), SIMPLEX, costs=COSTS, counts=self.counts)
+        self.consensus = SimpleNamespace(check=lambda _sender, _message: verdict)
         self.application = SimpleNamespace(take_blocks=lambda peer, blocks: self.blocks.append((peer, blocks)))
 
     def take(self, payload):
-        payload = payload if isinstance(payload, bytes) else message_codec().encode(payload)
-        self.intake.take(Delivery(1, payload), self.application, None, self.simplex)
+        payload = payload if isinstance(payload, bytes) else message_codec(SIMPLEX).encode(payload)
+        self.intake.take(Delivery(1, payload), self.application, None, self.consensus)
 
 
 @pytest.mark.parametrize("payload", [BlockRelay(bytes(5 * 1_024)), b"\xc1" * (5 * 1_024 + 3)])
@@ -65,7 +66,7 @@ def test_a_message_costs_two_microseconds_for_each_whole_kibibyte(payload):
 
 
 def test_a_vote_costs_nothing_to_read():
-    door = Door(Verdict(ok=False, reason=STALE, signatures_verified=0))
+    door = Door(MessageCheck(ok=False, reason=STALE, signatures_verified=0))
     door.take(Nullify(1, 3, b"s" * 64))
 
     assert (door.wire.spent_us, door.counts.refused) == (0, 0)
@@ -73,7 +74,7 @@ def test_a_vote_costs_nothing_to_read():
 
 def test_a_refused_certificate_costs_the_signatures_verified_before_it():
     """Floods of them were free once."""
-    door = Door(Verdict(ok=False, reason="invalid certificate", signatures_verified=3))
+    door = Door(MessageCheck(ok=False, reason="invalid certificate", signatures_verified=3))
     door.take(CERTIFICATE)
 
     assert door.wire.spent_us == 180
@@ -82,14 +83,14 @@ def test_a_refused_certificate_costs_the_signatures_verified_before_it():
 
 
 def test_a_sound_certificate_is_taken_when_its_signatures_have_taken_their_time():
-    door = Door(Verdict(ok=True, reason="", signatures_verified=3))
+    door = Door(MessageCheck(ok=True, reason="", signatures_verified=3))
     door.take(CERTIFICATE)
 
-    assert door.wire.works == [(180, Sound(1, CERTIFICATE))]
+    assert door.wire.works == [(180, Received(1, CERTIFICATE))]
 
 
 def test_requests_for_certificates_beyond_a_peers_share_are_dropped():
-    door = Door(Verdict(ok=True, reason="", signatures_verified=0))
+    door = Door(MessageCheck(ok=True, reason="", signatures_verified=0))
     for _ in range(3):
         door.take(CertificateRequest(4))
 
@@ -100,7 +101,8 @@ def test_requests_for_certificates_beyond_a_peers_share_are_dropped():
 def test_a_transaction_with_a_wrong_signature_costs_its_verification():
     wire, refused = Wire(), []
     settings = SimpleNamespace(costs=COSTS, is_validator=True)
-    gossip = Gossip(wire, message_codec(), TransactionVerifier(), settings, refuse=lambda *why: refused.append(why))
+    codec = message_codec(SIMPLEX)
+    gossip = Gossip(wire, codec, TransactionVerifier(), settings, refuse=lambda *refusal: refused.append(refusal))
     gossip.take(1, [encode_transaction(pay(0, 0, bytes(20), 1))])
 
     assert wire.spent_us == 60

@@ -1,6 +1,5 @@
 """What a validator makes of its disk: a vote or none, the newest state that has its header's root, a note of damage."""
 
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -20,7 +19,9 @@ from tests.support.simplex_bench import (
     nullify,
     proposal_of,
 )
+from validators.consensus.interface import Started
 from validators.consensus.simplex import Certification, Nullify, Simplex, encode_artifact
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution.blocks import encode_header
 from validators.identity import TransactionVerifier
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
@@ -47,7 +48,9 @@ class Notes:
     def __init__(self):
         self.events = []
         self.counts = ValidatorCounts()
-        self.repairs = RepairLog(SimpleNamespace(trace=lambda *event: self.events.append(event)), self.counts)
+        self.repairs = RepairLog(
+            SimpleNamespace(trace=lambda *event: self.events.append(event)), SIMPLEX.records, self.counts
+        )
 
     def kinds(self):
         return [event[0] for event in self.events]
@@ -93,17 +96,17 @@ class TestConsensus:
 
     def reopen(self, disk, notes):
         def make(is_observer):
-            config = replace(CONFIG, is_observer=is_observer)
-            return Simplex(me=0, validators=4, scheme=KeyedHashScheme(0), config=config, genesis=GENESIS)
+            scheme = KeyedHashScheme(0)
+            return Simplex(me=0, validators=4, scheme=scheme, config=CONFIG, genesis=GENESIS, is_observer=is_observer)
 
-        return reopen_consensus(disk, Journal(disk), HEAD, notes.repairs, make)
+        return reopen_consensus(disk, Journal(disk), HEAD, repairs=notes.repairs, make=make)
 
     def test_an_intact_journal_is_a_vote(self, notes):
         """It goes on where it was."""
         proposal = proposal_of(1, 0)
         simplex, reason = self.reopen(self.disk(notarization(proposal), Certification(1, True)), notes)
 
-        assert (simplex.view, reason, notes.kinds()) == (2, "", ["certificate"])
+        assert (simplex.position.view, reason, notes.kinds()) == (2, "", ["certificate"])
 
     def test_a_vote_that_the_journal_kept_counts_as_said(self, notes):
         """It may have left; and a certificate may carry it before it leaves again."""
@@ -126,7 +129,7 @@ class TestConsensus:
         flip(disk, JOURNAL_FILES[1], disk.size(JOURNAL_FILES[1]) - 1)
         simplex, reason = self.reopen(disk, notes)
 
-        assert (simplex.view, reason) == (2, "")
+        assert (simplex.position.view, reason) == (2, "")
         assert notes.kinds() == ["damage", "repaired", "certificate"]
 
     @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ class TestConsensus:
         simplex, reason = self.reopen(disk, notes)
         bench = Bench(is_observer=True)
         bench.engine = simplex
-        bench.take(simplex.start())
+        bench.take(simplex.step(Started()))
         bench.fire("leader", 1)
 
         assert reason == "the disk holds none"
@@ -167,7 +170,7 @@ class TestConsensus:
             journal.append(encode_artifact(artifact))
         simplex, again = self.reopen(disk, notes)
 
-        assert (again, simplex.view) == (reason, 2)
+        assert (again, simplex.position.view) == (reason, 2)
 
 
 class TestState:

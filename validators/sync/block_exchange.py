@@ -17,7 +17,7 @@ from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse
 from validators.settings import ValidatorSettings
 from validators.state import mmr_root
 from validators.storage import BlockFile
-from validators.sync.follower import Follower, Gift
+from validators.sync.follower import Follower, PeerBlock
 from validators.sync.serving import Answer, Serving
 
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -94,7 +94,7 @@ class BlockExchange:
                 self._refuse("block", "tx_root")
                 return
             digest = block_digest(block)
-            self._follower.add_block(digest, block, Gift(peer, len(encoded)))
+            self._follower.add_block(digest, block, PeerBlock(peer, len(encoded)))
             self._forget(digest)
             if digest in self._lost:
                 del self._lost[digest]

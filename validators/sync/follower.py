@@ -19,19 +19,19 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from network.types import NodeId
-from validators.consensus.simplex import Proposal
+from validators.consensus.interface import BlockRef
 from validators.execution import Engine, Executed, InvalidBlockError
 from validators.execution.blocks import Block, Header
 
-GIVEN_BYTES_MAX: Final = 64 * 1024 * 1024
+PEER_BYTES_MAX: Final = 64 * 1024 * 1024
 """So much of each peer's unfinalized blocks a validator keeps; beyond that only those that a goal waits for."""
 
-GIVEN_BLOCK_BYTES_MIN: Final = 16 * 1024
+PEER_BLOCK_BYTES_MIN: Final = 16 * 1024
 """A block counts for no less, so that tiny ones do not add up either."""
 
 
-class Gift(NamedTuple):
-    """Who gave a block, and its encoded length."""
+class PeerBlock(NamedTuple):
+    """The peer that sent a block, and the block's encoded length."""
 
     peer: NodeId
     length_bytes: int
@@ -39,7 +39,7 @@ class Gift(NamedTuple):
     @property
     def room_bytes(self) -> int:
         """What it takes of the peer's room."""
-        return max(self.length_bytes, GIVEN_BLOCK_BYTES_MIN)
+        return max(self.length_bytes, PEER_BLOCK_BYTES_MIN)
 
 
 class Purpose(IntEnum):
@@ -53,16 +53,17 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Goal:
-    """One want. ``digest`` is the block to make ready.
-
-    ``proposal`` is what consensus asked about, ``parent`` the digest of the parent that it expects.
-    """
+    """One want. `digest` is the block to make ready, `parent` the digest of the parent that consensus expects."""
 
     purpose: Purpose
     view: int
     digest: bytes
-    proposal: Proposal | None = None
     parent: bytes = b""
+
+    @property
+    def ref(self) -> BlockRef:
+        """The block as consensus names it."""
+        return BlockRef(self.view, self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,8 @@ class Follower:
         self._settle = settle
         self._find_fault = find_fault
         self._blocks: dict[bytes, Block] = {}
-        self._gifts: dict[bytes, Gift] = {}
-        self._given_bytes: dict[NodeId, int] = {}
+        self._peer_blocks: dict[bytes, PeerBlock] = {}
+        self._peer_bytes: dict[NodeId, int] = {}
         self._invalid: dict[bytes, str] = {}
         self._goals: dict[tuple[Purpose, int], Goal] = {}
         self._running: dict[bytes, None] = {}
@@ -121,20 +122,20 @@ class Follower:
         """Return an unfinalized block that is here."""
         return self._blocks.get(digest)
 
-    def add_block(self, digest: bytes, block: Block, gift: Gift | None = None) -> bool:
+    def add_block(self, digest: bytes, block: Block, sent: PeerBlock | None = None) -> bool:
         """Keep a block; False where it is known, too old to matter, or more than the peer that gave it may give.
 
-        ``gift`` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
+        ``sent`` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
         none can crowd out the blocks of the others: what it gives may be junk that stands above the chain for ever.
         """
         if digest in self._blocks or block.header.height <= self.engine.finalized.height:
             return False
-        if gift is not None:
-            held_bytes = self._given_bytes.get(gift.peer, 0) + gift.room_bytes
-            if held_bytes > GIVEN_BYTES_MAX and digest not in self.missing():
+        if sent is not None:
+            held_bytes = self._peer_bytes.get(sent.peer, 0) + sent.room_bytes
+            if held_bytes > PEER_BYTES_MAX and digest not in self.missing():
                 return False
-            self._given_bytes[gift.peer] = held_bytes
-            self._gifts[digest] = gift
+            self._peer_bytes[sent.peer] = held_bytes
+            self._peer_blocks[digest] = sent
         self._blocks[digest] = block
         return True
 
@@ -175,9 +176,9 @@ class Follower:
         """Forget what finalization has made history."""
         height = self.engine.finalized.height
         self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
-        for digest in [digest for digest in self._gifts if digest not in self._blocks]:
-            gift = self._gifts.pop(digest)
-            self._given_bytes[gift.peer] -= gift.room_bytes
+        for digest in [digest for digest in self._peer_blocks if digest not in self._blocks]:
+            sent = self._peer_blocks.pop(digest)
+            self._peer_bytes[sent.peer] -= sent.room_bytes
         self._invalid = {digest: reason for digest, reason in self._invalid.items() if digest in self._blocks}
 
     def missing(self) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ one before it was over.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from network.codec import Codec
 from network.port import Port
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     """A message to a peer whose preparation takes virtual time."""
 
     peer: int
-    message: BlockResponse | SnapshotOffer | SnapshotChunk
+    message: BlockResponse | SnapshotOffer[Any] | SnapshotChunk
     label: Label
 
 

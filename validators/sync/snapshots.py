@@ -17,7 +17,8 @@ from typing import Final, NamedTuple, final
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
-from validators.consensus.simplex import Finalization, Scheme, verify_certificate
+from validators.consensus.interface import Finality
+from validators.consensus.signing import Scheme
 from validators.execution import Engine, InvalidEncodingError
 from validators.execution.blocks import Header, decode_header, encode_header, header_digest
 from validators.messages import (
@@ -49,7 +50,7 @@ class Checked(NamedTuple):
     """A snapshot whose recomputation has taken its virtual time."""
 
     peer: int
-    offer: SnapshotOffer
+    offer: SnapshotOffer[Finality]
     operations: tuple[bytes, ...]
 
 
@@ -58,7 +59,7 @@ class _Cut(NamedTuple):
 
     header: Header
     digest: bytes
-    offer: SnapshotOffer
+    offer: SnapshotOffer[Finality]
     chunks: list[tuple[bytes, ...]]
 
 
@@ -75,7 +76,7 @@ class SnapshotSource:
         settings: ValidatorSettings,
         serving: Serving,
         *,
-        finality: Callable[[], Finalization | None],
+        finality: Callable[[], Finality | None],
     ) -> None:
         self._engine = engine
         self._settings = settings
@@ -146,7 +147,7 @@ def cut_operations(operations: Sequence[bytes], chunk_bytes: int) -> Iterator[tu
 class _Download:
     """What has come of one offer."""
 
-    offer: SnapshotOffer
+    offer: SnapshotOffer[Finality]
     digest: bytes
     pieces: int = 0
     operations: list[bytes] = field(default_factory=list)
@@ -174,7 +175,7 @@ class SnapshotJoin:
         settings: ValidatorSettings,
         scheme: Scheme,
         *,
-        joined: Callable[[Header, Snapshot, Finalization], None],
+        joined: Callable[[Header, Snapshot, Finality], None],
         give_up: Callable[[], None],
         refuse: Callable[[str, str], None],
     ) -> None:
@@ -199,7 +200,7 @@ class SnapshotJoin:
         else:
             self._give_up()
 
-    def take_offer(self, peer: int, offer: SnapshotOffer) -> None:
+    def take_offer(self, peer: int, offer: SnapshotOffer[Finality]) -> None:
         """Judge an offer, and ask for its first piece."""
         if not self._is_asked(peer) or self._download is not None:
             self._refuse("snapshot", "was not asked for")
@@ -280,14 +281,14 @@ class SnapshotJoin:
     def _is_asked(self, peer: int) -> bool:
         return self._peers[:1] == [peer] and not self._is_checking
 
-    def _find_fault(self, header: Header, offer: SnapshotOffer) -> str:
+    def _find_fault(self, header: Header, offer: SnapshotOffer[Finality]) -> str:
         """Return what is wrong with an offer, or nothing; after this only its operations are in doubt."""
-        proposal, outline = offer.certificate.proposal, offer.outline
-        if header_digest(header) != proposal.payload or header.view != proposal.view:
+        finality, outline = offer.certificate, offer.outline
+        if header_digest(header) != finality.digest or header.view != finality.view:
             return "header: the certificate is of another block"
         if header.height <= self._engine.finalized.height:
             return f"header: height {header.height} is not above {self._engine.finalized.height}"
-        if not verify_certificate(self._scheme, offer.certificate, self._settings.validators):
+        if not self._settings.consensus.verify_finality(self._scheme, finality, self._settings.validators):
             return "certificate: it is not a quorum's"
         if not verify_root(outline.witness, header.state_root, outline.root):
             return "witness: it does not lead to the header's state root"

@@ -4,6 +4,7 @@ import pytest
 from nacl.signing import SigningKey
 
 from checker.checks.vote_rules import VoteRules
+from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Certification,
     Finalization,
@@ -15,7 +16,7 @@ from validators.consensus.simplex import (
     Proposal,
 )
 from validators.consensus.simplex.certificates import assemble
-from validators.consensus.simplex.signing import signed_bytes, vote_content
+from validators.consensus.simplex.signing import vote_content
 
 SIGNATURE = b"\x02" * 64
 QUORUM = (b"\x07", (SIGNATURE,) * 3)

@@ -7,6 +7,7 @@ import msgspec
 from checker.record.streams import iterate_events
 from tests.support.cluster_runs import check_named, judged
 from validators.actors import PROGRAMS, Heartbeat
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
 from validators.mempool.gossip import Gossip
@@ -151,7 +152,7 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
     """The block that was asked for goes out; an ancestor that does not fit beside it is left for the next request."""
     blocks = chain_of(12 * MEBIBYTE, 7 * MEBIBYTE)
     by_digest = {(1).to_bytes(32, "big"): blocks[0], (2).to_bytes(32, "big"): blocks[1]}
-    wire, codec = Wire(), message_codec()
+    wire, codec = Wire(), message_codec(SIMPLEX)
     follower = SimpleNamespace(block=by_digest.get)
     settings = SimpleNamespace(node=0, validators=2, costs=Costs())
     serving = Serving(wire, codec, answers_per_second=1, refuse=None)
@@ -170,7 +171,7 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
 
 def test_a_large_transaction_at_the_head_does_not_stop_the_gossip():
     """It is repeated alone, and what stands behind it in later turns."""
-    wire, codec = Wire(), message_codec()
+    wire, codec = Wire(), message_codec(SIMPLEX)
     settings = SimpleNamespace(node=0, validators=2, regossip_us=1, is_validator=True)
     gossip = Gossip(wire, codec, None, settings, refuse=None)
     for number, size in enumerate((3 * MEBIBYTE // 2, 100, 100)):

@@ -11,13 +11,13 @@ WIPED = 2
 ALONE = f'faults.alone={{kind="partition", groups=[[{WIPED}], [0, 1, 3]], start_ms=17_000, stop_ms=21_000}}'
 
 
-def start_afresh(disk, journal, expected, repairs, make):
+def start_afresh(disk, journal, expected, *, repairs, make):
     """Take a lost journal for that of a new validator."""
     try:
         journal.recover(expected)
     except JournalLostError:
         provision(disk, expected)
-    return recovery.reopen_consensus(disk, journal, expected, repairs, make)
+    return recovery.reopen_consensus(disk, journal, expected, repairs=repairs, make=make)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
 from tests.support.cluster_runs import check_named, judged
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
 from validators.messages import message_codec
 from validators.settings import make_scheme
@@ -162,7 +163,9 @@ def test_both_votes_of_a_liar_are_kept_and_shown():
     result = judged("conflicting-votes")
 
     scheme = make_scheme(bytes(32), keys_of(result.scenario).validator_keys)
-    pairs = [tuple(message_codec().decode(bytes.fromhex(vote)) for vote in each.votes) for each in result.evidence]
+    pairs = [
+        tuple(message_codec(SIMPLEX).decode(bytes.fromhex(vote)) for vote in each.votes) for each in result.evidence
+    ]
     assert result.verdict == "passed", result.headline
     assert {each.signer for each in result.evidence} == {1}
     assert all(verify_vote(scheme, vote) and vote.signer == 1 for pair in pairs for vote in pair)

@@ -8,23 +8,17 @@ from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
 from tests.support.simplex_bench import Bench, payload_of, proposal_of
-from validators.consensus.simplex import Ed25519Scheme, Finalize, Notarize, Nullify
+from validators.consensus.quorum import faults_of, quorum_of
+from validators.consensus.signing import REMEMBERED_MAX, Ed25519Scheme, Scheme, encode_varint, signed_bytes
+from validators.consensus.simplex import Finalize, Notarize, Nullify
 from validators.consensus.simplex.certificates import (
     assemble,
     certificate_signers,
     encode_signers,
-    faults_of,
-    quorum_of,
     verify_certificate,
 )
-from validators.consensus.simplex.messages import Proposal, encode_proposal, encode_round, encode_varint
-from validators.consensus.simplex.signing import (
-    REMEMBERED_MAX,
-    Scheme,
-    signed_bytes,
-    verify_vote,
-    vote_content,
-)
+from validators.consensus.simplex.messages import Proposal, encode_proposal, encode_round
+from validators.consensus.simplex.signing import verify_vote, vote_content
 
 SEEDS = [bytes([index]) * 32 for index in range(4)]
 PUBLIC_KEYS = [bytes(SigningKey(seed).verify_key) for seed in SEEDS]

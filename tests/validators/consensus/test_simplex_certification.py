@@ -17,16 +17,8 @@ from tests.support.simplex_bench import (
     payload_of,
     proposal_of,
 )
-from validators.consensus.simplex import (
-    Append,
-    Certification,
-    Finalization,
-    Finalize,
-    Notarization,
-    Nullify,
-    Parent,
-    Verify,
-)
+from validators.consensus.interface import Append, AskAgain, BlockRef, FloorAdopted, Judge, Question
+from validators.consensus.simplex import Certification, Finalization, Finalize, Notarization, Nullify
 from validators.consensus.simplex.messages import Proposal
 from validators.consensus.simplex.rounds import Certified
 from validators.consensus.simplex.views import (
@@ -49,15 +41,15 @@ class TestCertification:
         proposal = proposal_of(1, 0)
         bench.hear(notarization(proposal))
         bench.certify(proposal)
-        assert [type(effect.artifact) for effect in bench.of(Append)] == [Certification, Finalize]
+        assert [type(effect.record) for effect in bench.of(Append)] == [Certification, Finalize]
         assert bench.said(Finalize)[0].proposal == proposal
-        assert bench.engine.view == 2
+        assert bench.view == 2
 
     def test_a_notarization_alone_does_not_leave_the_view(self):
         """Only certification does."""
         bench = Bench()
         bench.hear(notarization(proposal_of(1, 0)))
-        assert bench.engine.view == 1
+        assert bench.view == 1
 
     def test_certify_false_nullifies_the_view(self):
         """A failed certification is appended and gives the view up."""
@@ -103,11 +95,11 @@ class TestCertification:
         proposal = proposal_of(1, 0)
         bench.hear(nullification(1))
         bench.hear(notarization(proposal))
-        assert bench.certifying() == [proposal]
+        assert bench.certifying() == [proposal.ref]
         bench.certify(proposal)
         assert bench.appended(Certification) == [Certification(1, True)]
         assert bench.said(Finalize) == []
-        assert bench.engine.view == 2
+        assert bench.view == 2
 
     def test_nullification_does_not_abort_inflight_certification(self):
         """An answer after the nullification still counts, so that the payload can be built on."""
@@ -118,7 +110,7 @@ class TestCertification:
         bench.certify(proposal)
         child = proposal_of(2, 1)
         bench.hear(notarize(2, child))
-        assert bench.of(Verify) == [Verify(child, Parent(1, proposal.payload))]
+        assert bench.of(Judge) == [Judge(Question.VERIFY, child.ref, BlockRef(1, proposal.payload))]
 
     def test_certification_cancelled_on_finalization(self):
         """An answer about a view that is final already is ignored."""
@@ -133,17 +125,17 @@ class TestCertification:
         bench = Bench()
         bench.hear(notarization(proposal_of(1, 0)))
         floor = finalization(proposal_of(2, 1))
-        bench.take(bench.engine.adopt_floor(floor))
+        bench.take(bench.engine.step(FloorAdopted(floor)))
         assert bench.appended(Finalization) == [floor]
-        assert bench.engine.view == 3
-        bench.take(bench.engine.ask_again())
+        assert bench.view == 3
+        bench.take(bench.engine.step(AskAgain()))
         assert bench.certifying() == []
 
     def test_a_floor_below_the_finalized_view_is_ignored(self):
         """A snapshot may be older than what has become final while it was under way."""
         bench = Bench()
         bench.hear(finalization(proposal_of(2, 0)))
-        assert bench.take(bench.engine.adopt_floor(finalization(proposal_of(1, 0)))) == []
+        assert bench.take(bench.engine.step(FloorAdopted(finalization(proposal_of(1, 0))))) == []
 
     def test_only_finalization_rescues_validator(self):
         """Where certification failed here, a finalization makes the payload good all the same."""
@@ -155,7 +147,7 @@ class TestCertification:
         assert bench.finalized() == [proposal]
         child = proposal_of(2, 1)
         bench.hear(notarize(2, child))
-        assert bench.asked() == [child]
+        assert bench.asked() == [child.ref]
 
     def test_an_answer_about_another_payload_is_ignored(self):
         """Only the notarized proposal can be certified."""
@@ -169,7 +161,7 @@ class TestCertification:
         bench.hear(notarization(proposal_of(1, 0)))
         bench.hear(notarization(proposal_of(2, 1)))
         bench.certify(proposal_of(2, 1))
-        assert bench.engine.view == 3
+        assert bench.view == 3
         bench.certify(proposal_of(1, 0))
         assert [vote.proposal.view for vote in bench.said(Finalize)] == [1]
 
@@ -178,16 +170,16 @@ class TestCertification:
         bench = Bench()
         ahead = proposal_of(40, 39)
         bench.hear(notarization(ahead))
-        assert bench.engine.view == 1
+        assert bench.view == 1
         bench.certify(ahead)
-        assert bench.engine.view == 41
+        assert bench.view == 41
         assert bench.said(Finalize)[0].proposal == ahead
 
     def test_a_future_nullification_fast_forwards(self):
         """A nullification far ahead is entry enough."""
         bench = Bench()
         bench.hear(nullification(40))
-        assert bench.engine.view == 41
+        assert bench.view == 41
 
 
 class TestFinality:
@@ -199,7 +191,7 @@ class TestFinality:
         proposal = proposal_of(40, 39)
         bench.hear(finalization(proposal))
         assert bench.finalized() == [proposal]
-        assert (bench.engine.view, bench.engine.finalized_view) == (41, 40)
+        assert (bench.view, bench.finalized_view) == (41, 40)
 
     def test_a_late_finalization_does_not_move_the_view_back(self):
         """View 1 finalizes while we are in view 3."""
@@ -207,34 +199,34 @@ class TestFinality:
         bench.pass_view(proposal_of(1, 0))
         bench.pass_view(proposal_of(2, 1))
         for signer in (1, 2, 3):
-            if bench.engine.finalized_view == 0:
+            if bench.finalized_view == 0:
                 bench.hear(finalize(signer, proposal_of(1, 0)))
         assert bench.said(Finalization)
-        assert (bench.engine.view, bench.engine.finalized_view) == (3, 1)
+        assert (bench.view, bench.finalized_view) == (3, 1)
 
     def test_an_older_finalization_is_stale(self):
         """The finalized view never moves back."""
         bench = Bench()
         bench.hear(finalization(proposal_of(5, 4)))
         assert bench.refusal(finalization(proposal_of(4, 3))) == "stale"
-        assert bench.engine.finalized_view == 5
+        assert bench.finalized_view == 5
 
     def test_views_far_below_the_finalized_one_are_dropped(self):
         """Only view_retention views below the finalized one are kept."""
         bench = Bench()
         bench.go_to(40)
         bench.hear(finalization(proposal_of(60, 59)))
-        assert bench.engine.statistics().rounds_kept == 1
+        assert bench.engine.statistics()["rounds_kept"] == 1
         bench.go_to(80)
         bench.hear(finalization(proposal_of(80, 60)))
-        assert bench.engine.statistics().rounds_kept == CONFIG.view_retention + 1 + 1
+        assert bench.engine.statistics()["rounds_kept"] == CONFIG.view_retention + 1 + 1
 
     def test_unfinalized_views_are_never_dropped(self):
         """However many views are nullified, the way back to the finalized one stays known."""
         bench = Bench()
         bench.go_to(100)
         bench.hear(notarize(100 % 4, proposal_of(100, 0)), sender=0)
-        assert bench.engine.statistics().rounds_kept >= 99
+        assert bench.engine.statistics()["rounds_kept"] >= 99
 
 
 def views_of(*, certified: tuple[int, ...] = (), nullified: tuple[int, ...] = (), finalized: int = 0) -> Views:
@@ -255,12 +247,12 @@ class TestParentSelection:
 
     def test_parent_payload_is_genesis_when_everything_is_nullified(self):
         """Nothing certified: view 0 it is."""
-        assert views_of(nullified=(1, 2)).select_parent(3) == Ready(Parent(0, GENESIS))
+        assert views_of(nullified=(1, 2)).select_parent(3) == Ready(BlockRef(0, GENESIS))
 
     def test_parent_payload_is_the_certified_parent_covered_by_nullifications(self):
         """The highest certified view with only nullified views above it."""
         found = views_of(certified=(1, 2), nullified=(3, 4)).select_parent(5)
-        assert found == Ready(Parent(2, payload_of("payload of view 2")))
+        assert found == Ready(BlockRef(2, payload_of("payload of view 2")))
 
     def test_parent_payload_missing_nullification(self):
         """A view that is neither certified nor nullified is a gap."""
@@ -269,7 +261,7 @@ class TestParentSelection:
     def test_parent_payload_stops_at_the_finalized_view(self):
         """Below the finalized view nothing is looked at."""
         found = views_of(finalized=7, nullified=(8,)).select_parent(9)
-        assert found == Ready(Parent(7, payload_of("payload of view 7")))
+        assert found == Ready(BlockRef(7, payload_of("payload of view 7")))
 
     def test_a_failed_certification_is_no_parent(self):
         """A notarized view whose certification failed must be nullified to be passed."""
@@ -277,7 +269,7 @@ class TestParentSelection:
         views.round(2).certified = Certified.FAILED
         assert views.select_parent(3) == Missing(2)
         views.round(2).nullification = nullification(2)
-        assert views.select_parent(3) == Ready(Parent(1, payload_of("payload of view 1")))
+        assert views.select_parent(3) == Ready(BlockRef(1, payload_of("payload of view 1")))
 
 
 class TestAncestry:
@@ -349,7 +341,7 @@ class TestAncestry:
         bench.hear(notarize(2, child))
         assert bench.asked() == []
         bench.certify(parent)
-        assert bench.asked() == [child]
+        assert bench.asked() == [child.ref]
 
     def test_a_proposal_before_the_finalized_view_is_invalid_at_once(self):
         """The engine gives such a view up without asking the application."""

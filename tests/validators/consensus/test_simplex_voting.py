@@ -18,20 +18,14 @@ from tests.support.simplex_bench import (
     payload_of,
     proposal_of,
 )
+from validators.consensus.interface import Append, BlockRef, Build, EnteredView, Judge, Question, Relay, Send
 from validators.consensus.simplex import (
-    Append,
-    Broadcast,
-    Entered,
     Finalization,
     Finalize,
     Notarization,
     Notarize,
     Nullification,
     Nullify,
-    Parent,
-    Propose,
-    RelayPayload,
-    Verify,
     certificate_signers,
 )
 from validators.consensus.simplex.messages import Proposal
@@ -44,14 +38,14 @@ class TestProposing:
     def test_the_leader_of_the_first_view_builds_on_genesis(self):
         """A fresh leader is asked for a payload on view 0."""
         bench = Bench(me=1)
-        assert bench.of(Propose) == [Propose(1, Parent(0, GENESIS))]
+        assert bench.of(Build) == [Build(1, BlockRef(0, GENESIS))]
 
     def test_the_payload_is_relayed_before_the_notarize_is_durable(self):
         """The relay is requested first, then the vote is appended, then it is sent."""
         bench = Bench(me=1)
         bench.propose(1, payload_of("x"))
         kinds = [type(effect) for effect in bench.step]
-        assert kinds.index(RelayPayload) < kinds.index(Append) < kinds.index(Broadcast)
+        assert kinds.index(Relay) < kinds.index(Append) < kinds.index(Send)
         assert bench.said(Notarize)[0].proposal == Proposal(1, 0, payload_of("x"))
 
     def test_dropped_propose_emits_nullify_immediately(self):
@@ -65,7 +59,7 @@ class TestProposing:
         """The leader never asks the application to judge its own proposal."""
         bench = Bench(me=1)
         bench.propose(1, payload_of("x"))
-        assert bench.all_of(Verify) == []
+        assert bench.ever_asked() == []
 
     def test_certifies_own_proposal_when_proposing(self):
         """Own proposals are certified too, once they are notarized."""
@@ -74,7 +68,7 @@ class TestProposing:
         proposal = Proposal(1, 0, payload_of("x"))
         bench.hear(notarize(2, proposal))
         bench.hear(notarize(3, proposal))
-        assert bench.certifying() == [proposal]
+        assert bench.certifying() == [proposal.ref]
 
     def test_a_proposal_that_comes_after_the_timeout_is_dropped(self):
         """Once nullified, the view gets no proposal of ours."""
@@ -124,7 +118,7 @@ class TestVerifying:
         bench = Bench()
         proposal = proposal_of(1, 0)
         bench.hear(notarize(1, proposal))
-        assert bench.of(Verify) == [Verify(proposal, Parent(0, GENESIS))]
+        assert bench.of(Judge) == [Judge(Question.VERIFY, proposal.ref, BlockRef(0, GENESIS))]
         assert "leader" in bench.cancelled()
         bench.verify(proposal)
         assert bench.appended(Notarize) == bench.said(Notarize)
@@ -170,7 +164,7 @@ class TestVerifying:
         bench.hear(notarize(2, proposal))
         assert bench.asked() == []
         bench.hear(nullification(1))
-        assert bench.asked() == [proposal]
+        assert bench.asked() == [proposal.ref]
         assert "leader" not in bench.armed()
 
     def test_a_verdict_after_the_nullify_is_no_notarize(self):
@@ -197,12 +191,12 @@ class TestVerifying:
         mine, theirs = proposal_of(1, 0, "A"), proposal_of(1, 0, "B")
         bench.hear(notarize(1, mine))
         bench.hear(notarization(theirs))
-        assert bench.certifying() == [theirs]
+        assert bench.certifying() == [theirs.ref]
         bench.verify(mine)
         assert bench.said(Notarize) == []
         bench.certify(theirs)
         assert bench.said(Finalize) == []
-        assert bench.engine.view == 2
+        assert bench.view == 2
 
     def test_certificate_conflicts_proposal(self):
         """The leader's late vote for another payload than the notarized one marks the slot equivocated."""
@@ -218,7 +212,7 @@ class TestVerifying:
         proposal = proposal_of(1, 0)
         bench.hear(notarization(proposal))
         assert bench.asked() == []
-        assert bench.certifying() == [proposal]
+        assert bench.certifying() == [proposal.ref]
         assert "leader" in bench.cancelled()
 
     def test_a_second_proposal_of_the_leader_suppresses_our_notarize(self):
@@ -252,7 +246,7 @@ class TestCounting:
             bench.hear(notarize(signer, proposal))
         assert certificate_signers(bench.said(Notarization)[0]) == [1, 2, 3]
         assert bench.appended(Notarization) == bench.said(Notarization)
-        assert bench.certifying() == [proposal]
+        assert bench.certifying() == [proposal.ref]
 
     def test_notarizes_for_different_payloads_do_not_add_up(self):
         """A quorum is for one proposal."""
@@ -269,7 +263,7 @@ class TestCounting:
         bench.hear(nullify(2, 1))
         bench.hear(nullify(3, 1))
         assert bench.said(Nullification)[0].view == 1
-        assert bench.of(Entered) == [Entered(2, 2)]
+        assert bench.of(EnteredView) == [EnteredView(2, 2)]
         assert "retry" in bench.cancelled()
 
     def test_a_quorum_of_finalizes_finalizes_without_notarization(self):
@@ -280,7 +274,7 @@ class TestCounting:
             bench.hear(finalize(signer, proposal))
         assert bench.said(Finalization)[0].proposal == proposal
         assert bench.finalized() == [proposal]
-        assert (bench.engine.view, bench.engine.finalization.proposal.payload) == (2, proposal.payload)
+        assert (bench.view, bench.engine.finality.digest) == (2, proposal.payload)
 
     def test_two_finalizes_of_one_signer_are_evidence_and_count_once(self):
         """A contradicting finalize is reported and adds to no quorum."""
@@ -327,7 +321,7 @@ class TestExclusions:
         proposal = proposal_of(1, 0)
         bench.fire("leader", 1)
         bench.pass_view(proposal)
-        assert bench.engine.view == 2
+        assert bench.view == 2
         assert bench.said(Finalize) == []
 
     def test_construct_nullify_blocked_by_finalize(self):

@@ -15,9 +15,10 @@ from tests.support.simplex_bench import (
     nullification,
     proposal_of,
 )
-from tests.support.simplex_harness import World
-from validators.consensus.simplex import Finalization, Simplex, decode_artifact, encode_artifact
-from validators.consensus.simplex.recovery import artifact_view
+from tests.support.simplex_harness import World, final_view
+from validators.consensus.interface import Started
+from validators.consensus.simplex import Finalization, Simplex, artifact_view, decode_artifact, encode_artifact
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.pruning import JournalPruner, PruneDue
 from validators.storage import JOURNAL_FILES, Journal, JournalHead, JournalLostError, SimulatedDisk, provision
 
@@ -235,7 +236,7 @@ class TestPruner:
         journal.recover(HEAD)
         barrier = type("Barrier", (), {"then": lambda _self, action: action()})()
         port = type("Port", (), {"work_on": lambda _self, _lane, _cost_us, token: pruner.prune(token)})()
-        pruner = JournalPruner(port, barrier, journal, view_retention=3, sync_us=1)
+        pruner = JournalPruner(port, barrier, journal, SIMPLEX.records, view_retention=3, sync_us=1)
         return pruner, journal
 
     def finalize(self, pruner, journal, view):
@@ -291,7 +292,7 @@ def test_a_replay_of_the_pruned_journal_comes_to_the_same_state():
             kept = [artifact for artifact in journal if artifact_view(artifact) >= floor.proposal.view - 3]
             whole, rest = machine(journal, me=seat.identity), machine(kept, floor, me=seat.identity)
             assert vars(whole._views) == vars(rest._views)
-            assert whole.start() == rest.start()
+            assert whole.step(Started()) == rest.step(Started())
             compared += 1
     assert compared > 20
 
@@ -300,7 +301,7 @@ def test_the_floor_alone_is_a_finality():
     """Nothing may be voted for at or below it, even if every entry were gone."""
     simplex = machine([], finalization(proposal_of(7, 6)))
 
-    assert (simplex.view, simplex.finalized_view) == (8, 7)
+    assert (simplex.position.view, final_view(simplex)) == (8, 7)
     assert simplex.check(3, notarization(proposal_of(7, 6))).reason == "stale"
     assert simplex.check(3, notarization(proposal_of(8, 7))).ok
 

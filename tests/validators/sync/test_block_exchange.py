@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.checker_chain import HEIGHTS, run_chain
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution.blocks import encode_block
 from validators.messages import BlockRequest, BlockResponse, message_codec
 from validators.settings import Costs
@@ -25,7 +26,7 @@ class Wire:
         self.works = []
 
     def send(self, destination, payload, label):
-        self.sent.append((destination, message_codec().decode(payload)))
+        self.sent.append((destination, message_codec(SIMPLEX).decode(payload)))
 
     def work(self, cost_us, token):
         self.works.append((cost_us, token))
@@ -56,11 +57,14 @@ class Keeper:
         follower = Follower(chain.engines[0], execute=None, request=None, settle=None, find_fault=None)
         self.refused = []
         self.serving = Serving(
-            self.wire, message_codec(), answers_per_second=3, refuse=lambda *refusal: self.refused.append(refusal)
+            self.wire,
+            message_codec(SIMPLEX),
+            answers_per_second=3,
+            refuse=lambda *refusal: self.refused.append(refusal),
         )
         self.exchange = BlockExchange(
             self.wire,
-            message_codec(),
+            message_codec(SIMPLEX),
             follower,
             self.blocks,
             SETTINGS,

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from validators.sync.follower import Follower, Gift, Goal, Purpose
+from validators.sync.follower import Follower, Goal, PeerBlock, Purpose
 
 
 class Chain:
@@ -113,12 +113,12 @@ def test_finalized_blocks_come_first_then_lower_views():
 
 
 def give(rig, peer, digest, height=99, parent=b"nowhere", length_bytes=20_000):
-    return rig.follower.add_block(digest, block(height, parent), Gift(peer, length_bytes))
+    return rig.follower.add_block(digest, block(height, parent), PeerBlock(peer, length_bytes))
 
 
 def test_blocks_that_nobody_asked_for_are_bounded(monkeypatch):
     """A peer that has given as much as it may gives only what a goal waits for."""
-    monkeypatch.setattr("validators.sync.follower.GIVEN_BYTES_MAX", 50_000)
+    monkeypatch.setattr("validators.sync.follower.PEER_BYTES_MAX", 50_000)
     rig = Rig()
     rig.add(b"c", 3, b"b")
     rig.follower.want(Goal(Purpose.FINALIZE, 3, b"c"))
@@ -129,7 +129,7 @@ def test_blocks_that_nobody_asked_for_are_bounded(monkeypatch):
 
 def test_a_peer_that_gives_junk_takes_no_room_of_the_others(monkeypatch):
     """Nor of what is built here."""
-    monkeypatch.setattr("validators.sync.follower.GIVEN_BYTES_MAX", 50_000)
+    monkeypatch.setattr("validators.sync.follower.PEER_BYTES_MAX", 50_000)
     rig = Rig()
     assert [give(rig, 1, junk) for junk in (b"1", b"2", b"3")] == [True, True, False]
 
@@ -138,14 +138,14 @@ def test_a_peer_that_gives_junk_takes_no_room_of_the_others(monkeypatch):
 
 
 def test_small_blocks_do_not_add_up(monkeypatch):
-    monkeypatch.setattr("validators.sync.follower.GIVEN_BYTES_MAX", 50_000)
+    monkeypatch.setattr("validators.sync.follower.PEER_BYTES_MAX", 50_000)
     rig = Rig()
 
     assert [give(rig, 1, bytes([each]), length_bytes=1) for each in range(4)] == [True, True, True, False]
 
 
 def test_what_finality_has_made_history_leaves_room(monkeypatch):
-    monkeypatch.setattr("validators.sync.follower.GIVEN_BYTES_MAX", 50_000)
+    monkeypatch.setattr("validators.sync.follower.PEER_BYTES_MAX", 50_000)
     rig = Rig()
     assert [give(rig, 1, name, 1) for name in (b"1", b"2", b"3")] == [True, True, False]
 

@@ -11,6 +11,7 @@ from tests.support.checker_chain import HEIGHTS, run_chain
 from tests.support.simplex_bench import KeyedHashScheme, finalization
 from validators.actors import PROGRAMS
 from validators.consensus.simplex import Proposal
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution import Engine, ProposalContext, StateRoad
 from validators.execution.blocks import decode_header, encode_header
 from validators.identity import TransactionVerifier
@@ -26,6 +27,7 @@ from validators.sync.serving import UNDER_WAY, Answer, Serving
 from validators.sync.snapshots import ATTEMPTS, Checked, SnapshotJoin, SnapshotSource, cut_operations
 
 SETTINGS = SimpleNamespace(
+    consensus=SIMPLEX,
     node=0,
     validators=4,
     costs=Costs(),
@@ -45,7 +47,7 @@ class Wire:
         self.spent_us = 0
 
     def send(self, destination, payload, label):
-        self.sent.append((destination, message_codec().decode(payload)))
+        self.sent.append((destination, message_codec(SIMPLEX).decode(payload)))
 
     def work(self, cost_us, token):
         assert cost_us > 0
@@ -79,7 +81,10 @@ class Source:
         self.wire = Wire()
         self.refused = []
         self.serving = Serving(
-            self.wire, message_codec(), answers_per_second=8, refuse=lambda _, reason: self.refused.append(reason)
+            self.wire,
+            message_codec(SIMPLEX),
+            answers_per_second=8,
+            refuse=lambda _, reason: self.refused.append(reason),
         )
         finality = (lambda: certificate or certify(engine)) if is_sure else lambda: None
         self.source = SnapshotSource(engine, SETTINGS, self.serving, finality=finality)
@@ -106,7 +111,7 @@ class Joiner:
         self.refused = []
         self.join = SnapshotJoin(
             self.wire,
-            message_codec(),
+            message_codec(SIMPLEX),
             self.engine,
             SETTINGS,
             KeyedHashScheme(0),

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from validators.consensus.interface import CorruptRecordError
 from validators.consensus.simplex.messages import (
     Finalization,
     Finalize,
@@ -40,10 +41,6 @@ _DECODERS: Final[tuple[msgspec.msgpack.Decoder[Artifact], ...]] = tuple(
 )
 
 
-class CorruptArtifactError(Exception):
-    """A journal record that is whole but is no artifact."""
-
-
 def encode_artifact(artifact: Artifact) -> bytes:
     """Return the journal record of an artifact."""
     return _TAGS[type(artifact)] + msgspec.msgpack.encode(artifact)
@@ -53,14 +50,21 @@ def decode_artifact(encoded: bytes) -> Artifact:
     """Return the artifact of a journal record.
 
     Raises:
-        CorruptArtifactError: the tag is unknown or the bytes are not that kind's.
+        CorruptRecordError: the tag is unknown or the bytes are not that kind's.
     """
     if not encoded or encoded[0] >= len(ARTIFACT_KINDS):
-        raise CorruptArtifactError(
+        raise CorruptRecordError(
             f"artifact tag {encoded[:1].hex() or 'missing'}, known are 0..{len(ARTIFACT_KINDS) - 1}"
         )
     tag = encoded[0]
     try:
         return _DECODERS[tag].decode(encoded[1:])
     except (msgspec.MsgspecError, ValueError) as error:
-        raise CorruptArtifactError(f"{ARTIFACT_KINDS[tag].__name__}: {error}") from error
+        raise CorruptRecordError(f"{ARTIFACT_KINDS[tag].__name__}: {error}") from error
+
+
+def artifact_view(artifact: Artifact) -> int:
+    """Return the view that an artifact belongs to."""
+    if isinstance(artifact, Notarize | Finalize | Notarization | Finalization):
+        return artifact.proposal.view
+    return artifact.view

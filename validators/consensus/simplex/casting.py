@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import final
 
 from network.types import NodeId
+from validators.consensus.signing import Scheme
 from validators.consensus.simplex.messages import Finalize, Notarize, Nullify, encode_proposal, encode_round
 from validators.consensus.simplex.rounds import Round
-from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE, Scheme
+from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
 
 
 @final

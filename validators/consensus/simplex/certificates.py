@@ -3,8 +3,6 @@
 Invariant: a certificate has one encoding for a given set of votes, and `verify_certificate` accepts no other: the
 bitmap has exactly the bytes that n validators need, no bit beyond them, and one signature for each bit. Bit i of the
 bitmap is bit i % 8, least significant first, of byte i // 8.
-
-The fault model is N3f1 (specification of Simplex, section 1.1): f = (n - 1) // 3 and a quorum is n - f.
 """
 
 from __future__ import annotations
@@ -12,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from network.types import NodeId
+from validators.consensus.quorum import quorum_of
+from validators.consensus.signing import Scheme
 from validators.consensus.simplex.messages import (
     Certificate,
     Finalization,
@@ -22,17 +22,7 @@ from validators.consensus.simplex.messages import (
     Nullify,
     Vote,
 )
-from validators.consensus.simplex.signing import Scheme, vote_content
-
-
-def faults_of(validators: int) -> int:
-    """Return f, how many of `validators` may be dishonest."""
-    return (validators - 1) // 3
-
-
-def quorum_of(validators: int) -> int:
-    """Return how many votes make a certificate."""
-    return validators - faults_of(validators)
+from validators.consensus.simplex.signing import vote_content
 
 
 def encode_signers(signers: Iterable[NodeId], validators: int) -> bytes:

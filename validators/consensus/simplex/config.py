@@ -37,9 +37,6 @@ class SimplexConfig:
     view_retention: int
     """How many views below the finalized one are kept."""
 
-    is_observer: bool = False
-    """Whether this replica only follows: no vote, no proposal, because it has no key or lost what it said."""
-
     def __post_init__(self) -> None:
         for name in ("leader_timeout_us", "timeout_retry_us", "fetch_timeout_us", "view_retention"):
             if getattr(self, name) <= 0:

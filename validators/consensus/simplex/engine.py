@@ -1,55 +1,54 @@
 """The Simplex state machine of one validator (specification of Simplex, section 1), term length 1.
 
-It has no clock, no storage and no network: each event is a call, and the answer is the list of effects that the shell
-is to perform. Nothing here waits; what takes time (building, judging, syncing, travelling) comes back as a later event.
+Three things never happen, in whatever order events come and however often it is restarted:
 
-What it must never do, whatever comes in which order and however often it is restarted:
+- two different notarizes, or two different finalizes, are sent in one view;
+- both a nullify and a finalize are sent in one view;
+- a vote is sent that was not appended to the journal in the same step or earlier.
 
-- send two different notarizes, or two different finalizes, in one view;
-- send both a nullify and a finalize in one view;
-- send any vote that was not appended to the journal in the same step or earlier.
-
-How a step goes: the event changes rounds, which may mark the machine *dirty*; `_finish` then asks, until nothing is
+How a step goes: the event changes rounds, which may mark the machine *dirty*; `step` then asks, until nothing is
 dirty, what the current view can do now (propose, verify, fetch what is missing). Asking after each such event instead
 of waking the one waiter that it unblocks costs a few flags and leaves no wake-up to forget: the public
 implementation's known stall was a waiter latched to an unavailable leader.
-
-Files of their own have: what a view is (`rounds`), what may be built on what (`views`), own votes (`casting`), timers
-(`timeouts`), which messages are worth their verification (`screening`), fetching and serving (`resolver`), and what a
-journal means (`recovery`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import final
 
 from network.types import Digest, NodeId
+from validators.consensus.interface import (
+    Append,
+    AskAgain,
+    BlockRef,
+    Build,
+    Built,
+    CancelTimer,
+    Effect,
+    EnteredView,
+    Event,
+    Finality,
+    Finalized,
+    FloorAdopted,
+    Judge,
+    Judged,
+    MessageCheck,
+    Position,
+    Question,
+    Received,
+    Relay,
+    ReportActivity,
+    Send,
+    Started,
+    TimerExpired,
+)
+from validators.consensus.quorum import quorum_of
+from validators.consensus.signing import Scheme
 from validators.consensus.simplex.artifacts import Artifact, Certification
 from validators.consensus.simplex.casting import Caster
-from validators.consensus.simplex.certificates import assemble, quorum_of
+from validators.consensus.simplex.certificates import assemble
 from validators.consensus.simplex.config import SimplexConfig
-from validators.consensus.simplex.effects import (
-    ACTIVITY_TIMER,
-    CERTIFICATION_TIMER,
-    FETCH_TIMER,
-    LEADER_TIMER,
-    RETRY_TIMER,
-    Append,
-    Broadcast,
-    CancelTimer,
-    Certify,
-    Effect,
-    Entered,
-    Finalized,
-    Propose,
-    RelayPayload,
-    Report,
-    Send,
-    Verdict,
-    Verify,
-)
 from validators.consensus.simplex.election import Activity, leader_of
 from validators.consensus.simplex.messages import (
     Certificate,
@@ -67,18 +66,21 @@ from validators.consensus.simplex.messages import (
     view_of,
 )
 from validators.consensus.simplex.recovery import own_votes, restore
-from validators.consensus.simplex.resolver import Helper, Resolver, serve
-from validators.consensus.simplex.rounds import Certified, Round, Standing
+from validators.consensus.simplex.resolver import FETCH_TIMER, Helper, Resolver, serve
+from validators.consensus.simplex.rounds import Certified, ProposalState, Round
 from validators.consensus.simplex.screening import Screen
-from validators.consensus.simplex.signing import Scheme
-from validators.consensus.simplex.statistics import Counts, SimplexStatistics
 from validators.consensus.simplex.timeouts import (
+    ACTIVITY_TIMER,
+    CERTIFICATION_TIMER,
+    LEADER_TIMER,
+    RETRY_TIMER,
     TimeoutReason,
     arm_timers,
     cancel_waits,
+    count_tick,
     find_reason_to_leave,
     give_up,
-    say_again,
+    repeat_nullify,
     tick_timer,
 )
 from validators.consensus.simplex.views import Invalid, Missing, Ready, Views
@@ -86,47 +88,44 @@ from validators.consensus.simplex.views import Invalid, Missing, Ready, Views
 
 @final
 class Simplex:
-    """One validator's consensus.
+    """One validator's consensus; see `EngineMaker` for the arguments."""
 
-    Args:
-        me: this validator's index; an observer may be none of the validators.
-        validators: how many validators there are.
-        scheme: signs our votes and verifies the others'.
-        config: timeouts and retention.
-        genesis: the payload of view 0, which is final from the start.
-    """
-
-    def __init__(self, *, me: NodeId, validators: int, scheme: Scheme, config: SimplexConfig, genesis: Digest) -> None:
-        assert 0 <= me < validators or config.is_observer, f"validator {me} of {validators}"
+    def __init__(
+        self,
+        *,
+        me: NodeId,
+        validators: int,
+        scheme: Scheme,
+        config: SimplexConfig,
+        genesis: Digest,
+        is_observer: bool = False,
+    ) -> None:
+        assert 0 <= me < validators or is_observer, f"validator {me} of {validators}"
         self._me = me
         self._validators = validators
         self._quorum = quorum_of(validators)
         self._config = config
+        self._is_observer = is_observer
         self._views = Views(validators=validators, genesis=genesis, view_retention=config.view_retention)
         self._activity = Activity(validators)
         self._helper = Helper()
         self._resolver = Resolver(me=me, validators=validators, fetch_timeout_us=config.fetch_timeout_us)
-        self._caster = Caster(None if config.is_observer else me, scheme)
+        self._caster = Caster(None if is_observer else me, scheme)
         self._screen = Screen(
             validators=validators, scheme=scheme, views=self._views, activity=self._activity, helper=self._helper
         )
-        self._counts = Counts()
+        self._counts = dict.fromkeys(("certificates_assembled", "certificates_received", "timeouts", "retries"), 0)
         self._is_restarted = False
         self._is_dirty = False
         self._effects: list[Effect] = []
 
     @property
-    def view(self) -> int:
-        """The current view."""
-        return self._views.current
+    def position(self) -> Position:
+        """The current view and its leader."""
+        return Position(self._views.current, self.leader(self._views.current))
 
     @property
-    def finalized_view(self) -> int:
-        """The highest finalized view; 0 is genesis."""
-        return self._views.finalized_view
-
-    @property
-    def finalization(self) -> Finalization | None:
+    def finality(self) -> Finalization | None:
         """The certificate of the highest finalized view; None while that is genesis."""
         return self._views.finalization
 
@@ -134,39 +133,56 @@ class Simplex:
         """Return who leads `view`, which is 1 or more."""
         return leader_of(view, self._validators)
 
-    def statistics(self) -> SimplexStatistics:
-        """Return figures of this life."""
-        return SimplexStatistics(
-            view=self.view,
-            finalized_view=self.finalized_view,
-            rounds_kept=len(self._views),
-            votes_cast=self._caster.votes_cast,
-            fetches=self._resolver.requests,
-            **asdict(self._counts),
-        )
+    def statistics(self) -> dict[str, int]:
+        """Return figures of this life, by name."""
+        kept, cast = len(self._views), self._caster.votes_cast
+        return {**self._counts, "rounds_kept": kept, "votes_cast": cast, "fetches": self._resolver.requests}
 
-    def replay(self, artifacts: Iterable[Artifact], floor: Finalization | None = None) -> None:
-        """Take up the journal of an earlier life, oldest artifact first; called before `start`.
+    def replay(self, records: Sequence[Artifact], floor: Finality | None = None) -> None:
+        """Take up the journal of an earlier life, pruned below `floor`; raises CorruptRecordError."""
+        assert floor is None or isinstance(floor, Finalization), f"{floor!r} is no finality of Simplex"
+        self._is_restarted = bool(records)
+        restore(self._views, records, self._me, floor)
 
-        `floor` is the finality below which the journal was pruned.
+    def check(self, sender: NodeId, message: ConsensusMessage) -> MessageCheck:
+        """Return whether a message is sound and of use; verifies only what would be of use."""
+        return self._screen.check(sender, message)
 
-        Raises:
-            CorruptArtifactError: the journal cannot be this validator's.
-        """
-        journal = list(artifacts)
-        self._is_restarted = bool(journal)
-        restore(self._views, journal, self._me, floor)
+    def step(self, event: Event) -> list[Effect]:
+        """Take an event, do what the current view can do now, and return the step's effects."""
+        match event:
+            case Received(sender, message):
+                self._receive(sender, message)
+            case TimerExpired(name, number):
+                self._expire(name, number)
+            case Judged(Question.VERIFY, ref, ok):
+                self._take_verification(ref, ok)
+            case Judged(_, ref, bool(ok)):
+                self._take_certification(ref, ok)
+            case Built(view, digest):
+                self._propose(view, digest)
+            case Started():
+                self._start()
+            case FloorAdopted(finality):
+                self._adopt_floor(finality)
+            case AskAgain():
+                self._ask_again()
+        while self._is_dirty:
+            self._is_dirty = False
+            self._advance()
+        effects, self._effects = self._effects, []
+        return effects
 
-    def start(self) -> list[Effect]:
+    def _start(self) -> None:
         """Enter the first view, or the one that the journal leads to."""
         current = self._current()
-        self._emit(Entered(self.view, current.leader))
+        self._emit(EnteredView(current.view, current.leader))
         self._emit(tick_timer(self._activity, self._config))
         for kept in self._views.unfinalized():
             self._request_certification(kept)
         if current.own_notarize is not None:
             # It may never have left: the crash can have come between the sync and the sending.
-            self._emit(Broadcast(current.own_notarize))
+            self._emit(Send(None, current.own_notarize))
         self._begin_view(current)
         if self._is_restarted and current.leader == self._me and current.own_notarize is None:
             # An earlier life may have relayed a payload of this view; a second one would be equivocation.
@@ -174,14 +190,8 @@ class Simplex:
         for vote in own_votes(self._views):
             self._complete(vote)
         self._is_dirty = True
-        return self._finish()
 
-    def check(self, sender: NodeId, message: ConsensusMessage) -> Verdict:
-        """Return whether `message` may be given to `receive`; verifies only what would be of use."""
-        return self._screen.check(sender, message)
-
-    def receive(self, sender: NodeId, message: ConsensusMessage) -> list[Effect]:
-        """Take a message that `check` has approved; it may have become useless in the meantime."""
+    def _receive(self, sender: NodeId, message: ConsensusMessage) -> None:
         if isinstance(message, CertificateRequest):
             held = serve(self._views, message.view)
             self._emit(*(Send(sender, CertificateResponse(message.view, certificate)) for certificate in held))
@@ -189,7 +199,6 @@ class Simplex:
             self._receive_vote(sender, message)
         else:
             self._receive_certificate(message.certificate if isinstance(message, CertificateResponse) else message)
-        return self._finish()
 
     def _receive_vote(self, sender: NodeId, vote: Vote) -> None:
         if isinstance(vote, Nullify) and self._helper.is_due(sender, vote.view, self._views):
@@ -199,76 +208,61 @@ class Simplex:
             self._count(vote)
 
     def _receive_certificate(self, certificate: Certificate) -> None:
-        """Keep a certificate; it is not sent on, because whoever assembled it has told everybody."""
+        """Keep a certificate; it is not sent on, because its assembler has sent it to everybody."""
         if self._screen.is_wanted(certificate):
-            self._counts.certificates_received += 1
+            self._counts["certificates_received"] += 1
             self._emit(Append(certificate))
             self._apply(certificate)
 
-    def proposed(self, view: int, payload: Digest | None) -> list[Effect]:
-        """Take the payload that `Propose` asked for; None means that there will be none."""
+    def _propose(self, view: int, payload: Digest | None) -> None:
         current = self._current()
         if view == current.view and current.requested_parent is not None and current.may_propose():
             if payload is None:
                 self._time_out(TimeoutReason.MISSING_PROPOSAL)
             else:
                 current.fill_own(Proposal(view, current.requested_parent, payload))
-                self._emit(CancelTimer(LEADER_TIMER, view), RelayPayload(payload))
+                self._emit(CancelTimer(LEADER_TIMER, view), Relay(payload))
                 self._cast(self._caster.notarize(current))
-        return self._finish()
 
-    def verified(self, proposal: Proposal, ok: bool | None) -> list[Effect]:  # noqa: FBT001 - the answer to a question
-        """Take the judgement that `Verify` asked for; None means that there will be none."""
+    def _take_verification(self, ref: BlockRef, ok: bool | None) -> None:  # noqa: FBT001 - the answer to a question
         current = self._current()
-        if current.standing is Standing.VERIFYING and current.proposal == proposal:
+        if current.proposal_state is ProposalState.VERIFYING and current.proposal and current.proposal.ref == ref:
             if ok:
-                current.standing = Standing.VERIFIED
+                current.proposal_state = ProposalState.VERIFIED
                 self._cast(self._caster.notarize(current))
             else:
                 self._time_out(TimeoutReason.IGNORED_PROPOSAL if ok is None else TimeoutReason.INVALID_PROPOSAL)
-        return self._finish()
 
-    def certified(self, proposal: Proposal, ok: bool) -> list[Effect]:  # noqa: FBT001 - the answer to a question
-        """Take the judgement that `Certify` asked for."""
-        found = self._views.get(proposal.view)
-        if found is not None and found.view > self.finalized_view and found.is_certifying(proposal):
+    def _take_certification(self, ref: BlockRef, ok: bool) -> None:  # noqa: FBT001 - the answer to a question
+        found = self._views.get(ref.view)
+        if found is not None and found.view > self._views.finalized_view and found.is_certifying(ref):
             self._emit(Append(Certification(found.view, ok)))
             found.certified = Certified.PASSED if ok else Certified.FAILED
             self._is_dirty = True
             if ok:
                 self._cast(self._caster.finalize(found))
                 self._enter(found.view + 1)
-            elif found.view == self.view:
+            elif found.view == self._views.current:
                 self._time_out(TimeoutReason.FAILED_CERTIFICATION)
-        return self._finish()
 
-    def adopt_floor(self, finality: Finalization) -> list[Effect]:
-        """Take a verified finalization from outside of consensus, such as that of a snapshot; an old one is ignored."""
+    def _adopt_floor(self, finality: Finality) -> None:
+        assert isinstance(finality, Finalization), f"{finality!r} is no finality of Simplex"
         self._receive_certificate(finality)
-        return self._finish()
 
-    def ask_again(self) -> list[Effect]:
-        """Ask anew for what the application has not answered: there is a new one, of another state."""
+    def _ask_again(self) -> None:
         for kept in self._views.unfinalized():
             if kept.certified is Certified.PENDING:
                 kept.certified = Certified.UNASKED
                 self._request_certification(kept)
-        return self._finish()
 
-    def timer(self, name: str, view: int) -> list[Effect]:
-        """Take a timer that has fired; one that has been cancelled or overtaken is ignored."""
+    def _expire(self, name: str, number: int) -> None:
         if name == FETCH_TIMER:
-            self._emit(*self._resolver.retry(view))
+            self._emit(*self._resolver.retry(number))
         elif name == ACTIVITY_TIMER:
-            if view == self._activity.tick + 1:
-                self._activity.advance()
-                self._emit(tick_timer(self._activity, self._config))
-        elif view == self.view:
-            self._time_current_view(name)
-        return self._finish()
-
-    def _time_current_view(self, name: str) -> None:
-        if name == LEADER_TIMER and self._current().proposal is None:
+            self._emit(*count_tick(self._activity, number, self._config))
+        elif number != self._views.current:
+            return
+        elif name == LEADER_TIMER and self._current().proposal is None:
             self._time_out(TimeoutReason.LEADER_TIMEOUT)
         elif name == CERTIFICATION_TIMER:
             self._time_out(TimeoutReason.CERTIFICATION_TIMEOUT)
@@ -276,15 +270,15 @@ class Simplex:
             self._retry()
 
     def _retry(self) -> None:
-        self._counts.retries += 1
-        self._emit(*say_again(self._views, self._config))
+        self._counts["retries"] += 1
+        self._emit(*repeat_nullify(self._views, self._config))
 
     def _time_out(self, reason: TimeoutReason) -> None:
         """Give the current view up; the first reason stands."""
         current = self._current()
         if not current.may_nullify() or current.timeout_reason:
             return
-        self._counts.timeouts += 1
+        self._counts["timeouts"] += 1
         self._emit(*give_up(current, reason, self._config))
         self._cast(self._caster.nullify(current))
 
@@ -293,13 +287,13 @@ class Simplex:
 
     def _enter(self, view: int) -> None:
         """Go on to `view` unless we are there or beyond."""
-        if view <= self.view:
+        if view <= self._views.current:
             return
-        self._emit(*cancel_waits(self.view), CancelTimer(RETRY_TIMER, self.view))
+        self._emit(*cancel_waits(self._views.current), CancelTimer(RETRY_TIMER, self._views.current))
         self._views.current = view
         self._is_dirty = True
         entered = self._current()
-        self._emit(Entered(view, entered.leader))
+        self._emit(EnteredView(view, entered.leader))
         self._begin_view(entered)
 
     def _begin_view(self, entered: Round) -> None:
@@ -313,30 +307,22 @@ class Simplex:
         if reason is not None:
             self._time_out(reason)
 
-    def _finish(self) -> list[Effect]:
-        """Do what the current view can do now, and hand out the step's effects."""
-        while self._is_dirty:
-            self._is_dirty = False
-            self._advance()
-        effects, self._effects = self._effects, []
-        return effects
-
     def _advance(self) -> None:
         current = self._current()
         selected = self._views.select_parent(current.view)
         gap = selected.view if isinstance(selected, Missing) else None
         if isinstance(selected, Ready):
             self._request_proposal(current, selected)
-        if current.standing is Standing.UNVERIFIED:
+        if current.proposal_state is ProposalState.UNVERIFIED:
             gap = self._request_verification(current) or gap
         if not self._is_dirty:
             self._emit(*self._resolver.aim(gap, current.leader))
 
     def _request_proposal(self, current: Round, selected: Ready) -> None:
-        is_ours = current.leader == self._me and not self._config.is_observer
+        is_ours = current.leader == self._me and not self._is_observer
         if is_ours and current.may_propose() and current.requested_parent is None:
             current.requested_parent = selected.parent.view
-            self._emit(Propose(current.view, selected.parent))
+            self._emit(Build(current.view, selected.parent))
 
     def _request_verification(self, current: Round) -> int | None:
         """Have the proposal judged if its ancestry is in order; return the view whose certificate is missing."""
@@ -349,50 +335,39 @@ class Simplex:
         if isinstance(ancestry, Invalid):
             self._time_out(TimeoutReason.INVALID_PROPOSAL)
         elif isinstance(ancestry, Ready) and current.leader != self._me:
-            current.standing = Standing.VERIFYING
-            self._emit(Verify(current.proposal, ancestry.parent))
+            current.proposal_state = ProposalState.VERIFYING
+            self._emit(Judge(Question.VERIFY, current.proposal.ref, ancestry.parent))
         return None
 
     def _cast(self, vote: Vote | None) -> None:
         if vote is not None:
-            self._emit(Append(vote), Broadcast(vote))
+            self._emit(Append(vote), Send(None, vote))
             self._count(vote)
 
     def _count(self, vote: Vote) -> None:
         """Count a verified vote, ours or another's."""
         found = self._views.round(view_of(vote))
         for activity in found.votes.add(vote):
-            self._emit(Report(activity, vote.signer, found.view, "", found.votes.evidence[activity, vote.signer]))
-        if isinstance(vote, Notarize) and vote.signer == found.leader:
-            self._see_proposal(found, vote.proposal)
-        if isinstance(vote, Nullify) and vote.signer == found.leader and found.view == self.view:
+            evidence = found.votes.evidence[activity, vote.signer]
+            self._emit(ReportActivity(activity, vote.signer, found.view, "", evidence))
+        is_proposal = isinstance(vote, Notarize) and vote.signer == found.leader and found.see_proposal(vote.proposal)
+        if is_proposal and found.view == self._views.current:
+            self._emit(CancelTimer(LEADER_TIMER, found.view))
+            self._is_dirty = True
+        if isinstance(vote, Nullify) and vote.signer == found.leader and found.view == self._views.current:
             self._time_out(TimeoutReason.LEADER_NULLIFY)
         self._complete(vote)
 
     def _complete(self, vote: Vote) -> None:
         """Assemble the certificate that a counted vote completes, unless it is held or not needed any more."""
         found = self._views.round(view_of(vote))
-        if isinstance(vote, Notarize):
-            if found.notarization is None:
-                self._assemble(found.votes.matching_notarizes(vote.proposal))
-        elif isinstance(vote, Nullify):
-            if found.nullification is None:
-                self._assemble(dict(found.votes.nullifies))
-        elif found.view > self.finalized_view:
-            self._assemble(found.votes.matching_finalizes(vote.proposal))
-
-    def _see_proposal(self, found: Round, proposal: Proposal) -> None:
-        if found.see_proposal(proposal) and found.view == self.view:
-            self._emit(CancelTimer(LEADER_TIMER, found.view))
-            self._is_dirty = True
-
-    def _assemble(self, votes: dict[NodeId, Vote]) -> None:
-        if len(votes) < self._quorum:
-            return
-        self._counts.certificates_assembled += 1
-        certificate = assemble(votes, self._validators)
-        self._emit(Append(certificate), Broadcast(certificate))
-        self._apply(certificate)
+        is_past = isinstance(vote, Finalize) and found.view <= self._views.finalized_view
+        votes = {} if is_past or found.is_decided(vote) else found.votes.like(vote)
+        if len(votes) >= self._quorum:
+            self._counts["certificates_assembled"] += 1
+            certificate = assemble(votes, self._validators)
+            self._emit(Append(certificate), Send(None, certificate))
+            self._apply(certificate)
 
     def _apply(self, certificate: Certificate) -> None:
         self._is_dirty = True
@@ -400,7 +375,7 @@ class Simplex:
         if isinstance(certificate, Notarization):
             found = self._views.round(view)
             found.hold_notarization(certificate)
-            if view == self.view:
+            if view == self._views.current:
                 self._emit(CancelTimer(LEADER_TIMER, view))
             self._request_certification(found)
         elif isinstance(certificate, Nullification):
@@ -408,14 +383,14 @@ class Simplex:
             self._enter(view + 1)
         else:
             self._views.finalize(certificate)
-            self._emit(Finalized(certificate.proposal, certificate))
+            self._emit(Finalized(certificate))
             self._enter(view + 1)
 
     def _request_certification(self, found: Round) -> None:
         """Have a notarized payload judged, also one of a view that is nullified or was never entered."""
         if found.notarization is not None and found.certified is Certified.UNASKED:
             found.certified = Certified.PENDING
-            self._emit(Certify(found.notarization.proposal))
+            self._emit(Judge(Question.CERTIFY, found.notarization.proposal.ref))
 
     def _emit(self, *effects: Effect) -> None:
         self._effects.extend(effects)

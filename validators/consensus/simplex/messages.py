@@ -15,6 +15,8 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 from network.types import Digest, NodeId
+from validators.consensus.interface import BlockRef
+from validators.consensus.signing import encode_varint
 
 EPOCH: Final = 0
 """The validator set is fixed, so that every round is of this epoch."""
@@ -45,6 +47,11 @@ class Proposal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fiel
     view: View
     parent_view: View
     payload: Payload
+
+    @property
+    def ref(self) -> BlockRef:
+        """The block that is proposed."""
+        return BlockRef(self.view, self.payload)
 
 
 class Notarize(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -88,11 +95,21 @@ class Nullification(msgspec.Struct, tag=4, array_like=True, frozen=True, forbid_
 
 
 class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A quorum of Finalize."""
+    """A quorum of Finalize, and so the finality of a block."""
 
     proposal: Proposal
     signers: Bitmap
     signatures: Signatures
+
+    @property
+    def view(self) -> int:
+        """The view of the final block."""
+        return self.proposal.view
+
+    @property
+    def digest(self) -> Digest:
+        """The digest of the final block."""
+        return self.proposal.payload
 
 
 class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -118,17 +135,6 @@ def view_of(message: ConsensusMessage) -> int:
     if isinstance(message, Notarize | Finalize | Notarization | Finalization):
         return message.proposal.view
     return message.view
-
-
-def encode_varint(value: int) -> bytes:
-    """Return the unsigned LEB128 encoding of `value`, which must not be negative."""
-    assert value >= 0, f"varints are unsigned; got {value}"
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
 
 
 def encode_round(view: int) -> bytes:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from network.types import NodeId
-from validators.consensus.simplex.artifacts import Artifact, Certification, CorruptArtifactError
+from validators.consensus.interface import CorruptRecordError
+from validators.consensus.simplex.artifacts import Artifact, Certification, artifact_view
 from validators.consensus.simplex.messages import (
     Finalization,
     Finalize,
@@ -29,7 +30,7 @@ def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Fina
     """Bring fresh `views` to what the journal says.
 
     Raises:
-        CorruptArtifactError: the journal holds a vote of somebody else, or contradicts itself.
+        CorruptRecordError: the journal holds a vote of somebody else, or contradicts itself.
     """
     finalizations = [artifact for artifact in (floor, *artifacts) if isinstance(artifact, Finalization)]
     if finalizations:
@@ -54,13 +55,6 @@ def own_votes(views: Views) -> list[Vote]:
     return [vote for vote in votes if vote is not None]
 
 
-def artifact_view(artifact: Artifact) -> int:
-    """Return the view that an artifact belongs to."""
-    if isinstance(artifact, Notarize | Finalize | Notarization | Finalization):
-        return artifact.proposal.view
-    return artifact.view
-
-
 def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
     if isinstance(artifact, Notarize | Nullify | Finalize):
         _restore_vote(kept, artifact, me)
@@ -71,13 +65,13 @@ def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
         kept.nullification = artifact
     elif isinstance(artifact, Certification):
         if kept.notarization is None:
-            raise CorruptArtifactError(f"view {artifact.view} is certified but was never notarized")
+            raise CorruptRecordError(f"view {artifact.view} is certified but was never notarized")
         kept.certified = Certified.PASSED if artifact.ok else Certified.FAILED
 
 
 def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
     if vote.signer != me:
-        raise CorruptArtifactError(f"{type(vote).__name__} of view {kept.view} is by {vote.signer}, not by {me}")
+        raise CorruptRecordError(f"{type(vote).__name__} of view {kept.view} is by {vote.signer}, not by {me}")
     kept.votes.add(vote)
     if isinstance(vote, Notarize):
         kept.own_notarize = vote

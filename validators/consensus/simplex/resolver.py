@@ -7,11 +7,16 @@ answer that does not help is no fault; the timer moves on to the next peer.
 
 from __future__ import annotations
 
+from typing import Final
+
 from network.types import Micros, NodeId
-from validators.consensus.simplex.effects import FETCH_TIMER, CancelTimer, Effect, Send, SetTimer
+from validators.consensus.interface import CancelTimer, Effect, Send, SetTimer
 from validators.consensus.simplex.messages import Certificate, CertificateRequest
 from validators.consensus.simplex.rounds import Certified
 from validators.consensus.simplex.views import Views
+
+FETCH_TIMER: Final = "fetch"
+"""The peer that was asked has had its time."""
 
 
 class Resolver:

@@ -1,4 +1,4 @@
-"""One view as one validator knows it: the proposal, own votes, certificates, and what certification said.
+"""One view as one validator knows it: the proposal, own votes, certificates, and the result of certification.
 
 The proposal slot follows the specification of Simplex, section 1.5: empty, unverified, verified; besides, it is
 *equivocated* as soon as two payloads of one leader and view are known, by vote or by certificate. An equivocated slot
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from network.types import NodeId
+from validators.consensus.interface import BlockRef
 from validators.consensus.simplex.messages import (
     Finalize,
     Notarization,
@@ -18,12 +19,13 @@ from validators.consensus.simplex.messages import (
     Nullification,
     Nullify,
     Proposal,
+    Vote,
 )
 from validators.consensus.simplex.votes import ViewVotes
 
 
-class Standing(Enum):
-    """What is known about the proposal in the slot."""
+class ProposalState(Enum):
+    """How far verification of the proposal in the slot has come."""
 
     EMPTY = "empty"
     UNVERIFIED = "unverified"
@@ -48,7 +50,7 @@ class Round:
     leader: NodeId
     votes: ViewVotes = field(default_factory=ViewVotes)
     proposal: Proposal | None = None
-    standing: Standing = Standing.EMPTY
+    proposal_state: ProposalState = ProposalState.EMPTY
     is_equivocated: bool = False
     requested_parent: int | None = None
     """The parent view of the proposal that the application is building for us."""
@@ -70,7 +72,7 @@ class Round:
         """The leader voted for `proposal`; True when this filled the empty slot."""
         if self.proposal is None:
             self.proposal = proposal
-            self.standing = Standing.UNVERIFIED
+            self.proposal_state = ProposalState.UNVERIFIED
             return True
         if self.proposal != proposal:
             self.is_equivocated = True
@@ -80,12 +82,12 @@ class Round:
         """Put our own proposal, or one we voted for in an earlier life, into the slot."""
         assert self.proposal in (None, proposal), f"view {self.view} has another proposal already"
         self.proposal = proposal
-        self.standing = Standing.VERIFIED
+        self.proposal_state = ProposalState.VERIFIED
 
-    def is_certifying(self, proposal: Proposal) -> bool:
-        """Whether the application was asked to certify exactly this proposal and has not answered."""
-        is_asked = self.certified is Certified.PENDING and self.notarization is not None
-        return is_asked and self.notarization is not None and self.notarization.proposal == proposal
+    def is_certifying(self, ref: BlockRef) -> bool:
+        """Whether the application was asked to certify exactly this block and has not answered."""
+        is_asked = self.certified is Certified.PENDING
+        return is_asked and self.notarization is not None and self.notarization.proposal.ref == ref
 
     def hold_notarization(self, notarization: Notarization) -> None:
         """A quorum stands behind a proposal: it replaces whatever the slot had."""
@@ -94,19 +96,24 @@ class Round:
             self.is_equivocated = True
         self.notarization = notarization
         self.proposal = notarization.proposal
-        self.standing = Standing.VERIFIED
+        self.proposal_state = ProposalState.VERIFIED
+
+    def is_decided(self, vote: Vote) -> bool:
+        """Whether the certificate that the vote would help to make is held; a finalization may always come."""
+        is_notarized = isinstance(vote, Notarize) and self.notarization is not None
+        return is_notarized or (isinstance(vote, Nullify) and self.nullification is not None)
 
     def may_propose(self) -> bool:
         """Whether nothing of ours, and nothing under our name, stands in the way of a proposal."""
         return not self.has_voted and self.proposal is None and self.notarization is None
 
     def may_notarize(self) -> bool:
-        """Whether our notarize would be of use and contradict nothing that we said."""
+        """Whether our notarize would be of use and contradict none of our votes."""
         is_free = self.own_notarize is None and self.own_nullify is None and not self.is_equivocated
-        return is_free and self.notarization is None and self.standing is Standing.VERIFIED
+        return is_free and self.notarization is None and self.proposal_state is ProposalState.VERIFIED
 
     def may_nullify(self) -> bool:
-        """Whether we have said neither nullify nor finalize; a notarize is no hindrance."""
+        """Whether we have sent neither nullify nor finalize; a notarize is no hindrance."""
         return self.own_nullify is None and self.own_finalize is None
 
     def may_finalize(self) -> bool:

@@ -7,8 +7,9 @@ vote too far ahead. Those are *stale*, which blames nobody. Every other refusal 
 from __future__ import annotations
 
 from network.types import NodeId
+from validators.consensus.interface import STALE, MessageCheck
+from validators.consensus.signing import Scheme
 from validators.consensus.simplex.certificates import find_certificate_fault, verify_certificate
-from validators.consensus.simplex.effects import STALE, Verdict
 from validators.consensus.simplex.election import Activity
 from validators.consensus.simplex.messages import (
     PAYLOAD_BYTES,
@@ -28,7 +29,7 @@ from validators.consensus.simplex.messages import (
     view_of,
 )
 from validators.consensus.simplex.resolver import Helper
-from validators.consensus.simplex.signing import Scheme, verify_vote
+from validators.consensus.simplex.signing import verify_vote
 from validators.consensus.simplex.views import Views
 
 
@@ -42,18 +43,18 @@ class Screen:
         self._activity = activity
         self._helper = helper
 
-    def check(self, sender: NodeId, message: ConsensusMessage) -> Verdict:
+    def check(self, sender: NodeId, message: ConsensusMessage) -> MessageCheck:
         """Return whether a message is sound and of use, and what finding out has cost."""
         is_validator = 0 <= sender < self._validators
         if not is_validator and (sender < 0 or not isinstance(message, CertificateRequest)):
             # Whoever is no validator may ask, and no more.
-            return Verdict(ok=False, reason="unknown sender", signatures_verified=0)
+            return MessageCheck(ok=False, reason="unknown sender", signatures_verified=0)
         before = self._scheme.verified
         reason = self._find_fault(sender, message)
         if is_validator and reason in ("", STALE) and not isinstance(message, CertificateRequest):
             # A leader that only asks does no work: waiting for it would cost each of its views a timeout.
             self._activity.hear(sender)
-        return Verdict(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
+        return MessageCheck(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
 
     def is_wanted(self, message: Vote | Certificate) -> bool:
         """Whether a sound vote or certificate would still change anything here."""
@@ -95,12 +96,7 @@ class Screen:
         if not self._views.finalized_view < view <= self._views.current + 1:
             return False
         known = self._views.get(view)
-        if known is None:
-            return True
-        is_decided = (isinstance(vote, Notarize) and known.notarization is not None) or (
-            isinstance(vote, Nullify) and known.nullification is not None
-        )
-        return not is_decided and known.votes.is_news(vote)
+        return known is None or (not known.is_decided(vote) and known.votes.is_news(vote))
 
     def _is_certificate_wanted(self, certificate: Certificate) -> bool:
         view = view_of(certificate)

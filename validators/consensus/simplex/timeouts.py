@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
+from validators.consensus.interface import CancelTimer, Effect, ReportActivity, Send, SetTimer
 from validators.consensus.simplex.config import SimplexConfig
-from validators.consensus.simplex.effects import (
-    ACTIVITY_TIMER,
-    CERTIFICATION_TIMER,
-    LEADER_TIMER,
-    RETRY_TIMER,
-    TIMED_OUT,
-    Broadcast,
-    CancelTimer,
-    Effect,
-    Report,
-    SetTimer,
-)
 from validators.consensus.simplex.election import TICKS_PER_SKIP, Activity
 from validators.consensus.simplex.rounds import Certified, Round
 from validators.consensus.simplex.views import Views
+
+LEADER_TIMER: Final = "leader"
+CERTIFICATION_TIMER: Final = "certification"
+RETRY_TIMER: Final = "retry"
+ACTIVITY_TIMER: Final = "activity"
+"""Its number is that of the tick, not a view."""
+
+TIMED_OUT: Final = "TimedOut"
+"""The activity of a report that this validator gives a view up."""
 
 
 class TimeoutReason(StrEnum):
@@ -59,10 +58,10 @@ def find_reason_to_leave(entered: Round, *, is_leader_silent: bool) -> TimeoutRe
 
 
 def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> list[Effect]:
-    """Latch the reason, stop waiting, and be ready to say again what our nullify will say."""
+    """Latch the reason, stop waiting, and be ready to repeat our nullify."""
     current.timeout_reason = reason
     return [
-        Report(TIMED_OUT, current.leader, current.view, reason.value),
+        ReportActivity(TIMED_OUT, current.leader, current.view, reason.value),
         *cancel_waits(current.view),
         SetTimer(RETRY_TIMER, current.view, config.timeout_retry_us),
     ]
@@ -73,12 +72,20 @@ def tick_timer(activity: Activity, config: SimplexConfig) -> Effect:
     return SetTimer(ACTIVITY_TIMER, activity.tick + 1, max(1, config.skip_timeout_us // TICKS_PER_SKIP))
 
 
-def say_again(views: Views, config: SimplexConfig) -> list[Effect]:
+def count_tick(activity: Activity, number: int, config: SimplexConfig) -> list[Effect]:
+    """Count the tick of this number, unless it was counted, and wait for the next."""
+    if number != activity.tick + 1:
+        return []
+    activity.advance()
+    return [tick_timer(activity, config)]
+
+
+def repeat_nullify(views: Views, config: SimplexConfig) -> list[Effect]:
     """Repeat that we want to leave the current view, and give others what they need to be in it."""
     nullify = views.round(views.current).own_nullify
-    assert nullify is not None, "only what was said can be said again"
+    assert nullify is not None, "only what was sent can be sent again"
     entry = views.entry_certificate()
-    effects: list[Effect] = [Broadcast(nullify)]
+    effects: list[Effect] = [Send(None, nullify)]
     if entry is not None:
-        effects.append(Broadcast(entry))
+        effects.append(Send(None, entry))
     return [*effects, SetTimer(RETRY_TIMER, nullify.view, config.timeout_retry_us)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypeAlias
 
 from network.types import Digest
-from validators.consensus.simplex.effects import Parent
+from validators.consensus.interface import BlockRef
 from validators.consensus.simplex.election import leader_of
 from validators.consensus.simplex.messages import Certificate, Finalization, Proposal
 from validators.consensus.simplex.rounds import Certified, Round
@@ -23,7 +23,7 @@ PARENT_FAILED_CERTIFICATION: Final = "ParentFailedCertification"
 class Ready(NamedTuple):
     """The parent is certified or final, and every view in between is nullified."""
 
-    parent: Parent
+    parent: BlockRef
 
 
 class Missing(NamedTuple):
@@ -105,7 +105,7 @@ class Views:
                 return Ready(parent)
             if not self._is_nullified(candidate):
                 return Missing(candidate)
-        return Ready(Parent(self.finalized_view, self.finalized_payload))
+        return Ready(BlockRef(self.finalized_view, self.finalized_payload))
 
     def check_ancestry(self, proposal: Proposal) -> Ancestry:
         """Return whether everything below a proposal is in order, and else what is missing, lowest view first."""
@@ -133,7 +133,7 @@ class Views:
 
     def _check_parent(self, view: int) -> Ancestry:
         if view == self.finalized_view:
-            return Ready(Parent(view, self.finalized_payload))
+            return Ready(BlockRef(view, self.finalized_payload))
         parent = self._certified_parent(view)
         if parent is not None:
             return Ready(parent)
@@ -143,11 +143,11 @@ class Views:
         is_failed = found.certified is Certified.FAILED
         return Invalid(PARENT_FAILED_CERTIFICATION) if is_failed else Waiting(view)
 
-    def _certified_parent(self, view: int) -> Parent | None:
+    def _certified_parent(self, view: int) -> BlockRef | None:
         found = self._rounds.get(view)
         if found is None or found.notarization is None or found.certified is not Certified.PASSED:
             return None
-        return Parent(view, found.notarization.proposal.payload)
+        return found.notarization.proposal.ref
 
     def _is_nullified(self, view: int) -> bool:
         found = self._rounds.get(view)

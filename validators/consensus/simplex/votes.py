@@ -7,17 +7,16 @@ Evidence is best effort (specification of Simplex, section 1.5): votes that come
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from network.types import NodeId
-from validators.consensus.simplex.messages import Finalize, Notarize, Nullify, Proposal, Vote
+from validators.consensus.simplex.messages import Finalize, Notarize, Nullify, Vote
 
 CONFLICTING_NOTARIZE: Final = "ConflictingNotarize"
 CONFLICTING_FINALIZE: Final = "ConflictingFinalize"
 NULLIFY_FINALIZE: Final = "NullifyFinalize"
-
-ProposalVote = TypeVar("ProposalVote", Notarize, Finalize)
 
 
 @dataclass(slots=True)
@@ -55,13 +54,12 @@ class ViewVotes:
         self.finalizes[vote.signer] = vote
         return self._convict(NULLIFY_FINALIZE, vote, self.nullifies.get(vote.signer))
 
-    def matching_notarizes(self, proposal: Proposal) -> dict[NodeId, Vote]:
-        """Return the notarizes for exactly this proposal, by signer."""
-        return _matching(self.notarizes, proposal)
-
-    def matching_finalizes(self, proposal: Proposal) -> dict[NodeId, Vote]:
-        """Return the finalizes for exactly this proposal, by signer."""
-        return _matching(self.finalizes, proposal)
+    def like(self, vote: Vote) -> Mapping[NodeId, Vote]:
+        """Return the votes that make a certificate together with `vote`, by signer."""
+        if isinstance(vote, Nullify):
+            return self.nullifies
+        kept: Mapping[NodeId, Notarize | Finalize] = self.notarizes if isinstance(vote, Notarize) else self.finalizes
+        return {signer: each for signer, each in kept.items() if each.proposal == vote.proposal}
 
     def _earlier(self, vote: Notarize | Finalize) -> tuple[Notarize | Finalize | None, str]:
         if isinstance(vote, Notarize):
@@ -74,7 +72,3 @@ class ViewVotes:
             return ()
         self.evidence[key] = (earlier, vote)
         return (activity,)
-
-
-def _matching(votes: dict[NodeId, ProposalVote], proposal: Proposal) -> dict[NodeId, Vote]:
-    return {signer: vote for signer, vote in votes.items() if vote.proposal == proposal}

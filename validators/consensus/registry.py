@@ -1,0 +1,12 @@
+"""The consensus engines that a chain can run, by the name that a scenario gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from validators.consensus.interface import EngineKind
+from validators.consensus.simplex.kind import SIMPLEX
+
+ENGINES: Final[Mapping[str, EngineKind]] = {kind.name: kind for kind in (SIMPLEX,)}
+"""Every engine, in the order in which they are listed."""

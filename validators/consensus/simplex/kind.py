@@ -1,0 +1,93 @@
+"""Simplex as everybody outside of it knows it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from validators.consensus.interface import (
+    CertificateLabel,
+    EngineKind,
+    Finality,
+    MessageInfo,
+    MessageLabel,
+    RecordCodec,
+    VoteLabel,
+)
+from validators.consensus.signing import Scheme
+from validators.consensus.simplex.artifacts import Artifact, artifact_view, decode_artifact, encode_artifact
+from validators.consensus.simplex.certificates import certificate_signers, verify_certificate
+from validators.consensus.simplex.engine import Simplex
+from validators.consensus.simplex.messages import (
+    CertificateRequest,
+    CertificateResponse,
+    ConsensusMessage,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+)
+
+MESSAGE_BYTES_MAX: Final = 64 * 1024
+"""Votes, certificates and requests; 64 signatures of 64 bytes leave room to spare."""
+
+_VOTE: Final = MessageInfo(MESSAGE_BYTES_MAX, "votes", "vote")
+_CERTIFICATE: Final = MessageInfo(MESSAGE_BYTES_MAX, "certificates", "certificate")
+
+
+def label_of(message: ConsensusMessage) -> MessageLabel:
+    """Return the label of a message: its certificate's view rather than the one asked for."""
+    kind = type(message).__name__
+    if isinstance(message, CertificateResponse):
+        message = message.certificate
+    if isinstance(message, Notarize | Finalize | Notarization | Finalization):
+        return MessageLabel(kind, *message.proposal.ref)
+    return MessageLabel(kind, message.view, None)
+
+
+def vote_of(message: ConsensusMessage | Artifact) -> VoteLabel | None:
+    """Return the vote that a message or artifact is, None for another one."""
+    if isinstance(message, Notarize | Finalize):
+        return VoteLabel(type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
+    return VoteLabel("nullify", message.view, b"") if isinstance(message, Nullify) else None
+
+
+def certificate_of(artifact: Artifact) -> CertificateLabel | None:
+    """Return the certificate that an artifact is, None for another one."""
+    if not isinstance(artifact, Notarization | Nullification | Finalization):
+        return None
+    payload = b"" if isinstance(artifact, Nullification) else artifact.proposal.payload
+    signers = tuple(certificate_signers(artifact))
+    return CertificateLabel(type(artifact).__name__.lower(), artifact_view(artifact), payload, signers)
+
+
+def verify_finality(scheme: Scheme, finality: Finality, validators: int) -> bool:
+    """Whether a finality is a certificate of a quorum; verifies its signatures."""
+    return isinstance(finality, Finalization) and verify_certificate(scheme, finality, validators)
+
+
+SIMPLEX: Final = EngineKind(
+    name="simplex",
+    messages={
+        Notarize: _VOTE,
+        Nullify: _VOTE,
+        Finalize: _VOTE,
+        Notarization: _CERTIFICATE,
+        Nullification: _CERTIFICATE,
+        Finalization: _CERTIFICATE,
+        CertificateRequest: MessageInfo(MESSAGE_BYTES_MAX, "certificates", "request"),
+        CertificateResponse: MessageInfo(MESSAGE_BYTES_MAX, "certificates", "answer"),
+    },
+    records=RecordCodec(
+        finality=Finalization,
+        encode=encode_artifact,
+        decode=decode_artifact,
+        view_of=artifact_view,
+        vote_of=vote_of,
+        certificate_of=certificate_of,
+    ),
+    make=Simplex,
+    verify_finality=verify_finality,
+    label=label_of,
+)

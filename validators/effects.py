@@ -1,0 +1,102 @@
+"""The effects of consensus, performed: the write-ahead order is to be seen here and nowhere else.
+
+Whatever a step appends goes to the journal at once; whatever it sends goes through `Barrier.then` and so leaves only
+after the sync.
+"""
+
+from collections import deque
+from functools import partial
+from typing import assert_never, final
+
+from network.codec import Codec
+from network.port import Port
+from validators.application import Application
+from validators.consensus.interface import (
+    Append,
+    Build,
+    CancelTimer,
+    Effect,
+    EnteredView,
+    Finalized,
+    Judge,
+    RecordCodec,
+    Relay,
+    ReportActivity,
+    Send,
+    SetTimer,
+)
+from validators.messages import Message
+from validators.outbox import Outbox, trace_certificate
+from validators.pruning import JournalPruner
+from validators.storage import Barrier, Journal
+
+
+@final
+class EffectRunner:
+    """Performs one validator's effects, step by step."""
+
+    def __init__(
+        self,
+        port: Port,
+        codec: Codec[Message],
+        records: RecordCodec,
+        *,
+        journal: Journal,
+        barrier: Barrier,
+        outbox: Outbox,
+        pruner: JournalPruner,
+    ) -> None:
+        self._port = port
+        self._codec = codec
+        self._records = records
+        self._journal = journal
+        self._barrier = barrier
+        self._outbox = outbox
+        self._pruner = pruner
+        self._steps: deque[list[Effect]] = deque()
+
+    def perform(self, step: list[Effect], application: Application) -> None:
+        """Perform one step's effects: first everything is appended, only then the rest in order."""
+        records = [effect.record for effect in step if isinstance(effect, Append)]
+        for record in records:
+            self._journal.append(self._records.encode(record))
+        # After all appends, so that one sync covers them; and once durable, because a certificate that a crash takes
+        # back was never held.
+        for record in records:
+            self._barrier.then(partial(trace_certificate, self._port, self._records, record))
+        self._steps.append(step)
+        if len(self._steps) > 1:
+            # An effect of an earlier step was answered at once: that step's other effects come first.
+            return
+        while self._steps:
+            for effect in self._steps[0]:
+                self._perform_one(effect, application)
+            self._steps.popleft()
+
+    def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901 - one flat line per kind of effect
+        match effect:
+            case Append():
+                pass
+            case Send(to, message):
+                self._barrier.then(partial(self._outbox.send, to, message))
+            case SetTimer(name, number, after_us):
+                self._port.set_timer(("consensus", name, number), after_us)
+            case CancelTimer(name, number):
+                self._port.cancel_timer(("consensus", name, number))
+            case Build(view, parent):
+                application.build(view, parent)
+            case Judge(question, ref, parent):
+                application.judge(question, ref, parent)
+            case Finalized(finality):
+                application.finalize(finality)
+                self._pruner.finalized(finality)
+            case EnteredView(view, leader):
+                self._port.trace("enter", view, leader)
+                application.enter(view)
+            case Relay(digest):
+                # Before the vote is durable, as the specification has it: a block is not a promise.
+                application.relay(digest)
+            case ReportActivity(activity, node, view, detail, evidence):
+                self._port.trace("report", activity, node, view, detail, *map(self._codec.encode, evidence))
+            case _:
+                assert_never(effect)

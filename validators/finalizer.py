@@ -1,0 +1,122 @@
+"""Finality of blocks on one validator: written, synced, and only then applied; from far behind, by a snapshot."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import final
+
+from validators.consensus.interface import Finality
+from validators.execution import Engine
+from validators.execution.blocks import Block, encode_header
+from validators.execution.engine import Finalization
+from validators.stats import REFUSED_FINAL
+from validators.storage import Barrier, FinalizedEntry, FinalizedLog
+from validators.sync.follower import Follower, Goal, Purpose, Settled
+
+
+@final
+class Finalizer:
+    """Applies final blocks as soon as they are executed here.
+
+    Args:
+        engine: Executes and applies.
+        follower: Brings final blocks here.
+        log: Gets the operations of each final block.
+        barrier: Calls back when they are durable.
+        snapshot_gap_blocks: A snapshot is sought from this distance on, in blocks.
+        store: Stores the bytes of a block.
+        seek_snapshot: Begins to join from a snapshot.
+        applied: Gets the blocks that were applied and dropped.
+        halt: Gets the reason to stop for good.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        follower: Follower,
+        log: FinalizedLog,
+        barrier: Barrier,
+        *,
+        snapshot_gap_blocks: int,
+        store: Callable[[bytes, Block], None],
+        seek_snapshot: Callable[[], None],
+        applied: Callable[[Finalization], None],
+        halt: Callable[[str], None],
+    ) -> None:
+        self._engine = engine
+        self._follower = follower
+        self._log = log
+        self._barrier = barrier
+        self._snapshot_gap_blocks = snapshot_gap_blocks
+        self._store = store
+        self._seek_snapshot = seek_snapshot
+        self._applied = applied
+        self._halt = halt
+        self._wanted: Finality | None = None
+        self._held: Finality | None = None
+        self._is_finalizing = False
+        self._is_by_blocks = False
+
+    @property
+    def finality(self) -> Finality | None:
+        """The proof of the finalized block; None where only a later block's makes it final."""
+        held = self._held
+        return held if held is not None and held.digest == self._engine.finalized_digest else None
+
+    def finalize(self, finality: Finality) -> None:
+        """Apply a block and its ancestors as soon as all of them are here."""
+        view = finality.view
+        if self._wanted is not None and view <= self._wanted.view:
+            return
+        self._wanted = finality
+        self._follower.abandon(lambda goal: goal.view <= view and goal.purpose is not Purpose.PROPOSE)
+        self._want_finalized()
+
+    def go_by_blocks(self) -> None:
+        """Seek no snapshot before the block that is final now is applied."""
+        self._is_by_blocks = True
+
+    def join_if_far_behind(self) -> None:
+        """Seek a snapshot when the finalized block is far above and not executed here.
+
+        Not while one is sought, or is on its way to the disk: the second would be written over the older base.
+        """
+        if self._wanted is None or self._is_by_blocks or self._is_finalizing or self._follower.is_paused:
+            return
+        block = self._follower.block(self._wanted.digest)
+        if block is None or self._follower.is_ready(self._wanted.digest):
+            return
+        if block.header.height - self._engine.finalized.height >= self._snapshot_gap_blocks:
+            self._seek_snapshot()
+
+    def settle(self, goal: Goal, settled: Settled) -> None:
+        """Write the blocks and their operations, sync, and only then apply."""
+        if not settled.is_ready:
+            self._halt(f"{REFUSED_FINAL} of view {goal.view} cannot be executed: {settled.reason}")
+            return
+        finality = self._wanted
+        assert finality is not None and finality.digest == goal.digest, "the last goal is the only one"  # noqa: PT018 - one claim
+        self._is_finalizing = True
+        for executed in self._engine.path_to(goal.digest):
+            self._store(executed.digest, executed.block)
+            header = executed.header
+            operations = tuple(executed.operations)
+            self._log.append(FinalizedEntry(header.height, executed.digest, encode_header(header), operations))
+        self._barrier.then(partial(self._apply, finality))
+
+    def _want_finalized(self) -> None:
+        self.join_if_far_behind()
+        if self._is_finalizing or self._wanted is None:
+            return
+        if self._wanted.view > self._engine.finalized.view:
+            self._follower.want(Goal(Purpose.FINALIZE, self._wanted.view, self._wanted.digest))
+        elif self._wanted.digest == self._engine.finalized_digest:
+            self._held = self._wanted
+
+    def _apply(self, finality: Finality) -> None:
+        finalization = self._engine.finalize(finality.digest)
+        self._held = finality
+        self._applied(finalization)
+        self._is_finalizing = False
+        self._is_by_blocks = False
+        self._follower.prune()
+        self._want_finalized()
