@@ -13,7 +13,8 @@ from typing import Final
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.monitor import Jury, make_jury
-from network.trace import Event, Trace
+from network.events import Event, TraceEvent
+from network.trace import Trace
 from network.types import SUPERVISOR
 from validators.execution import Executed
 
@@ -49,7 +50,8 @@ def time_digest(finished: ClusterRun, events: list[Event]) -> float:
     chains = {node: trace.chain(node) for node in (SUPERVISOR, *range(finished.scenario.cluster.validators))}
     started = time.perf_counter()
     for event in events:
-        chains[event.node].add(event.at_us, event.kind, *event.values)
+        assert isinstance(event.body, TraceEvent), "what a sink is shown has its type"
+        chains[event.node].add(event.at_us, event.body)
         trace.fold()
     digest = trace.digest
     seconds = time.perf_counter() - started

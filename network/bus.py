@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from network.chance import Chance
 from network.conditions import Condition, Fate, MessageRule, Touched, Wire, fate_of, flip_bytes
+from network.events import Delivered, Dropped, HeldBack, Lost, Released, Sent
 from network.kernel import Kernel
 from network.latency import Latency
 from network.outcome import BusError, BusStatistics, ConditionError, UnknownLinkError
@@ -260,7 +261,7 @@ class Bus:
                 continue
             place = counts[receiver] = counts.get(receiver, 0) + 1
             self._duplicated += held.ordinal >> _REPLAY_SHIFT > 0
-            held.wire.chain.add(self._kernel.now_us, "release", receiver, held.ordinal, name)
+            held.wire.chain.add(self._kernel.now_us, Released(receiver, held.ordinal, name))
             self._post_delivery(held.wire, held.ordinal, held.parcel, 1 + (place - 1) * max(gap_us, 1))
         self._held[name] = kept
         if destinations is not None and name in self._active:
@@ -318,7 +319,8 @@ class Bus:
         now_us = kernel.now_us
         destination = wire.destination
         if self._is_traced:
-            wire.chain.add(now_us, "send", destination, ordinal, parcel.label.kind, parcel.length, parcel.checksum)
+            sent = Sent(destination, ordinal, parcel.label.kind, parcel.length, parcel.checksum)
+            wire.chain.add(now_us, sent)
         if parcel.length > self._size_limit:
             self._drop(wire, ordinal, "oversize", "")
         elif wire.is_plain:
@@ -332,7 +334,7 @@ class Bus:
         if fate.loss:
             self._drop(wire, ordinal, fate.loss, fate.condition)
         elif fate.held_by:
-            wire.chain.add(self._kernel.now_us, "hold", wire.destination, ordinal, fate.held_by)
+            wire.chain.add(self._kernel.now_us, HeldBack(wire.destination, ordinal, fate.held_by))
             self._held[fate.held_by].append(_Held(self._kernel.now_us, wire, ordinal, parcel))
         else:
             if fate.flips:
@@ -352,7 +354,7 @@ class Bus:
 
     def _drop(self, wire: Wire, ordinal: int, reason: str, condition: str) -> None:
         self._dropped[reason] += 1
-        wire.chain.add(self._kernel.now_us, "drop", wire.destination, ordinal, reason, condition)
+        wire.chain.add(self._kernel.now_us, Dropped(wire.destination, ordinal, reason, condition))
 
     def _evict(self, wire: Wire, ordinal: int, condition: str) -> None:
         losses = wire.losses = wire.losses or Losses()
@@ -371,7 +373,7 @@ class Bus:
         payload, label, length, checksum = parcel
         if self._is_traced:
             chain = self._chains[wire.destination]
-            chain.add(self._kernel.now_us, "deliver", wire.source, ordinal, label.kind, length, checksum)
+            chain.add(self._kernel.now_us, Delivered(wire.source, ordinal, label.kind, length, checksum))
         deliver(wire.source, payload)
 
     def _is_lost(self, wire: Wire, ordinal: int, losses: Losses) -> bool:
@@ -383,7 +385,7 @@ class Bus:
         name = losses.reset_by
         self._dropped["reset"] += 1
         self._touched[name].touch(wire)
-        self._chains[wire.destination].add(self._kernel.now_us, "lost", wire.source, ordinal, name)
+        self._chains[wire.destination].add(self._kernel.now_us, Lost(wire.source, ordinal, name))
         return True
 
     # Conditions

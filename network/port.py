@@ -17,8 +17,9 @@ import trio
 
 from network.bus import Bus
 from network.clock import MILLION, MachineClock
+from network.events import TimerElapsed, TraceEvent, WorkFinished
 from network.kernel import Kernel
-from network.trace import EventChain, Value
+from network.trace import EventChain
 from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
 
 T = TypeVar("T")
@@ -296,10 +297,10 @@ class Port:
             self._mailbox.put(Submission(payload))
         return self._is_live
 
-    def trace(self, kind: str, *values: Value) -> None:
+    def trace(self, body: TraceEvent) -> None:
         """Append an event to this validator's chain."""
         if self._is_live:
-            self._chain.add(self._kernel.now_us, kind, *values)
+            self._chain.add(self._kernel.now_us, body)
 
     def receive(self) -> Coroutine[Any, Any, Inbound]:
         """Wait for the next delivery, timer, completed work or submission; to be awaited by one task."""
@@ -341,7 +342,7 @@ class Port:
         armed = self._timers.get(key)
         if armed is not None and armed[0] == ordinal:
             del self._timers[key]
-            self._chain.add(self._kernel.now_us, "timer", key)
+            self._chain.add(self._kernel.now_us, TimerElapsed(key))
             self._mailbox.put(TimerFired(key))
 
     def _start_work(self, lane: str, work: _Work) -> None:
@@ -353,7 +354,7 @@ class Port:
             return
         queue = self._lanes[lane]
         work = queue.popleft()
-        self._chain.add(self._kernel.now_us, "work", lane, work.ordinal)
+        self._chain.add(self._kernel.now_us, WorkFinished(lane, work.ordinal))
         if queue:
             self._start_work(lane, queue[0])
         if work.token is not _NOTHING:

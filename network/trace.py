@@ -13,28 +13,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
+from msgspec.structs import astuple
 
+from network.events import Event, TraceEvent
 from network.types import SUPERVISOR, Micros, NodeId
-
-Value: TypeAlias = "int | str | bytes | bool | tuple[Value, ...] | list[Value] | None"
-"""What an event may carry. Floats and sets have no place in a digest."""
 
 _HASH_CHUNK_BYTES: Final = 1 << 16
 """The log is hashed in pieces of about this size: one call per turn would cost more than the hashing itself."""
-
-
-class Event(NamedTuple):
-    """One event as a sink sees it."""
-
-    at_us: Micros
-    node: NodeId
-    kind: str
-    values: tuple[Value, ...]
-
 
 Sink: TypeAlias = Callable[[Event], None]
 """Is called with every event, in the order of the log, at the turn after the one in which it happened."""
@@ -47,48 +36,35 @@ class UnknownNodeError(LookupError):
 class EventChain:
     """What one node did since the last fold."""
 
-    __slots__ = (
-        "_buffer",
-        "_dirty",
-        "_encoder",
-        "_events",
-        "_is_dirty",
-        "_is_encoding",
-        "_is_open",
-        "_pending",
-        "node",
-    )
+    __slots__ = ("_buffer", "_dirty", "_encode_into", "_events", "_is_encoding", "_is_open", "_pending", "node")
 
     def __init__(self, node: NodeId, dirty: list[EventChain], *, encode: bool, keep: bool) -> None:
         self.node = node
         self._dirty = dirty
-        self._is_dirty = False
         self._is_open = encode or keep
         self._is_encoding = encode
-        self._encoder = msgspec.msgpack.Encoder()
+        self._encode_into = msgspec.msgpack.Encoder().encode_into
         self._buffer = bytearray()
         self._pending = 0
         self._events: list[Event] | None = [] if keep else None
 
-    def add(self, at_us: Micros, kind: str, *values: Value) -> None:
+    def add(self, at_us: Micros, body: TraceEvent) -> None:
         """Append an event. After `close` nothing is appended: a stopped run has no further events."""
         if not self._is_open:
             return
-        if not self._is_dirty:
-            self._is_dirty = True
+        if not self._pending:
             self._dirty.append(self)
         self._pending += 1
         if self._is_encoding:
-            self._encoder.encode_into((at_us, self.node, kind, *values), self._buffer, -1)
+            self._encode_into((at_us, self.node, body.kind) + astuple(body), self._buffer, -1)  # noqa: RUF005
         if self._events is not None:
-            self._events.append(Event(at_us, self.node, kind, values))
+            self._events.append(Event(at_us, self.node, body))
 
     def move_to(self, log: bytearray) -> tuple[int, list[Event]]:
         """Append the buffered records to the log; return how many events those were, and the events for sinks."""
         log += self._buffer
         self._buffer.clear()
         pending, self._pending = self._pending, 0
-        self._is_dirty = False
         if self._events is None:
             return pending, []
         events, self._events = self._events, []

@@ -14,6 +14,7 @@ from network.codec import Codec
 from network.port import Port
 from validators.consensus.interface import BlockRef, Built, Event, Finality, Judged, Question
 from validators.consensus.signing import Scheme
+from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
 from validators.execution.engine import Finalization
@@ -250,7 +251,8 @@ class Application:
             header = executed.header
             self._counts.executed += 1
             self._counts.height = max(self._counts.height, header.height)
-            self._port.trace("executed", header.height, header.view, digest, executed.batch.canonical_root, mode)
+            root = executed.batch.canonical_root
+            self._port.trace(BlockExecuted(header.height, header.view, digest, root, mode))
 
     def _request(self, digest: bytes, goal: Goal) -> None:
         self.exchange.request(digest, self._leader(goal.view) if goal.digest == digest else None)
@@ -262,7 +264,7 @@ class Application:
         if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
             # The root that this validator came to, beside the one that the header claims: the checks compare it.
             header = block.header
-            self._port.trace("executed", header.height, header.view, digest, outcome.own_root, "diverged")
+            self._port.trace(BlockExecuted(header.height, header.view, digest, outcome.own_root, "diverged"))
         self._follower.begin(digest)
         over = ExecutionOver(digest, "verify", block.header.view, reason)
         self._port.work(self._execution_cost(outcome), over)
@@ -338,18 +340,19 @@ class Application:
             self._counts.applied_early += self.engine.certify(ref.digest)
             self._note_undone()
         else:
-            self._port.trace("uncertified", ref.view, ref.digest)
+            self._port.trace(Uncertified(ref.view, ref.digest))
         self._answers.answer(Judged(Question.CERTIFY, ref, is_sound))
 
     def _note_undone(self) -> None:
         """Trace the blocks that the engine has just taken back for another branch, and executed again."""
         for executed in self.engine.take_undone():
             self._counts.undone += 1
-            self._port.trace("undone", executed.header.height, executed.digest)
+            self._port.trace(BlockUndone(executed.header.height, executed.digest))
         for executed in self.engine.take_reexecuted():
             header = executed.header
             self._counts.reexecuted += 1
-            self._port.trace("executed", header.height, header.view, executed.digest, header.state_root, "reapply")
+            reapplied = BlockExecuted(header.height, header.view, executed.digest, header.state_root, "reapply")
+            self._port.trace(reapplied)
 
     def _store(self, digest: bytes, block: Block) -> None:
         self._block_file.append(height=block.header.height, digest=digest, block=encode_block(block))
@@ -373,9 +376,10 @@ class Application:
         for executed in finalization.applied:
             header = executed.header
             self._counts.finalized += 1
-            self._port.trace("finalized", header.height, header.view, executed.digest, executed.batch.canonical_root)
+            root = executed.batch.canonical_root
+            self._port.trace(BlockFinalized(header.height, header.view, executed.digest, root))
             self._answers.applied(executed)
             self._gossip.remove_included(executed.block)
         for dropped in finalization.dropped:
             self._counts.rolled_back += 1
-            self._port.trace("rolled-back", dropped.header.height, dropped.digest)
+            self._port.trace(BlockRolledBack(dropped.header.height, dropped.digest))

@@ -25,6 +25,7 @@ from validators.consensus.interface import (
     Send,
     SetTimer,
 )
+from validators.events import Entered, EvidenceReported, Reported
 from validators.messages import Message
 from validators.outbox import Outbox, trace_certificate
 from validators.pruning import JournalPruner
@@ -73,6 +74,13 @@ class EffectRunner:
                 self._perform_one(effect, application)
             self._steps.popleft()
 
+    def _report_of(self, report: ReportActivity) -> Reported:
+        said = report.activity, report.node, report.view, report.detail
+        if not report.evidence:
+            return Reported(*said)
+        first, second = map(self._codec.encode, report.evidence)
+        return EvidenceReported(*said, first, second)
+
     def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901 - one flat line per kind of effect
         match effect:
             case Append():
@@ -91,12 +99,12 @@ class EffectRunner:
                 application.finalize(finality)
                 self._pruner.finalized(finality)
             case EnteredView(view, leader):
-                self._port.trace("enter", view, leader)
+                self._port.trace(Entered(view, leader))
                 application.enter(view)
             case Relay(digest):
                 # Before the vote is durable, as the specification has it: a block is not a promise.
                 application.relay(digest)
-            case ReportActivity(activity, node, view, detail, evidence):
-                self._port.trace("report", activity, node, view, detail, *map(self._codec.encode, evidence))
+            case ReportActivity():
+                self._port.trace(self._report_of(effect))
             case _:
                 assert_never(effect)

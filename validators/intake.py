@@ -11,6 +11,7 @@ from network.codec import Codec, Refused
 from network.port import Delivery, Port
 from validators.application import Application
 from validators.consensus.interface import STALE, ConsensusEngine, EngineKind, EngineMessage, Received
+from validators.events import MessageRefused
 from validators.mempool.gossip import Gossip
 from validators.messages import (
     BlockRelay,
@@ -47,7 +48,7 @@ class Intake:
     def refuse(self, what: str, reason: str) -> None:
         """Count and trace what is not taken."""
         self._counts.refused += 1
-        self._port.trace("refused", what, reason)
+        self._port.trace(MessageRefused(what, reason))
 
     def take(self, delivery: Delivery, application: Application, gossip: Gossip, consensus: ConsensusEngine) -> None:
         """Read a message and give it to its part."""

@@ -32,6 +32,7 @@ from validators.consensus.interface import (
     TimerExpired,
 )
 from validators.effects import EffectRunner
+from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
 from validators.identity import TransactionVerifier, journal_head
@@ -241,7 +242,7 @@ class Validator:
         self._is_started = True
         self._trace_boot(application.engine)
         if self._counts.observes:
-            self._port.trace("observer", self._counts.observes)
+            self._port.trace(StoppedVoting(self._counts.observes))
         self._gossip.start()
         self._step(Started())
         self._resume(application)
@@ -249,7 +250,7 @@ class Validator:
     def _trace_boot(self, engine: Engine) -> None:
         # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
         view, height, root = self._consensus.position.view, engine.finalized.height, engine.finalized.state_root
-        self._port.trace("boot", self._incarnation, view, height, root)
+        self._port.trace(Booted(self._incarnation, view, height, root))
 
     def _resume(self, application: Application) -> None:
         application.resume()
@@ -277,7 +278,7 @@ class Validator:
         if engine.finalized_digest == adopted.digest:
             self._counts.snapshots_joined += 1
             height, root = engine.finalized.height, engine.finalized.state_root
-            self._port.trace("snapshot-joined", height, adopted.digest, root)
+            self._port.trace(SnapshotJoined(height, adopted.digest, root))
             application.go_by_blocks()
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
@@ -288,7 +289,7 @@ class Validator:
     def _halt(self, reason: str) -> None:
         """Stop for good with a named reason: a validator never goes on with doubtful state."""
         self._counts.halted = reason
-        self._port.trace("halted", reason)
+        self._port.trace(Halted(reason))
 
     # -- events --------------------------------------------------------------------------------
 
@@ -297,7 +298,7 @@ class Validator:
         if isinstance(event, WorkDone):
             self._handle_work(event.token, application)
         elif not self._is_started:
-            self._port.trace("refused", type(event).__name__, "recovering")
+            self._port.trace(MessageRefused(type(event).__name__, "recovering"))
         elif isinstance(event, Delivery):
             self._intake.take(event, application, self._gossip, self._consensus)
         elif isinstance(event, TimerFired):

@@ -10,6 +10,7 @@ from network.codec import Codec
 from network.port import Port
 from network.types import Label
 from validators.consensus.interface import EngineKind, EngineMessage, Record, RecordCodec
+from validators.events import CertificateHeld, Voted
 from validators.messages import Message
 
 
@@ -17,14 +18,14 @@ def trace_vote(port: Port, records: RecordCodec, message: EngineMessage | Record
     """Trace a vote; other messages are not traced."""
     vote = records.vote_of(message)
     if vote is not None:
-        port.trace("vote", *vote)
+        port.trace(Voted(*vote))
 
 
 def trace_certificate(port: Port, records: RecordCodec, record: Record) -> None:
     """Trace a certificate that is durable; other records are not traced."""
     certificate = records.certificate_of(record)
     if certificate is not None:
-        port.trace("certificate", *certificate)
+        port.trace(CertificateHeld(*certificate))
 
 
 @final

@@ -13,6 +13,7 @@ import msgspec
 
 from network.port import Port
 from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
+from validators.events import DamageFound, DamageRepaired
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import Header, decode_header
 from validators.outbox import trace_certificate, trace_vote
@@ -65,7 +66,7 @@ class RepairLog:
         """Note damage; a torn tail is none, because nothing was promised on it."""
         if damage.what != TORN:
             self._counts.damaged += 1
-            self._port.trace("damage", damage.file, damage.offset, damage.what)
+            self._port.trace(DamageFound(damage.file, damage.offset, damage.what))
 
     def kept(self, record: Record) -> None:
         """Note a vote or certificate from the journal: the earlier life may have had no time to trace it."""
@@ -75,7 +76,7 @@ class RepairLog:
     def repaired(self, file: str, place: int, how: str) -> None:
         """Note a repair."""
         self._counts.repaired += 1
-        self._port.trace("repaired", file, place, how)
+        self._port.trace(DamageRepaired(file, place, how))
 
     def found_and_repaired(self, damages: Iterable[Damage], how: str) -> None:
         """Note damages that were repaired as they were found."""

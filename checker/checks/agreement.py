@@ -3,23 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple, final
 
-from checker.checks.observations import (
-    NO_DISK_FAULTS,
-    AppliedBlock,
-    Boot,
-    ChainRules,
-    Damage,
-    DiskFaults,
-    ExecutedBlock,
-    FinalizedBlock,
-    Halted,
-    SnapshotJoined,
-    read_event,
-    short,
-)
+from checker.checks.observations import NO_DISK_FAULTS, AppliedBlock, ChainRules, DiskFaults, read_event, short
 from checker.results import CheckResult, Tally
 from checker.tables import describe_place, describe_value
-from network.trace import Event
+from network.events import Event
+from validators.events import BlockExecuted, BlockFinalized, Booted, DamageFound, Halted, SnapshotJoined
 from validators.execution.blocks import Header, header_digest
 from validators.state import mmr_root
 from validators.stats import BROKEN, REFUSED_FINAL
@@ -57,7 +45,7 @@ class Agreement:
 
     def boot(self, event: Event) -> None:
         """A restarted validator still has all that it finalized, perhaps more: what was synced but not yet said."""
-        boot = read_event(event, Boot)
+        boot = read_event(event, Booted)
         before = self._heights.get(event.node, 0)
         # Who had nothing to lose has shown nothing.
         self._tally.compared += before > 0
@@ -74,7 +62,7 @@ class Agreement:
 
     def damage(self, event: Event) -> None:
         """A validator found its disk damaged."""
-        damage = read_event(event, Damage)
+        damage = read_event(event, DamageFound)
         self._tally.compared += 1
         if event.node not in self._disk_faults.touched:
             self._tally.fail(
@@ -101,7 +89,7 @@ class Agreement:
 
     def finalized(self, event: Event) -> None:
         """The next height of this validator, in a later view, with the block that all others have there."""
-        final_block = read_event(event, FinalizedBlock)
+        final_block = read_event(event, BlockFinalized)
         node, height = event.node, final_block.height
         expected, view = self._heights.get(node, 0) + 1, self._views.get(node, 0)
         self._tally.compared += 2
@@ -193,12 +181,12 @@ class EqualRoots:
 
     def executed(self, event: Event) -> None:
         """A speculative execution."""
-        block = read_event(event, ExecutedBlock)
+        block = read_event(event, BlockExecuted)
         self._compare(event.node, block.height, block.digest, root=block.root)
 
     def finalized(self, event: Event) -> None:
         """A final block: both directions are judged."""
-        block = read_event(event, FinalizedBlock)
+        block = read_event(event, BlockFinalized)
         self._compare(event.node, block.height, block.digest, root=block.root)
         self._tally.compared += block.height in self._final
         digest, root = self._final.setdefault(block.height, (block.digest, block.root))
@@ -213,7 +201,7 @@ class EqualRoots:
 
     def boot(self, event: Event) -> None:
         """The root that a restarted validator recomputed from its disk."""
-        boot = read_event(event, Boot)
+        boot = read_event(event, Booted)
         known = self._final.get(boot.finalized_height)
         if known is not None:
             self._compare(event.node, boot.finalized_height, known[0], root=boot.root)

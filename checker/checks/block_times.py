@@ -10,9 +10,11 @@ timestamp is not too low; a leader may drag the time, which costs the chain slot
 from dataclasses import dataclass
 from typing import Final, final
 
-from checker.checks.observations import ChainRules, ClockSet, Entered, Vote, read_event
+from checker.checks.observations import ChainRules, read_event
 from checker.results import CheckResult, Tally
-from network.trace import Event
+from faults.events import ClockSet
+from network.events import Event
+from validators.events import Entered, Voted
 from validators.execution.blocks import Header
 
 _MILLION: Final = 1_000_000
@@ -60,10 +62,10 @@ class BlockTimes:
     def clock(self, event: Event) -> None:
         """The supervisor set a machine's clocks."""
         setting = read_event(event, ClockSet)
-        before = self._leads.get(setting.node, _Lead())
+        before = self._leads.get(setting.machine, _Lead())
         offset_us = before.drifted_us(event.at_us) if setting.offset_us is None else setting.offset_us
         greatest_us = before.greatest_until_us(event.at_us)
-        self._leads[setting.node] = _Lead(event.at_us, offset_us, setting.ppm, setting.strobe_us, greatest_us)
+        self._leads[setting.machine] = _Lead(event.at_us, offset_us, setting.ppm, setting.strobe_us, greatest_us)
 
     def entered(self, event: Event) -> None:
         """Remember when a leader entered its view, in this life or an earlier one."""
@@ -73,8 +75,8 @@ class BlockTimes:
 
     def vote(self, event: Event) -> None:
         """Remember how far the clock of whoever notarizes may have been by then, in microseconds of virtual time."""
-        vote = read_event(event, Vote)
-        if vote.kind == "notarize":
+        vote = read_event(event, Voted)
+        if vote.vote == "notarize":
             lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
             self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias, final
 
-from checker.checks.observations import BlockSummary, ChainRules, Entered, read_event
+from checker.checks.observations import BlockSummary, ChainRules, read_event
 from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
 from checker.results import CheckResult, Tally
 from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
-from network.trace import Event
+from network.events import Event
+from validators.events import Entered
 from validators.execution.blocks import Header
 
 BLOCKS_MAX: Final = 3

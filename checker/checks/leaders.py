@@ -2,9 +2,10 @@
 
 from typing import Final, final
 
-from checker.checks.observations import Entered, read_event
+from checker.checks.observations import read_event
 from checker.results import CheckResult, Tally
-from network.trace import Event
+from network.events import Event
+from validators.events import Entered
 from validators.execution.blocks import Header
 
 EPOCH: Final = 0

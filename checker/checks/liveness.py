@@ -4,23 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from checker.checks.observations import (
-    NO_DISK_FAULTS,
-    Boot,
-    DiskFaults,
-    Entered,
-    FaultOutcome,
-    FinalizedBlock,
-    Halted,
-    Observer,
-    PowerEdge,
-    Vote,
-    name_validators,
-    quorum_of,
-    read_event,
-)
+from checker.checks.observations import NO_DISK_FAULTS, DiskFaults, FaultOutcome, name_validators, quorum_of, read_event
 from checker.results import CheckResult, Tally
-from network.trace import Event
+from faults.events import Crashed, Restarted
+from network.events import Event
+from validators.events import BlockFinalized, Booted, Entered, Halted, StoppedVoting, Voted
 from validators.identity import NEVER_VOTED
 from validators.stats import DISK
 
@@ -86,16 +74,16 @@ class FinalityRegained:
 
     def vote(self, event: Event) -> None:
         """A vote is sent in a view that was entered, be it by an earlier process, of which nothing else is known."""
-        self._view = max(self._view, read_event(event, Vote).view)
+        self._view = max(self._view, read_event(event, Voted).view)
 
     def boot(self, event: Event) -> None:
         """A restarted validator may hold a block that it had no time to announce."""
-        self._height = max(self._height, read_event(event, Boot).finalized_height)
+        self._height = max(self._height, read_event(event, Booted).finalized_height)
         self._stopped.pop(event.node, None)
 
     def finalized(self, event: Event) -> None:
         """Note the first new block of each validator."""
-        block = read_event(event, FinalizedBlock)
+        block = read_event(event, BlockFinalized)
         if block.height > self._healing.height:
             views = max(self._view, block.view) - self._healing.view
             self._regained.setdefault(event.node, (views, event.at_us - self._healing.at_us))
@@ -112,7 +100,7 @@ class FinalityRegained:
 
     def observer(self, event: Event) -> None:
         """A validator has lost its vote, or a replica that never had one has begun to follow."""
-        reason = read_event(event, Observer).reason
+        reason = read_event(event, StoppedVoting).reason
         if event.node < self._validators:
             self._observers[event.node] = reason
         elif reason == NEVER_VOTED:
@@ -126,11 +114,11 @@ class FinalityRegained:
 
     def crash(self, event: Event) -> None:
         """The supervisor cut a validator's power."""
-        self._set_up(event, is_up=False)
+        self._set_up(read_event(event, Crashed).machine, is_up=False)
 
     def restart(self, event: Event) -> None:
         """The supervisor gave it back."""
-        self._set_up(event, is_up=True)
+        self._set_up(read_event(event, Restarted).machine, is_up=True)
 
     def healed(self, event: Event) -> None:
         """The last fault is over: judge anew from here."""
@@ -217,8 +205,7 @@ class FinalityRegained:
             time_us=time_us,
         )
 
-    def _set_up(self, event: Event, *, is_up: bool) -> None:
-        node = read_event(event, PowerEdge).node
+    def _set_up(self, node: int, *, is_up: bool) -> None:
         if node in self._is_up:
             self._is_up[node] = is_up
 

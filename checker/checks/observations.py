@@ -5,11 +5,10 @@ field too many is ignored, so that a writer may say more than the checks need.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar, final
+from typing import Final, NamedTuple, Protocol, final
 
-import msgspec
-
-from network.trace import Event
+from network import events
+from network.events import AnyEvent, Event
 from scheduler import Timebase
 from validators.execution.genesis import Genesis
 from validators.execution.phases import PhaseEntry
@@ -18,161 +17,12 @@ from validators.state import StateAudit
 NATIVE_TYPES: Final = (bytes,)
 """Bytes are bytes in a log; without this msgspec would take text for base64."""
 
-Observation = TypeVar("Observation", bound=msgspec.Struct)
 
-
-@final
-class Boot(msgspec.Struct, frozen=True, array_like=True):
-    """A validator read its disk and starts to serve. `root` is the state's at `finalized_height`."""
-
-    incarnation: int
-    view: int
-    finalized_height: int
-    root: bytes
-
-
-@final
-class Vote(msgspec.Struct, frozen=True, array_like=True):
-    """A validator sent a vote, or found it in its journal: `notarize`, `nullify` (empty payload) or `finalize`."""
-
-    kind: str
-    view: int
-    payload: bytes
-
-
-@final
-class Certificate(msgspec.Struct, frozen=True, array_like=True):
-    """A validator holds a `notarization`, `nullification` (empty payload) or `finalization`."""
-
-    kind: str
-    view: int
-    payload: bytes
-    signers: tuple[int, ...]
-
-
-@final
-class Report(msgspec.Struct, frozen=True, array_like=True):
-    """A validator holds two signed votes of `signer` that exclude each other, or gave up a view (`TimedOut`).
-
-    Then `signer` is the view's leader and `detail` the reason. Evidence has both votes, encoded.
-    """
-
-    activity: str
-    signer: int
-    view: int
-    detail: str = ""
-    first: bytes = b""
-    second: bytes = b""
-
-
-@final
-class Entered(msgspec.Struct, frozen=True, array_like=True):
-    """A validator entered a view."""
-
-    view: int
-    leader: int
-
-
-@final
-class Uncertified(msgspec.Struct, frozen=True, array_like=True):
-    """A validator refused to certify the notarized payload of a view."""
-
-    view: int
-    payload: bytes
-
-
-@final
-class ClockSet(msgspec.Struct, frozen=True, array_like=True):
-    """The supervisor set the clocks of a machine: how far the wall clock is ahead (None: as it is), and their rate.
-
-    A wall clock that strobes shows `strobe_us` more for part of the time.
-    """
-
-    node: int
-    offset_us: int | None
-    ppm: int
-    strobe_us: int
-
-
-@final
-class ExecutedBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A validator executed a block, speculatively or again after a restart."""
-
-    height: int
-    view: int
-    digest: bytes
-    root: bytes
-    mode: str
-
-
-@final
-class FinalizedBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A validator applied a finalized block."""
-
-    height: int
-    view: int
-    digest: bytes
-    root: bytes
-
-
-@final
-class RolledBack(msgspec.Struct, frozen=True, array_like=True):
-    """A validator dropped a block that it had executed, because another one became final."""
-
-    height: int
-    digest: bytes
-
-
-@final
-class Undone(msgspec.Struct, frozen=True, array_like=True):
-    """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
-
-    height: int
-    digest: bytes
-
-
-@final
-class Halted(msgspec.Struct, frozen=True, array_like=True):
-    """A validator stopped for good, with its reason."""
-
-    reason: str
-
-
-@final
-class Observer(msgspec.Struct, frozen=True, array_like=True):
-    """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
-
-    reason: str
-
-
-@final
-class Damage(msgspec.Struct, frozen=True, array_like=True):
-    """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
-
-    file: str
-    place: int
-    what: str
-
-
-@final
-class SnapshotJoined(msgspec.Struct, frozen=True, array_like=True):
-    """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
-
-    height: int
-    digest: bytes
-    root: bytes
-
-
-@final
-class PowerEdge(msgspec.Struct, frozen=True, array_like=True):
-    """The supervisor crashed or restarted a validator."""
-
-    node: int
-
-
-def read_event(event: Event, kind: type[Observation]) -> Observation:
-    """Return an event's values as a record; raises msgspec.ValidationError when the writer broke its promise."""
-    return msgspec.convert(event.values, kind, builtin_types=NATIVE_TYPES)
+def read_event(event: Event, kind: type[AnyEvent]) -> AnyEvent:
+    """Return the typed values of an event that is known to be of this kind."""
+    body = events.read_event(event, kind)
+    assert body is not None, f"a handler of {kind.kind!r} was given an event of kind {event.kind!r}"
+    return body
 
 
 class BlockSummary(Protocol):

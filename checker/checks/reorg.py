@@ -7,9 +7,10 @@ its branch. A run that promised such blocks, a branch of some length at once, or
 
 from typing import NamedTuple, final
 
-from checker.checks.observations import ExecutedBlock, FinalizedBlock, RolledBack, Undone, read_event
+from checker.checks.observations import read_event
 from checker.results import CheckResult, Tally
-from network.trace import Event
+from network.events import Event
+from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone
 
 NAME = "reorg"
 
@@ -81,7 +82,7 @@ class ReorgWatch:
         self._promise = promise
         self._activation = activation
         self._tally = Tally(NAME, "safety")
-        self._dropped: list[tuple[int, RolledBack]] = []
+        self._dropped: list[tuple[int, BlockRolledBack]] = []
         self._final: dict[int, bytes] = {}
         self._nodes: dict[int, _Node] = {}
         self._reexecuted = 0
@@ -90,20 +91,20 @@ class ReorgWatch:
     def observe(self, event: Event) -> None:
         """See one event of the run, in the order of the log."""
         if event.kind == "finalized":
-            block = read_event(event, FinalizedBlock)
+            block = read_event(event, BlockFinalized)
             self._final.setdefault(block.height, block.digest)
             node = self._node(event.node)
             node.final[block.digest] = None
             # What a finalization drops comes after all that it makes final.
             node.dropped_heights = {}
         elif event.kind == "rolled-back":
-            dropped = read_event(event, RolledBack)
+            dropped = read_event(event, BlockRolledBack)
             self._dropped.append((event.node, dropped))
             self._node(event.node).drop(dropped.height)
         elif event.kind == "executed":
-            self._reexecuted += read_event(event, ExecutedBlock).mode == REAPPLY
+            self._reexecuted += read_event(event, BlockExecuted).mode == REAPPLY
         elif event.kind == "undone":
-            self._undo(event, read_event(event, Undone))
+            self._undo(event, read_event(event, BlockUndone))
 
     def result(self) -> CheckResult:
         """Judge; less than promised is inconclusive."""
@@ -149,7 +150,7 @@ class ReorgWatch:
             crossed=sum(node.has_crossed for node in nodes),
         )
 
-    def _undo(self, event: Event, undone: Undone) -> None:
+    def _undo(self, event: Event, undone: BlockUndone) -> None:
         node = self._node(event.node)
         self._tally.require(
             undone.digest not in node.final,

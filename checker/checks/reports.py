@@ -8,11 +8,12 @@ from typing import Final, final
 
 import msgspec
 
-from checker.checks.observations import Report, read_event, short
-from network.trace import Event
+from checker.checks.observations import short
+from network.events import Event, read_event
 from validators.consensus.simplex import Finalize, Notarize
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.timeouts import TimeoutReason
+from validators.events import EvidenceReported, MessageRefused, Reported
 from validators.messages import message_codec
 from validators.sync.serving import TOO_MANY, UNDER_WAY
 
@@ -57,14 +58,14 @@ class Reports:
 
     def observe(self, event: Event) -> None:
         """See an event of an honest validator."""
-        if event.kind == "refused" and event.values[1] in UNANSWERED:
-            self._count(str(event.values[1]))
-        elif event.kind == "report":
-            report = read_event(event, Report)
+        if (refused := read_event(event, MessageRefused)) is not None:
+            if refused.reason in UNANSWERED:
+                self._count(refused.reason)
+        elif (report := read_event(event, Reported)) is not None:
             is_evidence = report.activity in EVIDENCE
             self._count(report.activity if is_evidence else report.detail)
-            if is_evidence:
-                self._keep(event.node, report)
+            if is_evidence and (evidence := read_event(event, EvidenceReported)) is not None:
+                self._keep(event.node, evidence)
 
     def evidence(self) -> tuple[Contradiction, ...]:
         """Return what is held against dishonest validators, each pair once, in the order in which it was found."""
@@ -78,7 +79,7 @@ class Reports:
     def _count(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
 
-    def _keep(self, holder: int, report: Report) -> None:
+    def _keep(self, holder: int, report: EvidenceReported) -> None:
         """Note who holds a pair; two validators may have had its votes in another order."""
         first, second = sorted((report.first, report.second))
         holders = self._evidence.setdefault((report.activity, report.signer, report.view, first, second), [])

@@ -28,7 +28,7 @@ from checker.checks.votes import Certificates, NoDoubleVote
 from checker.mirror import BlockCheck, Mirror, SettledBlock
 from checker.record.cold_replay import ColdReplay
 from checker.results import CheckResult, ExitClass
-from network.trace import Event
+from network.events import Event
 from network.types import SUPERVISOR
 from scheduler import FifoFree
 from validators.execution.blocks import Header, decode_block

@@ -3,21 +3,12 @@
 from collections.abc import Collection
 from typing import Final, NamedTuple, final
 
-from checker.checks.observations import (
-    Certificate,
-    Observer,
-    Report,
-    Uncertified,
-    Vote,
-    name_validators,
-    quorum_of,
-    read_event,
-    short,
-)
+from checker.checks.observations import name_validators, quorum_of, read_event, short
 from checker.checks.reports import EVIDENCE
 from checker.mirror import SettledBlock
 from checker.results import CheckResult, Tally
-from network.trace import Event
+from network.events import Event
+from validators.events import CertificateHeld, Reported, StoppedVoting, Uncertified, Voted
 
 VOTE_OF: Final[dict[str, str]] = {"notarization": "notarize", "nullification": "nullify", "finalization": "finalize"}
 """The vote that each kind of certificate is made of."""
@@ -49,11 +40,11 @@ class NoDoubleVote:
 
     def observer(self, event: Event) -> None:
         """A validator has given its vote up, for good."""
-        self._observers[event.node] = read_event(event, Observer).reason
+        self._observers[event.node] = read_event(event, StoppedVoting).reason
 
     def vote(self, event: Event) -> None:
         """Compare a vote with those of the same validator in the same view."""
-        vote = read_event(event, Vote)
+        vote = read_event(event, Voted)
         node = event.node
         # The first word of a validator cannot be against another of it.
         self._tally.compared += node in self._spoken
@@ -61,22 +52,22 @@ class NoDoubleVote:
         self._sent += 1
         if node in self._observers:
             self._tally.fail(
-                f"validator {node} sent {vote.kind} in view {vote.view} after its journal was lost: "
+                f"validator {node} sent {vote.vote} in view {vote.view} after its journal was lost: "
                 f"{self._observers[node]}",
                 validator=node,
                 view=vote.view,
             )
-        earlier = self._votes.setdefault((node, _Place(vote.kind, vote.view)), vote.payload)
+        earlier = self._votes.setdefault((node, _Place(vote.vote, vote.view)), vote.payload)
         if earlier != vote.payload:
             self._tally.fail(
-                f"validator {node} sent {vote.kind} for {short(earlier)} and for {short(vote.payload)} in view "
+                f"validator {node} sent {vote.vote} for {short(earlier)} and for {short(vote.payload)} in view "
                 f"{vote.view}",
                 validator=node,
                 view=vote.view,
                 first=earlier.hex(),
                 second=vote.payload.hex(),
             )
-        contrary = {"nullify": "finalize", "finalize": "nullify"}.get(vote.kind)
+        contrary = {"nullify": "finalize", "finalize": "nullify"}.get(vote.vote)
         if contrary is not None and (node, _Place(contrary, vote.view)) in self._votes:
             self._tally.fail(
                 f"validator {node} sent both nullify and finalize in view {vote.view}", validator=node, view=vote.view
@@ -84,7 +75,7 @@ class NoDoubleVote:
 
     def report(self, event: Event) -> None:
         """Nobody can hold two signed votes of an honest validator that contradict each other."""
-        evidence = read_event(event, Report)
+        evidence = read_event(event, Reported)
         if evidence.activity in EVIDENCE and evidence.signer in self._honest:
             self._tally.fail(
                 f"validator {event.node} holds evidence against validator {evidence.signer} in view {evidence.view}: "
@@ -125,21 +116,21 @@ class Certificates:
 
     def vote(self, event: Event) -> None:
         """Remember who voted for what."""
-        vote = read_event(event, Vote)
-        self._votes[event.node, _Place(vote.kind, vote.view), vote.payload] = None
+        vote = read_event(event, Voted)
+        self._votes[event.node, _Place(vote.vote, vote.view), vote.payload] = None
 
     def certificate(self, event: Event) -> None:
         """Judge a certificate that a validator holds."""
-        certificate = read_event(event, Certificate)
+        certificate = read_event(event, CertificateHeld)
         self._tally.compared += 1
-        if certificate.kind not in VOTE_OF:
-            self._tally.fail(f"validator {event.node} holds an unknown {certificate.kind}", validator=event.node)
+        if certificate.certificate not in VOTE_OF:
+            self._tally.fail(f"validator {event.node} holds an unknown {certificate.certificate}", validator=event.node)
             return
         self._judge_signers(event.node, certificate)
-        earlier = self._payloads.setdefault(_Place(certificate.kind, certificate.view), certificate.payload)
+        earlier = self._payloads.setdefault(_Place(certificate.certificate, certificate.view), certificate.payload)
         if earlier != certificate.payload:
             self._tally.fail(
-                f"view {certificate.view} has two {certificate.kind}s: {short(earlier)} and "
+                f"view {certificate.view} has two {certificate.certificate}s: {short(earlier)} and "
                 f"{short(certificate.payload)}",
                 view=certificate.view,
                 validator=event.node,
@@ -169,8 +160,8 @@ class Certificates:
             certificates=len(self._payloads),
         )
 
-    def _judge_signers(self, holder: int, certificate: Certificate) -> None:
-        place = f"{certificate.kind} of view {certificate.view} held by validator {holder}"
+    def _judge_signers(self, holder: int, certificate: CertificateHeld) -> None:
+        place = f"{certificate.certificate} of view {certificate.view} held by validator {holder}"
         signers = dict.fromkeys(certificate.signers)
         known = [signer for signer in signers if 0 <= signer < self._validators]
         if len(known) < self._quorum or len(signers) < len(certificate.signers):
@@ -179,7 +170,7 @@ class Certificates:
                 view=certificate.view,
                 validator=holder,
             )
-        vote = _Place(VOTE_OF[certificate.kind], certificate.view)
+        vote = _Place(VOTE_OF[certificate.certificate], certificate.view)
         silent = [
             signer
             for signer in known

@@ -11,20 +11,11 @@ from typing import Final, Protocol, final
 
 import msgspec
 
-from checker.checks.observations import (
-    NO_DISK_FAULTS,
-    Boot,
-    Certificate,
-    DiskFaults,
-    FinalizedBlock,
-    PowerEdge,
-    Vote,
-    read_event,
-    short,
-)
+from checker.checks.observations import NO_DISK_FAULTS, DiskFaults, read_event, short
 from checker.checks.vote_rules import Story, VoteRules
 from checker.results import CheckResult, Tally
-from network.trace import Event
+from faults.events import Restarted
+from network.events import Event
 from network.types import SUPERVISOR
 from validators.consensus.interface import CorruptRecordError
 from validators.consensus.simplex import (
@@ -36,6 +27,7 @@ from validators.consensus.simplex import (
     artifact_view,
     decode_artifact,
 )
+from validators.events import BlockFinalized, Booted, CertificateHeld, Voted
 from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
 from validators.storage.records import HEAD_BYTES
 
@@ -248,14 +240,14 @@ class WriteAhead:
 
     def _restart(self, event: Event) -> None:
         """A validator has read its disk: nothing but what is there counts from now on."""
-        node = read_event(event, PowerEdge).node
+        node = read_event(event, Restarted).machine
         if node in self._honest:
             self._books[node].reopen()
             self._is_starting[node] = True
 
     def _boot(self, event: Event) -> None:
         """The first view of a life is the one that its journal leads to; not asked where votes were destroyed."""
-        node, view = event.node, read_event(event, Boot).view
+        node, view = event.node, read_event(event, Booted).view
         if self._is_starting.pop(node, False) and node not in self._destroyed:
             expected = self._books[node].next_view
             self._tally.compared += 1
@@ -268,23 +260,23 @@ class WriteAhead:
 
     def _vote(self, event: Event) -> None:
         """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
-        vote = read_event(event, Vote)
-        self._judge_said(event.node, "sent", (vote.kind, vote.view, vote.payload))
-        if vote.kind == "finalize":
+        vote = read_event(event, Voted)
+        self._judge_said(event.node, "sent", (vote.vote, vote.view, vote.payload))
+        if vote.vote == "finalize":
             # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
             self._judge_said(event.node, "voted to finalize without", ("certification", vote.view, b""))
-        if vote.kind == "finalize" and event.node not in self._destroyed:
+        if vote.vote == "finalize" and event.node not in self._destroyed:
             is_stored = self._books[event.node].has_block(vote.payload)
             self._judge(event.node, is_stored, f"voted to finalize block {short(vote.payload)} of view {vote.view}")
 
     def _certificate(self, event: Event) -> None:
         """A certificate is held: so after a crash."""
-        certificate = read_event(event, Certificate)
-        self._judge_said(event.node, "held", (certificate.kind, certificate.view, certificate.payload))
+        certificate = read_event(event, CertificateHeld)
+        self._judge_said(event.node, "held", (certificate.certificate, certificate.view, certificate.payload))
 
     def _finalized(self, event: Event) -> None:
         """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
-        block = read_event(event, FinalizedBlock)
+        block = read_event(event, BlockFinalized)
         books, deed = self._books[event.node], f"applied block {short(block.digest)} of height {block.height}"
         self._judge(event.node, books.has_final(block.digest), deed)
         if event.node not in self._destroyed:

@@ -14,7 +14,7 @@ from checker.explain.explanation import Explanation, Findings, SideReport
 from checker.explain.formatting import on_one_line
 from checker.explain.seen import seen_by
 from checker.explain.sides import RefusedLog
-from checker.explain.story import TAKEN_BACK, surroundings
+from checker.explain.story import read_taken_back, surroundings
 from checker.mutants.mutant import Cause
 from checker.results import CheckResult
 
@@ -78,7 +78,7 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
     """Memory that is not what the log leads to: left by what was taken back, if anything was."""
     evidence = dict(check.evidence)
     node, height = evidence.get("validator"), evidence.get("height")
-    taken_back = [event for event in findings.events() if event.kind in TAKEN_BACK and event.node == node]
+    taken_back = [back for event in findings.events() if event.node == node and (back := read_taken_back(event))]
     sides = []
     if isinstance(node, int):
         who, source = name_validators([node]), str(evidence.get("source", "its operation log"))
@@ -91,10 +91,9 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
         ]
     block, write = "", on_one_line(f"{check.name}: {check.summary}")
     if taken_back:
-        at, digest = taken_back[-1].values[:2]
-        assert isinstance(at, int) and isinstance(digest, bytes), "height and digest"  # noqa: PT018 - one claim
-        block, height = digest.hex(), at if height is None else height
-        write += f"; the last block taken back was {short(digest)} of height {at}"
+        last = taken_back[-1]
+        block, height = last.digest.hex(), last.height if height is None else height
+        write += f"; the last block taken back was {short(last.digest)} of height {last.height}"
     return msgspec.structs.replace(
         explanation,
         cause="clean-up" if taken_back else _OF_MEMORY[check.name],

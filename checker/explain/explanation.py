@@ -8,7 +8,7 @@ import msgspec
 from checker.explain.sides import Executions, Outcome, Parting
 from checker.mutants.mutant import Cause
 from checker.results import CheckResult, Evidence, deciding_check
-from network.trace import Event
+from network.events import Event
 from scheduler import Timebase
 
 

@@ -23,7 +23,7 @@ from checker.explain.formatting import (
 from checker.explain.origins import Origin
 from checker.explain.seen import last_views
 from checker.explain.sides import Outcome, Parting, Side, find_parting, wrong_validators
-from checker.explain.story import TAKEN_BACK, Mention, follow, mentions_of, surroundings, tell
+from checker.explain.story import Mention, follow, mentions_of, read_taken_back, surroundings, tell
 from checker.explain.writes import find_timer, origin_of
 from checker.results import Evidence
 from scheduler import Timer
@@ -108,7 +108,7 @@ def _with_parting(explanation: Explanation, findings: Findings, parting: Parting
         [mention.past.digest for mention in mentions if mention.past is not None],
     )
     wrong = wrong_validators(parting.sides)
-    taken_back = any(event.kind in TAKEN_BACK for node in wrong for event in thread.pasts.get(node, ()))
+    taken_back = any(read_taken_back(event) for node in wrong for event in thread.pasts.get(node, ()))
     has_past = taken_back or any(node in thread.strayed for node in wrong)
     is_from_the_past = has_past and not _repeats_cold(findings, parting)
     header = parting.header

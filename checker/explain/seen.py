@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from string import hexdigits
 from typing import Final, final
 
-from checker.checks.observations import Certificate, Entered, FinalizedBlock, Report, name_validators, read_event
+from checker.checks.observations import name_validators
 from checker.explain.explanation import Findings
 from checker.explain.formatting import events_of, name_key, on_one_line, show, show_entry, timer_of, timers_in
 from checker.explain.sides import Executions, take_changes
 from checker.results import CheckResult
-from network.trace import Event
+from network.events import Event, read_event
 from scheduler import Timer
+from validators.events import BlockFinalized, CertificateHeld, Entered, Reported
 from validators.execution.schema import account_key
 
 _EVENTS_MAX: Final = 12
@@ -89,21 +90,16 @@ def last_views(events: Iterable[Event]) -> list[str]:
     """Return the last views of a run in lines: who led and entered each, why they were left, what came of them."""
     views: dict[int, _View] = {}
     for event in events:
-        if event.kind == "enter":
-            entered = read_event(event, Entered)
+        if (entered := read_event(event, Entered)) is not None:
             views.setdefault(entered.view, _View(entered.leader)).entered.append(event.node)
-        elif event.kind == "report":
-            report = read_event(event, Report)
+        elif (report := read_event(event, Reported)) is not None:
             if report.view in views and report.detail:
                 views[report.view].left.setdefault(report.detail, []).append(event.node)
-        elif event.kind == "certificate":
-            certificate = read_event(event, Certificate)
-            if certificate.view in views:
-                views[certificate.view].certified.setdefault(certificate.kind, []).append(event.node)
-        elif event.kind == "finalized":
-            block = read_event(event, FinalizedBlock)
-            if block.view in views:
-                views[block.view].finalized[block.height] = None
+        elif (held := read_event(event, CertificateHeld)) is not None:
+            if held.view in views:
+                views[held.view].certified.setdefault(held.certificate, []).append(event.node)
+        elif (block := read_event(event, BlockFinalized)) is not None and block.view in views:
+            views[block.view].finalized[block.height] = None
     return [_describe_view(number, views[number]) for number in sorted(views)[-_VIEWS_MAX:]]
 
 

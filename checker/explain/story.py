@@ -5,19 +5,35 @@ receipts: when a timer was scheduled, held back, and taken out. Both are put tog
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple, final
 
-from checker.checks.observations import ExecutedBlock, name_validators, read_event, short
+from checker.checks.observations import name_validators, short
 from checker.explain.formatting import decode, events_of, name_key, show, show_root, show_written, timers_in
 from checker.explain.origins import Origin
 from checker.explain.sides import Parting, Past, Side, wrong_validators
 from checker.record.streams import describe_event
 from checker.results import Evidence
-from network.trace import Event
+from faults.events import Crashed, FaultEdge, Restarted, TransactionSubmitted
+from network.events import Event, read_event
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    BlockRolledBack,
+    BlockUndone,
+    Booted,
+    CertificateHeld,
+    DamageFound,
+    DamageRepaired,
+    Entered,
+    Halted,
+    MessageRefused,
+    SnapshotJoined,
+    Voted,
+)
 from validators.execution.blocks import Header
 from validators.execution.receipts import TransactionReceipt
 
@@ -30,31 +46,28 @@ _SHOWN_MAX: Final = 8
 _LAST_MAX: Final = 5
 """Events shown of what each validator did last."""
 
-_DECISIONS: Final = (
-    "boot",
-    "enter",
-    "vote",
-    "certificate",
-    "executed",
-    "finalized",
-    "refused",
-    "undone",
-    "rolled-back",
+_DECISIONS: Final = tuple(
+    each.kind
+    for each in (
+        Booted,
+        Entered,
+        Voted,
+        CertificateHeld,
+        BlockExecuted,
+        BlockFinalized,
+        MessageRefused,
+        BlockUndone,
+        BlockRolledBack,
+    )
 )
 """What a validator says of its own decisions; the others are about messages and work."""
 
 _INDENT: Final = "  "
-TAKEN_BACK: Final = ("rolled-back", "undone")
-"""What a validator says when it takes back a block that it had executed or applied."""
-
-_ROADS: Final = (*TAKEN_BACK, "snapshot-joined", "repaired", "damage")
+_ROADS: Final = tuple(each.kind for each in (BlockRolledBack, BlockUndone, SnapshotJoined, DamageRepaired, DamageFound))
 """What a validator has behind it that others have not, besides crashes and restarts."""
 
-_MACHINES: Final = ("fault", "crash", "restart", "halted")
-_VIEW_PLACES: Final = {"enter": 0, "vote": 1, "certificate": 1}
-"""Which value of an event is its view."""
-_HEIGHT_PLACES: Final = {"executed": 0, "finalized": 0, "rolled-back": 0, "undone": 0, "boot": 2}
-"""Which value of an event is its height."""
+_AFTERMATH: Final = (MessageRefused.kind, Halted.kind)
+_MACHINES: Final = tuple(each.kind for each in (FaultEdge, Crashed, Restarted, Halted))
 
 
 class Mention(NamedTuple):
@@ -80,7 +93,7 @@ class Thread:
         strayed: The wrong validators that had executed blocks of other branches before.
     """
 
-    executions: dict[bytes, list[Event]] = field(default_factory=dict)
+    executions: dict[bytes, list[tuple[Event, BlockExecuted]]] = field(default_factory=dict)
     submissions: dict[bytes, Event] = field(default_factory=dict)
     pasts: dict[int, list[Event]] = field(default_factory=dict)
     machines: list[Event] = field(default_factory=list)
@@ -118,24 +131,36 @@ def follow(events: Iterable[Event], parting: Parting, transactions: Iterable[byt
     way = dict.fromkeys([*(past.digest for past in parting.past), parting.digest])
     executed: dict[int, None] = {}
     for event in events:
-        kind, values = event.kind, event.values
-        if kind == "executed" and event.node in wrong and event.node not in executed and values[2] not in way:
-            thread.strayed[event.node] = None
-        if kind == "executed" and values[2] in thread.executions:
-            thread.executions[values[2]].append(event)
-            if values[2] == parting.digest:
+        kind = event.kind
+        if (block := read_event(event, BlockExecuted)) is not None:
+            if event.node in wrong and event.node not in executed and block.digest not in way:
+                thread.strayed[event.node] = None
+            if block.digest in thread.executions:
+                thread.executions[block.digest].append((event, block))
+            if block.digest == parting.digest:
                 executed[event.node] = None
-        elif kind == "workload" and values[0] == "submitted" and values[2] in wanted:
-            thread.submissions.setdefault(values[2], event)
+        elif (handed_in := _handed_in(event)) is not None and handed_in in wanted:
+            thread.submissions.setdefault(handed_in, event)
         elif kind in _MACHINES and not executed:
-            thread.machines.append(event)
-            if kind == "restart" and values[0] in wrong:
-                thread.pasts.setdefault(int(values[0]), []).append(event)
+            _note_machine(thread, event, wrong)
         elif kind in _ROADS and event.node in wrong and event.node not in executed:
             thread.pasts.setdefault(event.node, []).append(event)
-        elif kind in {"refused", "halted"} and event.node in executed and len(thread.aftermath) < _SHOWN_MAX:
+        elif kind in _AFTERMATH and event.node in executed and len(thread.aftermath) < _SHOWN_MAX:
             thread.aftermath.append(event)
     return thread
+
+
+def _handed_in(event: Event) -> bytes | None:
+    """Return the digest of a transaction that a validator took from a client; None at every other event."""
+    submitted = read_event(event, TransactionSubmitted)
+    return submitted.digest if submitted is not None and submitted.outcome == "submitted" else None
+
+
+def _note_machine(thread: Thread, event: Event, wrong: Collection[int]) -> None:
+    thread.machines.append(event)
+    restarted = read_event(event, Restarted)
+    if restarted is not None and restarted.machine in wrong:
+        thread.pasts.setdefault(restarted.machine, []).append(event)
 
 
 def tell(
@@ -169,8 +194,8 @@ def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> l
     kept: list[tuple[int, Event]] = []
     last: dict[int, deque[tuple[int, Event]]] = {}
     for place, event in enumerate(events):
-        is_of_view = view is not None and view == _value(event, _VIEW_PLACES)
-        is_of_height = height is not None and height == _value(event, _HEIGHT_PLACES)
+        is_of_view = view is not None and view == _view_of(event)
+        is_of_height = height is not None and height == _height_of(event)
         if event.kind in _MACHINES or is_of_view or (is_of_height and (not nodes or event.node in nodes)):
             kept.append((place, event))
         elif event.kind in _DECISIONS:
@@ -184,9 +209,21 @@ def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> l
     return [*lines[: AROUND_MAX // 2], f"... {left_out} more events", *lines[-AROUND_MAX // 2 :]]
 
 
-def _value(event: Event, places: Mapping[str, int]) -> object:
-    place = places.get(event.kind)
-    return None if place is None else event.values[place]
+def read_taken_back(event: Event) -> BlockRolledBack | BlockUndone | None:
+    """Return the event's values if a validator takes back a block that it had executed or applied."""
+    return read_event(event, BlockRolledBack) or read_event(event, BlockUndone)
+
+
+def _view_of(event: Event) -> int | None:
+    body = read_event(event, Entered) or read_event(event, Voted) or read_event(event, CertificateHeld)
+    return body and body.view
+
+
+def _height_of(event: Event) -> int | None:
+    if (booted := read_event(event, Booted)) is not None:
+        return booted.finalized_height
+    body = read_event(event, BlockExecuted) or read_event(event, BlockFinalized) or read_taken_back(event)
+    return body and body.height
 
 
 def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:
@@ -196,13 +233,12 @@ def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:
 
 def _executed_us(thread: Thread, digest: bytes) -> int:
     """Return when a block was executed first, in virtual microseconds; 0 where no event tells."""
-    return min((event.at_us for event in thread.executions.get(digest, ())), default=0)
+    return min((event.at_us for event, _ in thread.executions.get(digest, ())), default=0)
 
 
 def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[int, str]]:
     by_outcome: dict[tuple[bytes, bool], list[tuple[int, int]]] = {}
-    for event in thread.executions.get(digest, ()):
-        executed = read_event(event, ExecutedBlock)
+    for event, executed in thread.executions.get(digest, ()):
         by_outcome.setdefault((executed.root, executed.mode == "diverged"), []).append((event.at_us, event.node))
     at_us = _executed_us(thread, digest)
     proposer = f"proposed by validator {header.proposer} in view {header.view}"

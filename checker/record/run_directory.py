@@ -39,7 +39,7 @@ from checker.record.streams import (
     stream_records,
 )
 from checker.results import CheckResult
-from network.trace import Event
+from network.events import Event
 
 __all__ = [
     "BlockRecord",

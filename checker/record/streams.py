@@ -14,7 +14,7 @@ from typing import IO, Annotated, Final, final
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
-from network.trace import Event, Value
+from network.events import Event, LoggedValues, Value
 
 BLOCK_RECORD_BYTES_MAX: Final = 16 * 1024 * 1024 + 4_096
 """A block at its limit, with height, digest and root beside it."""
@@ -158,7 +158,7 @@ def read_event_record(record: object) -> Event:
     if type(at_us) is not int or type(node) is not int or type(kind) is not str or at_us < 0 or node < -1:
         raise ValueError(f"an event begins with time, node and kind, not {at_us!r:.40}, {node!r:.40}, {kind!r:.40}")
     _check_values(values)
-    return Event(at_us, node, kind, tuple(values))
+    return Event(at_us, node, LoggedValues(kind, tuple(values)))
 
 
 def first_difference(first: Iterable[Event | bytes], second: Iterable[Event | bytes]) -> Difference | None:
@@ -211,16 +211,7 @@ def _check_values(values: list[object]) -> None:
 def _as_event(record: Event | bytes | None) -> Event | None:
     if isinstance(record, bytes):
         return read_event_record(msgpack.unpackb(record, raw=False))
-    return record and record._replace(values=_with_lists(record.values))
-
-
-def _with_lists(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Write inner tuples as lists, which is what they are once they have been read back."""
-    return tuple(_listed(value) for value in values)
-
-
-def _listed(value: Value) -> Value:
-    return [_listed(item) for item in value] if isinstance(value, tuple | list) else value
+    return record and Event(record.at_us, record.node, LoggedValues(record.kind, record.values))
 
 
 def _describe_or_end(event: Event | None) -> str:

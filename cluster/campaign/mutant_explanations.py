@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from checker.checks.observations import ExecutedBlock, read_event
 from checker.explain import Explanation
 from checker.mutants import CATALOGUE, Mutant
 from checker.record.places import scratch_directory
@@ -19,6 +18,8 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import Task, judge_task
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
 from cluster.scenario.load import decode_scenario
+from network.events import events_of_type
+from validators.events import BlockExecuted
 
 EXPLAINED: Final = "explained"
 """The verdict of an explanation that names what the catalogue says."""
@@ -46,11 +47,9 @@ def first_height_of(reader: RecordReader) -> int | None:
     """Return the first height at which a run's events or its oracle tell of two outcomes of one block, if any do."""
     roots: dict[bytes, bytes] = {}
     heights = []
-    for event in reader.events():
-        if event.kind == "executed":
-            block = read_event(event, ExecutedBlock)
-            if roots.setdefault(block.digest, block.root) != block.root:
-                heights.append(block.height)
+    for _, block in events_of_type(reader.events(), BlockExecuted):
+        if roots.setdefault(block.digest, block.root) != block.root:
+            heights.append(block.height)
     for check in reader.checks():
         height = dict(check.evidence).get("height")
         if check.name == "oracle" and check.status == "failed" and isinstance(height, int):

@@ -1,13 +1,12 @@
 """Runs a recorded scenario once more and looks at what each execution came to; see checker.explain."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from checker.checks.observations import ExecutedBlock, read_event
 from checker.explain import (
     COUNTED,
     Executions,
@@ -28,7 +27,8 @@ from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import recorded_scenario
 from faults import dishonest_validators
-from network.trace import Event
+from network.events import events_of_type
+from validators.events import BlockExecuted
 from validators.execution import Block, BrokenOff, Engine, Executed, InvalidBlockError
 from validators.execution.blocks import header_digest
 from validators.identity import TransactionVerifier
@@ -83,11 +83,11 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
     """
     explanation = msgspec.structs.replace(explanation, cause="input")
     pairs = zip(
-        map(_executed, _executions_in(reader.events())),
-        map(_executed, _executions_in(iterate_events(log))),
+        events_of_type(reader.events(), BlockExecuted),
+        events_of_type(iterate_events(log), BlockExecuted),
         strict=False,
     )
-    parted = next(((one, other) for one, other in pairs if one != other), None)
+    parted = next(((one, other) for (_, one), (_, other) in pairs if one != other), None)
     if parted is None:
         return explanation
     sides = [
@@ -102,14 +102,6 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
         sides=sides,
         write="the header of a block: what its leader put into it is in neither the scenario nor the seed",
     )
-
-
-def _executions_in(events: Iterable[Event]) -> Iterator[Event]:
-    return (event for event in events if event.kind == "executed")
-
-
-def _executed(event: Event) -> ExecutedBlock:
-    return read_event(event, ExecutedBlock)
 
 
 def explain_run(

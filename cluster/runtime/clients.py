@@ -11,6 +11,7 @@ from typing import Final
 
 from cluster.runtime.machines import Place
 from cluster.workloads.submission import TimedTransaction
+from faults.events import TransactionSubmitted
 from network.kernel import Kernel
 from network.trace import EventChain
 from network.types import SUPERVISOR, EventKind
@@ -59,8 +60,8 @@ class Clients:
         place = self._places[node]
         if place.is_serving and place.port is not None and place.port.submit(timed.encoded):
             self._submitted += 1
-            self._chain.add(self._kernel.now_us, "workload", "submitted", node, timed.digest)
+            self._chain.add(self._kernel.now_us, TransactionSubmitted("submitted", node, timed.digest))
             return
         self._refused += 1
-        self._chain.add(self._kernel.now_us, "workload", "refused", node, timed.digest)
+        self._chain.add(self._kernel.now_us, TransactionSubmitted("refused", node, timed.digest))
         self._post(self._kernel.now_us + RETRY_US, timed, (node + 1) % len(self._places))

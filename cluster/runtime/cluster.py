@@ -29,16 +29,19 @@ from cluster.scenario.model import Scenario
 from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
 from cluster.workloads.registry import transactions_of
 from faults import Cell, FaultEffect, Injector, Liar
+from faults.events import FaultEdge, Healed
 from network.bus import Bus, BusStatistics
 from network.chance import Chance
+from network.events import Event, EventRouter, Handlers
 from network.kernel import Kernel, Outcome
 from network.port import Port
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
-from network.trace import Event, Trace
+from network.trace import Trace
 from network.types import SUPERVISOR
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import SimplexConfig
+from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
 from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
@@ -53,7 +56,7 @@ BLOCKS_AFTER_REOPENING: Final = 3
 """A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
 
 
-RECORDING: Final = (*WATCHED, "fault")
+RECORDING: Final = (*WATCHED, FaultEdge.kind)
 """Events with which a data directory is told what the faults have come to."""
 
 
@@ -143,6 +146,7 @@ class Cluster:
     _grid: PowerGrid = field(init=False)
     _injector: Injector = field(init=False)
     _keeper: RoadKeeper = field(init=False)
+    _router: EventRouter = field(init=False)
     _told_height: int = field(init=False, default=0)
     _liars: dict[int, Liar] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
@@ -196,6 +200,14 @@ class Cluster:
         if self.data is not None:
             self._accept(self.data)
         replicas = scenario.replicas
+        handlers: Handlers = {
+            BlockFinalized: self._note_final,
+            Booted: self._note_boot,
+            Healed: self._note_healed,
+            Halted: self._note_halted,
+            FaultEdge: self._note_edge,
+        }
+        self._router = EventRouter(handlers)
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
         trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
         run = scenario.run
@@ -292,37 +304,39 @@ class Cluster:
         progress = self._progress
         progress.now_us = event.at_us
         progress.events += 1
-        if event.kind == "finalized":
-            executed = self._applied[event.node].popleft()
-            progress.finalized_heights[event.node] = executed.header.height
-            self._note_drain(executed)
-            if event.node not in self._liars:
-                self._told_height = max(self._told_height, executed.header.height)
-            self.hooks.on_applied(event.node, executed)
-        elif event.kind == "boot":
-            progress.halted.pop(event.node, None)
-            if event.node not in self._liars:
-                self._tell_untold(event)
-        elif event.kind == "healed":
-            progress.healed_us = event.at_us
-            # A run that had its height before the faults were over still has to show that finality came back.
-            progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
-        elif event.kind == "halted":
-            progress.halted[event.node] = None
-        elif event.kind == "fault":
-            progress.fault_edge = f"{event.values[0]!s} {event.values[1]!s}s"
+        self._router.route(event)
         self._show_reorg(event)
         self._injector.observe(event)
         self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         self.hooks.on_event(event)
-        if event.kind == "finalized":
+        if event.kind == BlockFinalized.kind:
             self.hooks.on_progress(progress)
             if self._is_over():
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
 
+    def _note_final(self, event: Event, _block: BlockFinalized) -> None:
+        executed = self._applied[event.node].popleft()
+        self._progress.finalized_heights[event.node] = executed.header.height
+        self._note_drain(executed)
+        if event.node not in self._liars:
+            self._told_height = max(self._told_height, executed.header.height)
+        self.hooks.on_applied(event.node, executed)
+
+    def _note_healed(self, event: Event, _healed: Healed) -> None:
+        progress = self._progress
+        progress.healed_us = event.at_us
+        # A run that had its height before the faults were over still has to show that finality came back.
+        progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
+
+    def _note_halted(self, event: Event, _halted: Halted) -> None:
+        self._progress.halted[event.node] = None
+
+    def _note_edge(self, _event: Event, edge: FaultEdge) -> None:
+        self._progress.fault_edge = f"{edge.fault} {edge.edge}s"
+
     def _record_faults(self, event: Event) -> None:
         if self.data is not None and event.kind in RECORDING:
-            self.data.record_faults(event.at_us, self._injector.touched(), only_new=event.kind != "fault")
+            self.data.record_faults(event.at_us, self._injector.touched(), only_new=event.kind != FaultEdge.kind)
 
     def _show_reorg(self, event: Event) -> None:
         """Show a validator that dropped blocks or took them back, once for all that it says of this in a row.
@@ -331,7 +345,7 @@ class Cluster:
         """
         if event.node == SUPERVISOR or self.hooks.on_reorg is None:
             return
-        if event.kind not in {"undone", "rolled-back"}:
+        if event.kind not in {BlockUndone.kind, BlockRolledBack.kind}:
             self._reorganizing.pop(event.node, None)
             return
         validator = self._grid.places[event.node].validator
@@ -340,17 +354,20 @@ class Cluster:
             self._reorganizing[event.node] = None
             self.hooks.on_reorg(event.node, validator.engine)
 
-    def _tell_untold(self, boot: Event) -> None:
+    def _note_boot(self, event: Event, booted: Booted) -> None:
+        self._progress.halted.pop(event.node, None)
+        if event.node not in self._liars:
+            self._tell_untold(event.node, booted.finalized_height)
+
+    def _tell_untold(self, node: int, height: int) -> None:
         """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""
-        _, _, height, _ = boot.values
-        assert isinstance(height, int), f"a height is a number; got {height!r}"
         heights = self._progress.finalized_heights
-        heights[boot.node] = max(heights[boot.node], height)
+        heights[node] = max(heights[node], height)
         if height > self._told_height:
-            disks = self._tellers([place.disk.pristine() for place in self._grid.places], boot.node)
+            disks = self._tellers([place.disk.pristine() for place in self._grid.places], node)
             for executed in retell(self._genesis, disks, self._told_height, height):
                 self._told_height = executed.header.height
-                self.hooks.on_applied(boot.node, executed)
+                self.hooks.on_applied(node, executed)
 
     def _tellers(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
         """Return whose disks tell what is final, by which code: the honest by their own, then all by the plain one."""

@@ -10,7 +10,7 @@ watch, and takes from ``watch-faults`` what the faults of the plan have come to.
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +28,8 @@ from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
 from faults import Dishonest, DiskFault, Touched, Wipe, kind_of
-from network.trace import Event
-from network.types import SUPERVISOR
+from network.events import Event, LoggedValues, Value
+from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted, SnapshotJoined, Voted
 from validators.identity import journal_head
 from validators.storage import FinalizedLog, RecordFile, provision
 
@@ -40,7 +40,9 @@ FORMATS_READ: Final = (1, 2, 3)
 FORMAT_WHOLE: Final = 3
 """From this format on a directory is made with all its parts; before, files appeared when they were first written."""
 
-WATCHED: Final = ("boot", "vote", "finalized", "rolled-back", "undone", "snapshot-joined")
+WATCHED: Final = tuple(
+    each.kind for each in (Booted, Voted, BlockFinalized, BlockRolledBack, BlockUndone, SnapshotJoined)
+)
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
@@ -48,6 +50,9 @@ _CODES: Final = "code.jsonl"
 
 _CODES_TAIL_BYTES: Final = 4_096
 _WATCH: Final = "watch"
+_TOUCHED: Final = "fault"
+_SHOWN: Final = "shown"
+"""Entries of the file of faults: what a fault has come to, and a promise that was kept."""
 
 
 PROMISES: Final = ("reorg", "promised-recovery", "promised-reports", "promised-roads", "roads-effective")
@@ -97,9 +102,9 @@ class WatchFile:
         self._file.cut(end)
         self.entries = [msgspec.msgpack.decode(record.payload, type=WatchEntry) for record in records]
 
-    def add(self, event: Event) -> None:
-        """Append an event and sync it; raises DiskError."""
-        self._file.append(msgspec.msgpack.encode((event.at_us, event.kind, event.values)))
+    def add(self, at_us: int, kind: str, values: Sequence[Value]) -> None:
+        """Append an entry and sync it; raises DiskError."""
+        self._file.append(msgspec.msgpack.encode((at_us, kind, values)))
         self._disk.finish_sync(self._disk.begin_sync())
 
     def close(self) -> None:
@@ -133,7 +138,7 @@ class DataDirectory:
     def history(self) -> list[Event]:
         """Return what earlier processes watched, in the order of its times, and of each validator as it was written."""
         events = (
-            Event(entry.at_us, node, entry.kind, entry.values)
+            Event(entry.at_us, node, LoggedValues(entry.kind, entry.values))
             for node, watch in enumerate(self.watches)
             for entry in watch.entries
         )
@@ -142,8 +147,8 @@ class DataDirectory:
     def observe(self, event: Event) -> None:
         """Watch one event of the run; raises DiskError."""
         if event.kind in WATCHED:
-            self.watches[event.node].add(event)
-        elif event.kind == "halted":
+            self.watches[event.node].add(event.at_us, event.kind, event.values)
+        elif event.kind == Halted.kind:
             self.raise_refusal()
 
     def record_faults(self, at_us: int, found: Iterable[tuple[str, Touched]], *, only_new: bool = False) -> None:
@@ -151,13 +156,13 @@ class DataDirectory:
         for name, touched in found:
             before = self.touched.get(name)
             if touched != before and any(touched) and not (only_new and before is not None):
-                self.faults.add(Event(at_us, SUPERVISOR, "fault", (name, *touched)))
+                self.faults.add(at_us, _TOUCHED, (name, *touched))
                 self.touched[name] = touched
 
     def remember(self, at_us: int, check: CheckResult) -> CheckResult:
         """Record that a promise was kept, or return that an earlier process kept one that this run had no time for."""
         if check.name in PROMISES and check.status == "passed" and check.name not in self.shown:
-            self.faults.add(Event(at_us, SUPERVISOR, "shown", (check.name,)))
+            self.faults.add(at_us, _SHOWN, (check.name,))
             self.shown[check.name] = None
         elif check.status == "inconclusive" and check.name in self.shown:
             return CheckResult(check.name, "passed", check.exit_class, "done earlier, by the directory's record", (), 1)
@@ -229,8 +234,8 @@ def _open_held(path: Path, scenario: Scenario, hold: ExitStack) -> DataDirectory
         disks=disks,
         watches=watches,
         faults=faults,
-        touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries if entry.kind == "fault"},
-        shown={entry.values[0]: None for entry in faults.entries if entry.kind == "shown"},
+        touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries if entry.kind == _TOUCHED},
+        shown={entry.values[0]: None for entry in faults.entries if entry.kind == _SHOWN},
         start_us=start_us,
         height=max(map(_height, disks)),
         hold=hold.pop_all(),

@@ -16,6 +16,7 @@ import trio
 
 from cluster.runtime.directory_disk import DirectoryDisk
 from faults import Liar, LyingPort, Watch
+from faults.events import ClockSet, Crashed, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
 from network.kernel import Kernel
@@ -119,7 +120,7 @@ class PowerGrid:
         return lost_bytes
 
     def _note_crash(self, node: int, lost_bytes: int) -> None:
-        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, "crash", node, lost_bytes)
+        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, Crashed(node, lost_bytes))
 
     def restart(self, node: int) -> bool:
         """Start ``node`` on its old disk; False where it is running already."""
@@ -127,7 +128,7 @@ class PowerGrid:
         if place.is_running:
             return False
         self._switch_on(place)
-        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, "restart", node)
+        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, Restarted(node))
         return True
 
     def pause(self, node: int) -> None:
@@ -181,7 +182,8 @@ class PowerGrid:
         place.clock.set(now_us, setting)
         if place.port is not None and setting.ppm != ppm_before:
             place.port.retime(ppm_before)
-        self._trace.chain(SUPERVISOR).add(now_us, "clock", node, setting.offset_us, setting.ppm, setting.strobe_us)
+        clock_set = ClockSet(node, setting.offset_us, setting.ppm, setting.strobe_us)
+        self._trace.chain(SUPERVISOR).add(now_us, clock_set)
 
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
-from checker.checks.observations import Boot, FinalizedBlock, read_event
 from cluster.runtime.machines import PowerGrid
 from cluster.scenario.replicas_section import ColdReplay, Observer, Rounds, kind_of_observer, loses_its_state
+from faults.events import ObserverSwitchedOff
+from network.events import Event, read_event
 from network.kernel import Kernel
-from network.trace import Event, EventChain
+from network.trace import EventChain
 from network.types import SUPERVISOR, EventKind
+from validators.events import BlockFinalized, Booted, Halted
 from validators.storage import Disk, DiskError, FinalizedLog
 
 _ORDINAL_SHIFT: Final = 32
@@ -83,12 +85,12 @@ class RoadKeeper:
         standing = self._standings.get(event.node)
         if standing is None:
             return
-        if event.kind == "boot":
-            standing.is_bare = standing.is_bare or not read_event(event, Boot).finalized_height
-        elif event.kind == "halted":
+        if (booted := read_event(event, Booted)) is not None:
+            standing.is_bare = standing.is_bare or not booted.finalized_height
+        elif read_event(event, Halted) is not None:
             standing.target = None
-        elif event.kind == "finalized":
-            self._go_on(event.node, read_event(event, FinalizedBlock).height, is_wanted=is_wanted)
+        elif (block := read_event(event, BlockFinalized)) is not None:
+            self._go_on(event.node, block.height, is_wanted=is_wanted)
 
     def _go_on(self, node: int, height: int, *, is_wanted: bool) -> None:
         road, standing = self._roads[node], self._standings[node]
@@ -108,7 +110,7 @@ class RoadKeeper:
             # A fault of the plan came first: another time.
             standing.target = None
             return
-        self._chain.add(self._kernel.now_us, "road", node, kind_of_observer(road))
+        self._chain.add(self._kernel.now_us, ObserverSwitchedOff(node, kind_of_observer(road)))
         # Whatever a fault of the disk leaves undone here the observer finds when it comes back.
         with suppress(DiskError):
             self._take_state(node, road)

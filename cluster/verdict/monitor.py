@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from checker.checks.expectations import Promises
 from checker.checks.inclusion import IncludedBlock, Inclusion
 from checker.checks.leaders import Leaders
-from checker.checks.observations import AppliedBlock, ChainRules, DiskFaults, SnapshotJoined, read_event, rules_of
+from checker.checks.observations import AppliedBlock, ChainRules, DiskFaults, rules_of
 from checker.checks.reorg import ReorgPromise, ReorgWatch
 from checker.checks.reports import EVIDENCE, Reports
 from checker.checks.storm import StormWatch
@@ -21,8 +21,9 @@ from cluster.scenario.model import Scenario
 from cluster.scenario.replicas_section import count_of_road, deeds_of_road, kind_of_observer, loses_its_state
 from cluster.workloads.registry import promised_counts
 from faults import Crash, DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
-from network.trace import Event
+from network.events import Event, read_event
 from report.console import ValidatorRow
+from validators.events import SnapshotJoined
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import encode_block
 from validators.settings import make_engine
@@ -66,8 +67,8 @@ class Jury:
         self.suite.observe(event)
         if event.node in self.dishonest:
             return
-        if event.kind == "snapshot-joined":
-            self.joined_heights.append(read_event(event, SnapshotJoined).height)
+        if (joined := read_event(event, SnapshotJoined)) is not None:
+            self.joined_heights.append(joined.height)
         if self.reorg is not None:
             self.reorg.observe(event)
         for each in (self.leaders, self.inclusion):

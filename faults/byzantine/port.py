@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import final
 
 from faults.byzantine.adversary import Liar, Post
+from faults.events import Tampered
 from network.bus import Bus
 from network.clock import MachineClock
 from network.codec import Refused
@@ -71,7 +72,7 @@ class LyingPort(Port):
 
     def note(self, name: str, kind: str, to: Sequence[NodeId]) -> None:
         """Trace a lie."""
-        self.trace("lie", name, kind, tuple(to))
+        self.trace(Tampered(name, kind, tuple(to)))
 
     def _send_told(self, to: tuple[NodeId, ...], payload: bytes, label: Label) -> None:
         self.post(self._liar.tell(Post(to, self._liar.codec.decode(payload), label)))

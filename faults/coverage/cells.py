@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, final
 
 from faults.coverage.phases import Phase, Phases, Role
-from network.trace import Event
-from network.types import SUPERVISOR
+from faults.events import FaultEdge
+from network.events import Event, read_event
 
 
 class Cell(NamedTuple):
@@ -48,11 +48,9 @@ class Coverage:
 
     def observe(self, event: Event) -> None:
         """See an event of the run, in the order of the log."""
-        if event.node == SUPERVISOR and event.kind == "fault":
-            name = event.values[0]
-            if name not in self._counted:
-                assert isinstance(name, str), f"a fault has a name; got {name!r}"
-                self._counted[name] = [0 for _ in self._nodes]
+        edge = read_event(event, FaultEdge)
+        if edge is not None and edge.fault not in self._counted:
+            self._counted[edge.fault] = [0 for _ in self._nodes]
         self._phases.observe(event)
 
     def restart(self, node: int) -> None:

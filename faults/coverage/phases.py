@@ -10,8 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
-from network.trace import Event
-from network.types import SUPERVISOR
+from faults.events import Crashed, Restarted
+from network.events import Delivered, Event, EventRouter, Handlers, Sent
+from validators.events import (
+    BlockExecuted,
+    Booted,
+    CertificateHeld,
+    Entered,
+    Halted,
+    SnapshotJoined,
+    StoppedVoting,
+    Voted,
+)
 
 Role: TypeAlias = Literal["leader", "voter", "observer"]
 """What a validator is in its current view; an observer votes for nothing and leads no view."""
@@ -79,103 +89,103 @@ class Phases:
     def __init__(self, validators: int, on_leave: Callable[[int], None]) -> None:
         self._standings = [Standing() for _ in range(validators)]
         self._on_leave = on_leave
-        self._readers: Final[Mapping[str, Callable[[Event, Standing], None]]] = {
-            "enter": self._enter,
-            "vote": self._vote,
-            "certificate": self._certify,
-            "deliver": self._deliver,
-            "send": self._send,
-            "executed": self._execute,
-            "boot": self._boot,
-            "observer": self._observe_only,
-            "snapshot-joined": self._boot,
-            "halted": self._halt,
+        handlers: Handlers = {
+            Crashed: self._crash,
+            Restarted: self._restart,
+            Entered: self._enter,
+            Voted: self._vote,
+            CertificateHeld: self._certify,
+            Delivered: self._deliver,
+            Sent: self._send,
+            BlockExecuted: self._execute,
+            Booted: self._boot,
+            StoppedVoting: self._observe_only,
+            SnapshotJoined: self._join,
+            Halted: self._halt,
         }
+        self.observe: Final = EventRouter(handlers).route
+        """See an event of the run, in the order of the log."""
 
     def of(self, node: int) -> Standing:
         """Return where a validator is."""
         return self._standings[node]
 
-    def observe(self, event: Event) -> None:
-        """See an event of the run, in the order of the log."""
-        if event.node == SUPERVISOR:
-            if event.kind in {"crash", "restart"}:
-                node = event.values[0]
-                assert isinstance(node, int), f"a validator is a number; got {node!r}"
-                self._go(node, self._standings[node], "down" if event.kind == "crash" else "recovering")
-            return
-        reader = self._readers.get(event.kind)
-        if reader is not None:
-            reader(event, self._standings[event.node])
-
     def restart(self, node: int) -> None:
         """Note that a validator is about to get power: it reads its disk before the event of that is shown."""
-        self._go(node, self._standings[node], "recovering")
+        self._go(node, "recovering")
 
-    def _go(self, node: int, standing: Standing, phase: Phase) -> None:
+    def _go(self, node: int, phase: Phase) -> None:
+        standing = self._standings[node]
         if standing.phase != phase:
             self._on_leave(node)
             standing.phase = phase
 
-    def _enter(self, event: Event, standing: Standing) -> None:
-        view, leader = event.values
-        assert isinstance(view, int), f"a view is a number; got {view!r}"
-        assert isinstance(leader, int), f"a leader is a validator's number; got {leader!r}"
+    def _crash(self, _event: Event, crashed: Crashed) -> None:
+        self._go(crashed.machine, "down")
+
+    def _restart(self, _event: Event, restarted: Restarted) -> None:
+        self._go(restarted.machine, "recovering")
+
+    def _enter(self, event: Event, entered: Entered) -> None:
+        standing = self._standings[event.node]
         self._on_leave(event.node)
-        standing.view, standing.leader = view, leader
+        standing.view, standing.leader = entered.view, entered.leader
         if standing.role != "observer":
-            standing.role = "leader" if leader == event.node else "voter"
+            standing.role = "leader" if entered.leader == event.node else "voter"
         if standing.phase != "joining":
             standing.phase = _first_phase(standing)
 
-    def _vote(self, event: Event, standing: Standing) -> None:
-        kind, view, _ = event.values
-        if kind == "finalize":
+    def _vote(self, event: Event, voted: Voted) -> None:
+        standing = self._standings[event.node]
+        if voted.vote == "finalize":
             # Said behind the sync, when the next view has been entered: what has begun there is the newer phase.
             if standing.phase == "awaiting-proposal":
-                assert isinstance(view, int), f"a view is a number; got {view!r}"
-                self._go(event.node, standing, "finalizing")
-                standing.finalizing_view = view
-        elif view == standing.view and standing.phase != "joining":
-            self._go(event.node, standing, "notarized" if kind == "notarize" else "nullified")
+                self._go(event.node, "finalizing")
+                standing.finalizing_view = voted.view
+        elif voted.view == standing.view and standing.phase != "joining":
+            self._go(event.node, "notarized" if voted.vote == "notarize" else "nullified")
 
-    def _certify(self, event: Event, standing: Standing) -> None:
-        kind, view, *_ = event.values
-        assert isinstance(view, int), f"a view is a number; got {view!r}"
+    def _certify(self, event: Event, held: CertificateHeld) -> None:
+        kind, view, standing = held.certificate, held.view, self._standings[event.node]
         if kind == "notarization" and view == standing.view and standing.phase != "joining":
-            self._go(event.node, standing, "certifying")
+            self._go(event.node, "certifying")
         elif kind == "finalization" and standing.phase == "finalizing" and view >= standing.finalizing_view:
-            self._go(event.node, standing, "awaiting-proposal")
+            self._go(event.node, "awaiting-proposal")
 
-    def _deliver(self, event: Event, standing: Standing) -> None:
-        if standing.phase in _WAITING and event.values[2] == "Notarize" and event.values[0] == standing.leader:
-            self._go(event.node, standing, "verifying")
+    def _deliver(self, event: Event, delivered: Delivered) -> None:
+        standing = self._standings[event.node]
+        is_vote_of_leader = delivered.label == "Notarize" and delivered.source == standing.leader
+        if is_vote_of_leader and standing.phase in _WAITING:
+            self._go(event.node, "verifying")
 
-    def _send(self, event: Event, standing: Standing) -> None:
-        kind = event.values[2]
-        if kind == "SnapshotRequest":
-            self._go(event.node, standing, "joining")
-        elif kind in _FETCHING and standing.phase not in {"joining", "proposing"}:
-            self._go(event.node, standing, "fetching")
+    def _send(self, event: Event, sent: Sent) -> None:
+        if sent.label == "SnapshotRequest":
+            self._go(event.node, "joining")
+        elif sent.label in _FETCHING and self._standings[event.node].phase not in {"joining", "proposing"}:
+            self._go(event.node, "fetching")
 
-    def _execute(self, event: Event, standing: Standing) -> None:
+    def _execute(self, event: Event, _executed: BlockExecuted) -> None:
+        standing = self._standings[event.node]
         if standing.phase in {"fetching", "joining"}:
             # What was lacking has come; a joiner that executes has been told to go by blocks.
-            self._go(event.node, standing, _first_phase(standing))
+            self._go(event.node, _first_phase(standing))
 
-    def _boot(self, event: Event, standing: Standing) -> None:
-        if event.kind == "boot":
-            self._on_leave(event.node)
-            standing.role = "voter"
-        self._go(event.node, standing, _first_phase(standing))
-
-    def _observe_only(self, event: Event, standing: Standing) -> None:
+    def _boot(self, event: Event, _booted: Booted) -> None:
+        standing = self._standings[event.node]
         self._on_leave(event.node)
-        standing.role = "observer"
-        self._go(event.node, standing, "awaiting-proposal")
+        standing.role = "voter"
+        self._go(event.node, _first_phase(standing))
 
-    def _halt(self, event: Event, standing: Standing) -> None:
-        self._go(event.node, standing, "halted")
+    def _join(self, event: Event, _joined: SnapshotJoined) -> None:
+        self._go(event.node, _first_phase(self._standings[event.node]))
+
+    def _observe_only(self, event: Event, _stopped: StoppedVoting) -> None:
+        self._on_leave(event.node)
+        self._standings[event.node].role = "observer"
+        self._go(event.node, "awaiting-proposal")
+
+    def _halt(self, event: Event, _halted: Halted) -> None:
+        self._go(event.node, "halted")
 
 
 def _first_phase(standing: Standing) -> Phase:

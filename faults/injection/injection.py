@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from faults.byzantine.adversary import Liar
 from faults.byzantine.injection import Lies
 from faults.coverage.cells import Cell, Coverage
+from faults.events import FaultEdge, Healed
 from faults.injection.clocks import ClockFaults
 from faults.injection.disks import DiskFaults
 from faults.injection.edges import MILLISECOND_US, Edge, window
@@ -30,9 +31,11 @@ from faults.kinds.network import NetworkFault
 from faults.plan import all_over_ms
 from network.bus import Bus
 from network.chance import Chance
+from network.events import Event, TraceEvent, read_event
 from network.kernel import Kernel
-from network.trace import Event, EventChain
+from network.trace import EventChain
 from network.types import SUPERVISOR, EventKind
+from validators.events import Entered
 from validators.storage import Boundary
 
 
@@ -124,17 +127,14 @@ class Injector:
                     if at_us is not None:
                         self._post(at_us, partial(self._fire, name, edge))
         self._last_edge_us = all_over_ms(self._plan, self._voters) * MILLISECOND_US
-        self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._chain.add(self._kernel.now_us, "healed"))
+        self._post(max(self._last_edge_us, self._kernel.now_us), lambda: self._trace(Healed()))
 
     def observe(self, event: Event) -> None:
         """See an event of the run: who leads the greatest view decides whom ``isolate-leader`` cuts off."""
         self._coverage.observe(event)
-        if event.kind != "enter":
-            return
-        view, leader = event.values
-        assert isinstance(view, int), f"a view is a number; got {view!r}"
-        assert isinstance(leader, int), f"a leader is a validator's number; got {leader!r}"
-        self._links.follow(view, leader)
+        entered = read_event(event, Entered)
+        if entered is not None:
+            self._links.follow(entered.view, entered.leader)
 
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each fault of the plan came to, in the plan's order."""
@@ -199,9 +199,12 @@ class Injector:
         self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 
+    def _trace(self, body: TraceEvent) -> None:
+        self._chain.add(self._kernel.now_us, body)
+
     def _fire(self, name: str, edge: Edge) -> None:
         self._begun[name] = None
-        self._chain.add(self._kernel.now_us, "fault", name, edge.name)
+        self._trace(FaultEdge(name, edge.name))
         edge.act()
 
     def _edges(self, name: str, fault: Fault) -> Iterator[Edge]:
@@ -298,7 +301,7 @@ class Injector:
             return reached % fault.every == 0 if fault.every else reached == fault.occurrence
 
         def note() -> None:
-            self._chain.add(self._kernel.now_us, "fault", name, fault.boundary)
+            self._trace(FaultEdge(name, fault.boundary))
             self._note_stop(name, [fault.validator])
             self._switch_off(name, fault.also)
             back_us = self._kernel.now_us + fault.restart_after_ms * MILLISECOND_US

@@ -12,9 +12,12 @@ from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
 from faults import PHASES, ROLES, Cell, Coverage, kind_of, promised_cells
 from faults.coverage.phases import Phases
-from network.trace import Event
+from faults.events import FaultEdge
+from network.events import Event
 from network.types import SUPERVISOR
+from tests.support.events import logged
 from tests.support.network_harness import shuffled
+from validators.events import Booted, Entered
 
 CRASH = 'faults.it={{kind="crash", validator={0}, at_ms={1}, restart_ms={2}}}'
 
@@ -28,7 +31,7 @@ def phases_of(*events):
     seen = []
     phases = Phases(4, lambda _node: None)
     for node, kind, *values in events:
-        phases.observe(Event(0, node, kind, tuple(values)))
+        phases.observe(logged(0, node, kind, *values))
         standing = phases.of(1)
         if not seen or seen[-1] != (standing.phase, standing.role):
             seen.append((standing.phase, standing.role))
@@ -162,10 +165,10 @@ def test_a_kind_that_nobody_prepared_is_hit_where_its_count_grows():
     """What is counted for the whole fault is put down to each validator that the fault is about."""
     counts = {0: 0, 1: 0}
     coverage = Coverage({"it": "new"}, 2, lambda _name, node: counts[node])
-    for event in (Event(0, SUPERVISOR, "fault", ("it", "start")), Event(0, 1, "boot", (0, 1, 0, b""))):
+    for event in (Event(0, SUPERVISOR, FaultEdge("it", "start")), Event(0, 1, Booted(0, 1, 0, b""))):
         coverage.observe(event)
     counts[1] = 3
-    coverage.observe(Event(0, 1, "enter", (2, 1)))
+    coverage.observe(Event(0, 1, Entered(2, 1)))
     counts[1] = 5
 
     assert coverage.cells(["it"]) == (

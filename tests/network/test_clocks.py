@@ -215,7 +215,7 @@ def test_a_fast_clock_makes_timeouts_come_early():
     for event in events:
         if event.kind == "enter" and event.values[1] == 0 and 5_000_000 < event.at_us < 5_500_000:
             entered[event.node, event.values[0]] = event.at_us
-        if event.kind == "timer" and event.values[0][:2] == ("consensus", "leader"):
+        if event.kind == "timer" and event.values[0][:2] == ["consensus", "leader"]:
             since_us = entered.get((event.node, event.values[0][2]))
             if since_us is not None:
                 waited_us.setdefault(event.node, event.at_us - since_us)

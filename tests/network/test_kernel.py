@@ -13,6 +13,7 @@ from network.kernel import EventOrderError, Kernel, KernelError, PostedInPastErr
 from network.port import Delivery, Mailbox, TimerFired
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
+from tests.support.events import Mark
 from tests.support.network_harness import Rig, build_rig, record_inbound, shuffled
 
 KEYS = st.tuples(st.integers(1, 3), st.integers(0, 3), st.sampled_from(list(EventKind)), st.integers(0, 4))
@@ -197,9 +198,9 @@ class TestEnds:
             try:
                 await trio.sleep_forever()
             finally:
-                port.trace("clean-up")
+                port.trace(Mark("clean-up"))
                 port.broadcast(b"last words")
-                rig.trace.chain(0).add(0, "clean-up")
+                rig.trace.chain(0).add(0, Mark("clean-up"))
 
         rig.kernel.post(5, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, rig.kernel.stop, "enough", "of it")
         post_note(rig, 5, 0, EventKind.TIMER, 0, 0)
@@ -213,13 +214,13 @@ class TestEnds:
 
         async def finish() -> None:
             port = rig.port(0)
-            port.trace("before")
+            port.trace(Mark("before"))
             rig.kernel.stop()
-            port.trace("after")
+            port.trace(Mark("after"))
             await trio.sleep_forever()
 
         rig.run(finish)
-        assert [event.kind for event in rig.events] == ["before", "after"]
+        assert [event.body for event in rig.events] == [Mark("before"), Mark("after")]
 
     def test_a_task_that_waits_behind_a_shield_cannot_hold_up_the_end(self):
         """It is thrown out, and the run fails by its name instead of hanging."""
@@ -267,7 +268,7 @@ class TestEnds:
         rig = build_rig(sinks=(explode,))
 
         async def main() -> None:
-            rig.port(0).trace("anything")
+            rig.port(0).trace(Mark("anything"))
 
         with pytest.raises(RunFailedError, match="boom 19"):
             rig.kernel.run(main)
@@ -330,7 +331,7 @@ class TestShuffle:
                     port.work(node * 100, round_number)
                     for _ in range(4):
                         inbound = await port.receive()
-                        port.trace("heard", repr(inbound))
+                        port.trace(Mark(repr(inbound)))
                         if round_number % 2:
                             await trio.lowlevel.checkpoint()
 

@@ -9,6 +9,7 @@ import pytest
 from network.kernel import RunFailedError
 from network.port import Delivery, Pace, Port, Submission, TimerFired, WorkDone
 from network.types import SUPERVISOR, EventKind, Label
+from tests.support.events import Mark
 from tests.support.network_harness import build_rig, record_inbound
 
 
@@ -128,7 +129,7 @@ class TestPort:
             port.revoke()
             port.send(1, b"ghost")
             port.broadcast(b"ghost")
-            port.trace("ghost")
+            port.trace(Mark("ghost"))
             port.set_timer("ghost", 20)
             port.work(1, "ghost")
             rig.record.append(port.submit(b"ghost"))

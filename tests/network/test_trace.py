@@ -7,8 +7,10 @@ import hashlib
 import msgspec
 import pytest
 
+from network.events import Event
 from network.trace import Trace, UnknownNodeError
 from network.types import SUPERVISOR
+from tests.support.events import Mark
 
 
 class TestTrace:
@@ -16,7 +18,7 @@ class TestTrace:
         """The supervisor's events come first, then the validators' by id."""
         trace = Trace([0, 1])
         for node in (1, SUPERVISOR, 0):
-            trace.chain(node).add(7, "mark", node)
+            trace.chain(node).add(7, Mark(node))
         trace.fold()
         assert [msgspec.msgpack.decode(record) for record in trace.events()] == [
             [7, node, "mark", node] for node in (SUPERVISOR, 0, 1)
@@ -27,7 +29,7 @@ class TestTrace:
         """Whoever has the log can check the digest, however often it was asked for in between."""
         trace = Trace([0])
         for value in range(5_000):
-            trace.chain(0).add(value, "mark", value, b"payload", None, True, ("nested", [1]))
+            trace.chain(0).add(value, Mark((value, b"payload", None, True, ("nested", [1]))))
             trace.fold()
             if value % 1_000 == 0:
                 assert trace.digest == hashlib.sha256(trace.log).digest()
@@ -38,7 +40,7 @@ class TestTrace:
         digests = set()
         for value in (1, True, "1", b"1", None, (1,)):
             trace = Trace([0])
-            trace.chain(0).add(7, "mark", value)
+            trace.chain(0).add(7, Mark(value))
             trace.fold()
             digests.add(trace.digest)
         assert len(digests) == 6
@@ -47,16 +49,16 @@ class TestTrace:
         """They get time, node, kind and values."""
         seen = []
         trace = Trace([0, 1], [seen.append])
-        trace.chain(1).add(7, "mark", 1, "x")
-        trace.chain(0).add(7, "mark", 0, "y")
+        trace.chain(1).add(7, Mark("x"))
+        trace.chain(0).add(7, Mark("y"))
         trace.fold()
-        assert seen == [(7, 0, "mark", (0, "y")), (7, 1, "mark", (1, "x"))]
+        assert seen == [Event(7, 0, Mark("y")), Event(7, 1, Mark("x"))]
 
     def test_without_recording_there_is_no_log_but_sinks_see_all(self):
         """What the digest costs is measured against this."""
         seen = []
         trace = Trace([0], [seen.append], recording=False)
-        trace.chain(0).add(7, "mark")
+        trace.chain(0).add(7, Mark())
         trace.fold()
         assert (len(seen), bytes(trace.log), trace.count) == (1, b"", 1)
 

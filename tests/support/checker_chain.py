@@ -8,8 +8,8 @@ from nacl.signing import SigningKey
 from checker.checks.observations import AppliedBlock, rules_of
 from checker.checks.suite import Suite
 from checker.record.run_directory import RecordWriter
-from network.trace import Event
 from scheduler import TimerConfig
+from tests.support.events import logged
 from validators.actors import PROGRAMS, HeartbeatOrder, StormOrder
 from validators.execution import (
     Engine,
@@ -88,7 +88,7 @@ class Chain:
     now_us: int = 0
 
     def event(self, node, kind, *values):
-        self.suite.observe(Event(self.now_us, node, kind, values))
+        self.suite.observe(logged(self.now_us, node, kind, *values))
 
 
 def run_chain():

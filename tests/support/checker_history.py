@@ -17,7 +17,7 @@ from checker.checks.suite import Suite
 from checker.record.cold_replay import ColdReplay
 from checker.results import CheckResult
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY
-from network.trace import Event
+from network.events import Event
 from scheduler import TimerConfig
 from scheduler.events import (
     DeferralReason,
@@ -28,6 +28,7 @@ from scheduler.events import (
     TimerFired,
     TimerScheduled,
 )
+from tests.support.events import logged
 from validators.actors import MessageSent
 from validators.execution.blocks import Block, Header, encode_block, header_digest
 from validators.execution.phases import PhaseEntry
@@ -207,7 +208,7 @@ class History:
     rules: ChainRules = RULES
 
     def add(self, node: int, kind: str, *values: Any) -> None:
-        self.steps.append(Event(1_000 * len(self.steps), node, kind, values))
+        self.steps.append(logged(1_000 * len(self.steps), node, kind, *values))
 
     def position(self, node: int, kind: str, *values: Any) -> int:
         """Return where the first such event stands; only its leading values are compared."""
@@ -221,7 +222,7 @@ class History:
         """Give the event at a place other values."""
         step = self.steps[place]
         assert isinstance(step, Event)
-        self.steps[place] = step._replace(values=values)
+        self.steps[place] = logged(step.at_us, step.node, step.kind, *values)
 
     def alter_applied(self, node: int, height: int, **fields: Any) -> None:
         """Give one validator's application of a block other fields."""

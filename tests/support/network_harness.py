@@ -12,11 +12,12 @@ import trio
 
 from network.bus import Bus
 from network.chance import Chance
+from network.events import Event
 from network.kernel import Kernel, Outcome
 from network.latency import Latency
 from network.port import Inbound, Port
 from network.topology import LinkSpec, build_topology
-from network.trace import Event, Sink, Trace
+from network.trace import Sink, Trace
 
 MILLISECOND_US = 1_000
 

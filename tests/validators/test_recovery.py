@@ -22,6 +22,7 @@ from tests.support.simplex_bench import (
 from validators.consensus.interface import Started
 from validators.consensus.simplex import Certification, Nullify, Simplex, encode_artifact
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.events import DamageFound, DamageRepaired
 from validators.execution.blocks import encode_header
 from validators.identity import TransactionVerifier
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
@@ -48,12 +49,10 @@ class Notes:
     def __init__(self):
         self.events = []
         self.counts = ValidatorCounts()
-        self.repairs = RepairLog(
-            SimpleNamespace(trace=lambda *event: self.events.append(event)), SIMPLEX.records, self.counts
-        )
+        self.repairs = RepairLog(SimpleNamespace(trace=self.events.append), SIMPLEX.records, self.counts)
 
     def kinds(self):
-        return [event[0] for event in self.events]
+        return [event.kind for event in self.events]
 
 
 def flip(disk, name, offset):
@@ -71,7 +70,7 @@ class TestRepairLog:
         notes.repairs.found(Damage("blocks", 7, 20, "damaged record"))
         notes.repairs.repaired("blocks", 3, "from a peer")
 
-        assert notes.events == [("damage", "blocks", 7, "damaged record"), ("repaired", "blocks", 3, "from a peer")]
+        assert notes.events == [DamageFound("blocks", 7, "damaged record"), DamageRepaired("blocks", 3, "from a peer")]
         assert (notes.counts.damaged, notes.counts.repaired) == (1, 1)
 
     def test_a_torn_tail_is_no_damage(self, notes):

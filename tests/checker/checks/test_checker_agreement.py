@@ -5,7 +5,7 @@ from msgspec import structs
 
 from checker.checks.votes import VOTE_OF
 from checker.tables import BURNED_KEY
-from network.trace import Event
+from network.events import Event
 from tests.support.checker_history import (
     SKIPPED_VIEW,
     VIEWS,

@@ -2,8 +2,12 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from faults.events import ClockSet
+from network.events import Event, read_event
 from tests.support.checker_history import write_history
+from validators.events import Entered, Voted
 from validators.execution.blocks import Block, decode_block, encode_block, header_digest
 
 
@@ -61,7 +65,7 @@ def test_the_leaders_own_vote_is_not_judged():
 
 
 def is_notarize(step):
-    return getattr(step, "kind", "") == "vote" and step.values[0] == "notarize"
+    return isinstance(step, Event) and (vote := read_event(step, Voted)) and vote.vote == "notarize"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,7 @@ def test_a_clock_that_was_ahead_lets_a_validator_vote_for_what_is_ahead(setting,
     history = write_history_with(max_skew_ms=4_000)
     history.steps = [step for step in history.steps if not is_notarize(step) or step.node in {0, 1}]
     place = history.position(1, "vote", "notarize", 1)
-    history.steps.insert(place, history.steps[place]._replace(node=-1, kind="clock", values=(1, *setting)))
+    history.steps.insert(place, replace(history.steps[place], node=-1, body=ClockSet(1, *setting)))
 
     assert judge(history).status == status
 
@@ -91,7 +95,7 @@ def test_a_clock_that_was_set_right_again_counts_with_what_it_had_shown():
     place = history.position(1, "vote", "notarize", 1)
     step = history.steps[place]
     for values in ((1, 0, 0, 0), (1, 1_000_000, 0, 0)):
-        history.steps.insert(place, step._replace(node=-1, kind="clock", values=values))
+        history.steps.insert(place, replace(step, node=-1, body=ClockSet(*values)))
 
     assert judge(history).status == "passed"
 
@@ -125,7 +129,7 @@ def test_a_leader_behind_its_parent_dates_its_block_right_after_it():
 
 def test_a_leader_whose_clock_was_touched_is_not_asked_what_it_showed():
     history = history_with_leader(2_000, 2_100)
-    history.steps.insert(0, history.steps[0]._replace(node=-1, kind="clock", values=(0, 0, 0, 0)))
+    history.steps.insert(0, replace(history.steps[0], node=-1, body=ClockSet(0, 0, 0, 0)))
 
     assert judge(history).status == "passed"
 
@@ -139,6 +143,6 @@ def history_with_leader(entered_ms, voted_ms):
     """The last block, of 5,000 ms, is proposed by validator 0 in view 5; it enters that and votes at these times."""
     history = write_history()
     enter, vote = history.position(0, "enter", 5), history.position(0, "vote", "notarize", 5)
-    history.steps[enter] = history.steps[enter]._replace(at_us=entered_ms * 1_000, values=(5, 0))
-    history.steps[vote] = history.steps[vote]._replace(at_us=voted_ms * 1_000)
+    history.steps[enter] = replace(history.steps[enter], at_us=entered_ms * 1_000, body=Entered(5, 0))
+    history.steps[vote] = replace(history.steps[vote], at_us=voted_ms * 1_000)
     return history

@@ -1,7 +1,11 @@
 """What a disk may cost a validator, and what it may not: observers, stops, damage, and states from snapshots."""
 
-from network.trace import Event
+from msgspec.structs import replace
+
+from network.events import Event
 from tests.support.checker_history import RULES, assert_only, digest_of, failing, write_history
+from tests.support.events import logged
+from validators.events import SnapshotJoined
 
 
 def end_for(history, node):
@@ -12,7 +16,7 @@ def end_for(history, node):
 
 
 def insert(history, place, node, kind, *values):
-    history.steps.insert(place, Event(history.steps[place].at_us, node, kind, values))
+    history.steps.insert(place, logged(history.steps[place].at_us, node, kind, *values))
 
 
 def silence(history, node):
@@ -171,10 +175,9 @@ def joined_history(**changes):
     """Return a history in which validator 3 does not finalize height 3 and joins from a snapshot of it."""
     history = write_history()
     block = history.blocks[3]
-    values = {"height": 3, "digest": block.digest, "root": block.root, **changes}
+    joined = SnapshotJoined(**{"height": 3, "digest": block.digest, "root": block.root, **changes})
     place = history.position(3, "finalized", 3)
-    history.replace(place, *values.values())
-    history.steps[place] = history.steps[place]._replace(kind="snapshot-joined")
+    history.steps[place] = replace(history.steps[place], body=joined)
     del history.steps[place + 1]
     return history
 

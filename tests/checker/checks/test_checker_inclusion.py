@@ -5,8 +5,9 @@ import pytest
 
 from checker.checks.inclusion import BLOCKS_MAX, IncludedBlock, Inclusion, Sample
 from checker.checks.observations import rules_of
-from network.trace import Event
+from network.events import Event
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
+from validators.events import Booted, Entered
 from validators.execution.blocks import encode_transaction, transaction_digest
 from validators.mempool.pool import Pooled
 
@@ -34,7 +35,7 @@ class Run:
     def block(self, *, leader=0, entered_us=1, transactions=(), length_bytes=500, **used):
         """Let one more block become final; its leader entered its view `entered_us` after the last look."""
         self.header = msgspec.structs.replace(self.header, view=self.header.view + 1, proposer=leader)
-        self.inclusion.observe(Event(self.at_us + entered_us, leader, "enter", (self.header.view, leader)))
+        self.inclusion.observe(Event(self.at_us + entered_us, leader, Entered(self.header.view, leader)))
         self.at_us += 1_000_000
         summary = msgspec.structs.replace(self.summary, **used)
         self.inclusion.settle(IncludedBlock(self.header, transactions, length_bytes, summary, self.state))
@@ -106,7 +107,7 @@ def test_a_transaction_that_one_mempool_lacks_is_not_followed():
 def test_a_leader_that_started_again_since_may_have_lost_it():
     """It has to be seen in its mempool once more."""
     run = Run()
-    run.inclusion.observe(Event(run.at_us + 1, 0, "boot", ()))
+    run.inclusion.observe(Event(run.at_us + 1, 0, Booted(0, 1, 0, b"")))
 
     assert run.blocks(5, entered_us=2).status != "failed"
 

@@ -3,12 +3,13 @@
 import pytest
 
 from checker.checks.leaders import Leaders
-from network.trace import Event
+from network.events import Event
 from tests.support.chain_harness import advance, make_engine
+from validators.events import Entered
 
 
 def enter(node, view, leader):
-    return Event(1, node, "enter", (view, leader))
+    return Event(1, node, Entered(view, leader))
 
 
 def judge(*events):

@@ -3,7 +3,7 @@
 import pytest
 
 from checker.results import verdict_of
-from network.trace import Event
+from network.events import Event
 from tests.support.checker_history import (
     Fault,
     assert_only,

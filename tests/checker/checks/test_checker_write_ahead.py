@@ -5,7 +5,7 @@ import pytest
 
 from checker.checks.observations import DiskFaults
 from checker.checks.write_ahead import WriteAhead
-from network.trace import Event
+from tests.support.events import logged
 from validators.consensus.simplex import (
     Certification,
     Finalization,
@@ -54,7 +54,7 @@ class Bench:
         self.disk.finish_sync(self.disk.begin_sync())
 
     def tell(self, kind, *values, node=0):
-        self.check.observe(Event(1, node, kind, values))
+        self.check.observe(logged(1, node, kind, *values))
 
     def status(self):
         return self.check.results()[0].status

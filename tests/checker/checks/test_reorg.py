@@ -5,8 +5,8 @@ import pytest
 from checker.checks.reorg import ReorgPromise, ReorgWatch
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
-from network.trace import Event
 from tests.support.cluster_runs import check_named, judged
+from tests.support.events import logged
 
 CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
 
@@ -17,7 +17,7 @@ def watch(*events, **promised):
     for node, kind, height, name, *at_us in events:
         digest = name.encode() * 32
         values = (height, height, digest, b"root") if kind == "finalized" else (height, digest)
-        found.observe(Event(*(at_us or [0]), node, kind, values))
+        found.observe(logged(*(at_us or [0]), node, kind, *values))
     return found.result()
 
 

@@ -6,14 +6,19 @@ from checker.checks.reports import Reports
 from checker.record.streams import iterate_events
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
-from network.trace import Event
+from network.events import Event, events_of_type
 from tests.support.cluster_runs import check_named, judged
+from validators.events import EvidenceReported, Reported
 
 
 def test_reasons_and_kinds_of_evidence_are_counted_apart():
     reports = Reports()
-    for values in (("TimedOut", 1, 5, "LeaderTimeout"), ("TimedOut", 1, 9, "LeaderTimeout"), ("NullifyFinalize", 2, 6)):
-        reports.observe(Event(0, 3, "report", values))
+    for report in (
+        Reported("TimedOut", 1, 5, "LeaderTimeout"),
+        Reported("TimedOut", 1, 9, "LeaderTimeout"),
+        EvidenceReported("NullifyFinalize", 2, 6, "", b"first", b"second"),
+    ):
+        reports.observe(Event(0, 3, report))
 
     assert {name: count for name, count in reports.counts.items() if count} == {
         "LeaderTimeout": 2,
@@ -25,7 +30,7 @@ def test_a_run_tells_why_its_views_were_left():
     """Every report of the trace has its reason, and the figures are their counts."""
     result = judged("certified-split")
 
-    told = [event.values[3] for event in iterate_events(bytes(result.log)) if event.kind == "report"]
+    told = [report.detail for _, report in events_of_type(iterate_events(bytes(result.log)), Reported)]
     figures = {name: count for name, count in result.figures.items() if name.startswith("reported_") and count}
     assert told
     assert figures == {f"reported_{reason}": told.count(reason) for reason in dict.fromkeys(told)}

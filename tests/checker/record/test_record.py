@@ -27,7 +27,9 @@ from checker.record.run_directory import (
     read_blocks,
     read_genesis,
 )
-from network.trace import Event
+from network.events import Event
+from tests.support.events import logged
+from validators.events import CertificateHeld
 
 DIGEST, ROOT = bytes(range(32)), bytes(32)
 LOG = [[0, -1, "healed"], [5, 2, "vote", "notarize", 3, DIGEST], [9, 0, "certificate", "x", 3, b"", [0, 1, 2]]]
@@ -365,8 +367,8 @@ class TestFirstDifference:
     def test_encoded_and_decoded_events_compare(self):
         """A log may be given as encoded records; tuples and lists are the same thing in a log."""
         encoded = [msgspec.msgpack.encode(event) for event in LOG]
-        decoded = [Event(event[0], event[1], event[2], tuple(event[3:])) for event in LOG]
-        tupled = [decoded[0], decoded[1], decoded[2]._replace(values=("x", 3, b"", (0, 1, 2)))]
+        decoded = [logged(*event) for event in LOG]
+        tupled = [decoded[0], decoded[1], Event(9, 0, CertificateHeld("x", 3, b"", (0, 1, 2)))]
 
         assert first_difference(encoded, decoded) is None
         assert first_difference(decoded, tupled) is None
@@ -378,6 +380,6 @@ class TestFirstDifference:
 
     def test_long_values_are_cut_and_lists_are_shown(self):
         """A line stays a line."""
-        line = describe_event(Event(1_500_000, -1, "fault", (bytes(40), (1, "a"))))
+        line = describe_event(logged(1_500_000, -1, "fault", bytes(40), (1, "a")))
 
         assert line == f"1.500000 s supervisor fault {'00' * 32}...(40 bytes) [1 a]"

@@ -19,7 +19,6 @@ from cluster.runtime.data_directory import DataDirectoryError, WatchFile, open_d
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import judge
-from network.trace import Event
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named
 from validators.execution import InvalidBlockError
@@ -242,7 +241,7 @@ def test_damage_in_the_midst_of_a_watch_is_refused(tmp_path):
     """With fewer votes known a contradiction might pass; a torn tail was not synced and is cut off."""
     watch = WatchFile(tmp_path / "watch-0")
     for view in (1, 2):
-        watch.add(Event(view, 0, "vote", ("nullify", view, b"")))
+        watch.add(view, "vote", ("nullify", view, b""))
     watch.close()
     content = bytearray((tmp_path / "watch-0" / "watch").read_bytes())
     content[-1] ^= 1
@@ -250,7 +249,7 @@ def test_damage_in_the_midst_of_a_watch_is_refused(tmp_path):
     assert len(WatchFile(tmp_path / "watch-0").entries) == 1
 
     watch = WatchFile(tmp_path / "watch-0")
-    watch.add(Event(2, 0, "vote", ("nullify", 2, b"")))
+    watch.add(2, "vote", ("nullify", 2, b""))
     watch.close()
     content = bytearray((tmp_path / "watch-0" / "watch").read_bytes())
     content[20] ^= 1
@@ -412,7 +411,7 @@ def test_a_vote_that_contradicts_one_before_the_kill_is_found(finished, tmp_path
     def forge(path):
         watch = WatchFile(path / "watch-2")
         last = next(entry for entry in reversed(watch.entries) if entry.values[0] == "finalize")
-        watch.add(Event(last.at_us, 2, "vote", ("nullify", last.values[1], b"")))
+        watch.add(last.at_us, "vote", ("nullify", last.values[1], b""))
         watch.close()
 
     result = spoilt(finished, tmp_path, forge)

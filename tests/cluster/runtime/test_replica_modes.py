@@ -14,9 +14,10 @@ from cluster.scenario.messages import ScenarioError
 from cluster.verdict.pipeline import judge
 from faults import Fault, PlanError, check_plan
 from faults.injection.clocks import true_again_ms
-from network.trace import Event
+from network.events import Event, TimerElapsed
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named, judged
+from validators.events import BlockFinalized, StoppedVoting
 from validators.identity import NEVER_VOTED
 from validators.settings import ValidatorFactory, make_scheme
 
@@ -73,7 +74,7 @@ class TestWithoutAVote:
                 event
                 for event in events_of("calm", "costs.serve_block_us=0", *SHORT, *settings)
                 if 0 <= event.node < FIRST and event.kind not in asked and event.at_us < 11_000_000
-                if (event.kind, event.values) != ("timer", (("answers",),))
+                if event.body != TimerElapsed(("answers",))
             ]
 
         assert len(seen(())) > 300
@@ -92,12 +93,12 @@ class TestWithoutAVote:
         """More of them than f would be are no reason to judge nothing, and a lost journal of one is a finding."""
         check = FinalityRegained(validators=4, honest=range(7), views_max=20)
         for node in (4, 5):
-            check.observer(Event(0, node, "observer", (NEVER_VOTED,)))
+            check.observer(Event(0, node, StoppedVoting(NEVER_VOTED)))
         for node in range(7):
-            check.finalized(Event(9, node, "finalized", (1, 1, b"d" * 32, b"r" * 32)))
+            check.finalized(Event(9, node, BlockFinalized(1, 1, b"d" * 32, b"r" * 32)))
         assert check.finish("stopped").status == "passed"
 
-        check.observer(Event(9, 6, "observer", ("the disk holds none",)))
+        check.observer(Event(9, 6, StoppedVoting("the disk holds none")))
         assert "validator 6 has become an observer" in check.finish("stopped").summary
 
     def test_an_observer_whose_disk_was_destroyed_may_have_lost_its_journal(self):
@@ -105,9 +106,9 @@ class TestWithoutAVote:
         check = FinalityRegained(
             validators=4, honest=range(5), views_max=20, disk_faults=DiskFaults(touched=[4], destroyed=[4])
         )
-        check.observer(Event(0, 4, "observer", ("the disk holds none",)))
+        check.observer(Event(0, 4, StoppedVoting("the disk holds none")))
         for node in range(5):
-            check.finalized(Event(9, node, "finalized", (1, 1, b"d" * 32, b"r" * 32)))
+            check.finalized(Event(9, node, BlockFinalized(1, 1, b"d" * 32, b"r" * 32)))
 
         assert check.finish("stopped").status == "passed"
 

@@ -1,0 +1,85 @@
+"""The supervisor's events: faults and their end, machines, clients; and the tampering of adversaries.
+
+The cluster writes those of machines and clients. They stand here, below it, because faults and checks read them.
+"""
+
+from typing import ClassVar, final
+
+from network.events import TraceEvent
+from network.types import Micros, NodeId
+
+
+@final
+class FaultEdge(TraceEvent, frozen=True):
+    """A fault of the plan came to one of its edges: its name, and the edge's."""
+
+    kind: ClassVar[str] = "fault"
+    fault: str
+    edge: str
+
+
+@final
+class Healed(TraceEvent, frozen=True):
+    """No fault of the plan is at work any more."""
+
+    kind: ClassVar[str] = "healed"
+
+
+@final
+class Tampered(TraceEvent, frozen=True):
+    """An adversary sent something else than its validator would have: by which behaviour, what, and to whom."""
+
+    kind: ClassVar[str] = "lie"
+    behaviour: str
+    label: str
+    to: tuple[NodeId, ...]
+
+
+@final
+class Crashed(TraceEvent, frozen=True):
+    """A machine lost its power, and its disk this many bytes that were not synced."""
+
+    kind: ClassVar[str] = "crash"
+    machine: NodeId
+    lost_bytes: int
+
+
+@final
+class Restarted(TraceEvent, frozen=True):
+    """A machine got its power back."""
+
+    kind: ClassVar[str] = "restart"
+    machine: NodeId
+
+
+@final
+class ClockSet(TraceEvent, frozen=True):
+    """The clocks of a machine were set: how far the wall clock is ahead (None: as it is), and their rate.
+
+    A wall clock that strobes shows `strobe_us` more for part of the time.
+    """
+
+    kind: ClassVar[str] = "clock"
+    machine: NodeId
+    offset_us: Micros | None
+    ppm: int
+    strobe_us: Micros
+
+
+@final
+class ObserverSwitchedOff(TraceEvent, frozen=True):
+    """An observer was switched off by its replica mode."""
+
+    kind: ClassVar[str] = "road"
+    machine: NodeId
+    mode: str
+
+
+@final
+class TransactionSubmitted(TraceEvent, frozen=True):
+    """A client handed a transaction to a validator; `outcome` is `submitted`, or `refused` where it was down."""
+
+    kind: ClassVar[str] = "workload"
+    outcome: str
+    validator: NodeId
+    digest: bytes

@@ -1,0 +1,175 @@
+"""The events that validators trace about themselves: lives, views, votes, blocks, and what they found or refused.
+
+A type whose `kind` differs from its name keeps the word that logs and digests have had from the start.
+"""
+
+from typing import ClassVar, final
+
+from network.events import TraceEvent
+
+
+@final
+class Booted(TraceEvent, frozen=True):
+    """A validator read its disk and starts to serve. `root` is the state's at `finalized_height`."""
+
+    kind: ClassVar[str] = "boot"
+    incarnation: int
+    view: int
+    finalized_height: int
+    root: bytes
+
+
+@final
+class Halted(TraceEvent, frozen=True):
+    """A validator stopped for good, with its reason."""
+
+    kind: ClassVar[str] = "halted"
+    reason: str
+
+
+@final
+class StoppedVoting(TraceEvent, frozen=True):
+    """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
+
+    kind: ClassVar[str] = "observer"
+    reason: str
+
+
+@final
+class Entered(TraceEvent, frozen=True):
+    """A validator entered a view."""
+
+    kind: ClassVar[str] = "enter"
+    view: int
+    leader: int
+
+
+@final
+class Voted(TraceEvent, frozen=True):
+    """A validator sent a vote, or found it in its journal: `notarize`, `nullify` (empty payload) or `finalize`."""
+
+    kind: ClassVar[str] = "vote"
+    vote: str
+    view: int
+    payload: bytes
+
+
+@final
+class CertificateHeld(TraceEvent, frozen=True):
+    """A validator holds a `notarization`, `nullification` (empty payload) or `finalization`."""
+
+    kind: ClassVar[str] = "certificate"
+    certificate: str
+    view: int
+    payload: bytes
+    signers: tuple[int, ...]
+
+
+class Reported(TraceEvent, frozen=True):
+    """A validator gave up a view (`TimedOut`; `signer` leads it, `detail` is the reason), or holds evidence."""
+
+    kind: ClassVar[str] = "report"
+    activity: str
+    signer: int
+    view: int
+    detail: str
+
+
+@final
+class EvidenceReported(Reported, frozen=True):
+    """A validator holds two signed votes of `signer`, encoded, that exclude each other.
+
+    The log has one kind for both reports: read this type only where `activity` names evidence.
+    """
+
+    first: bytes
+    second: bytes
+
+
+@final
+class Uncertified(TraceEvent, frozen=True):
+    """A validator refused to certify the notarized payload of a view."""
+
+    kind: ClassVar[str] = "uncertified"
+    view: int
+    payload: bytes
+
+
+@final
+class BlockExecuted(TraceEvent, frozen=True):
+    """A validator executed a block, speculatively or again after a restart; `mode` says what for."""
+
+    kind: ClassVar[str] = "executed"
+    height: int
+    view: int
+    digest: bytes
+    root: bytes
+    mode: str
+
+
+@final
+class BlockFinalized(TraceEvent, frozen=True):
+    """A validator applied a finalized block."""
+
+    kind: ClassVar[str] = "finalized"
+    height: int
+    view: int
+    digest: bytes
+    root: bytes
+
+
+@final
+class BlockRolledBack(TraceEvent, frozen=True):
+    """A validator dropped a block that it had executed, because another one became final."""
+
+    kind: ClassVar[str] = "rolled-back"
+    height: int
+    digest: bytes
+
+
+@final
+class BlockUndone(TraceEvent, frozen=True):
+    """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
+
+    kind: ClassVar[str] = "undone"
+    height: int
+    digest: bytes
+
+
+@final
+class SnapshotJoined(TraceEvent, frozen=True):
+    """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
+
+    kind: ClassVar[str] = "snapshot-joined"
+    height: int
+    digest: bytes
+    root: bytes
+
+
+@final
+class DamageFound(TraceEvent, frozen=True):
+    """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
+
+    kind: ClassVar[str] = "damage"
+    file: str
+    place: int
+    what: str
+
+
+@final
+class DamageRepaired(TraceEvent, frozen=True):
+    """A validator repaired a place of its disk."""
+
+    kind: ClassVar[str] = "repaired"
+    file: str
+    place: int
+    how: str
+
+
+@final
+class MessageRefused(TraceEvent, frozen=True):
+    """A validator did not take a message or request: its kind, and why."""
+
+    kind: ClassVar[str] = "refused"
+    message: str
+    reason: str
