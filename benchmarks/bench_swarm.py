@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.sweep import Tally, sweep
+from cluster.campaign.sweep import SweepTally, sweep
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.model import Scenario
@@ -76,7 +76,7 @@ def _run_ns(scenario: Scenario, seed: int, *, recording: bool) -> int:
 class _Times:
     milliseconds: list[int] = field(default_factory=list)
 
-    def add(self, _tally: Tally, result: SeedResult) -> None:
+    def add(self, _tally: SweepTally, result: SeedResult) -> None:
         self.milliseconds.append(result.milliseconds)
 
 

@@ -1,10 +1,10 @@
-"""What a person sees of a sweep: its rate and its failures by signature, while it goes on and when it is over."""
+"""The progress of campaigns, and the tables of a sweep: its failures by signature, and its coverage."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol, Self
+from typing import NamedTuple, Self, TypeAlias
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -16,48 +16,25 @@ PLAIN_LINE_SECONDS = 2.0
 GROUPS_SHOWN = 12
 SEEDS_SHOWN = 4
 
-
-class ResultView(Protocol):
-    """One judged seed; see cluster.campaign.results_db.SeedResult."""
-
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-    @property
-    def milliseconds(self) -> int: ...  # noqa: D102
-    @property
-    def headline(self) -> str: ...  # noqa: D102
-    @property
-    def directory(self) -> str: ...  # noqa: D102
+Groups: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
+"""Milliseconds and number of the seeds of each signature, the quickest first."""
 
 
-class TallyView(Protocol):
-    """How far a sweep has come; see cluster.campaign.sweep.Tally."""
+class Progress:
+    """The progress of a campaign on standard error: a live picture on a terminal, lines on a pipe, nothing if quiet.
 
-    total: int
-    done: int
-    resumed: int
-    verdicts: dict[str, int]
+    `header` stands before the first line.
+    """
 
-    @property
-    def groups(self) -> Mapping[str, Sequence[ResultView]]: ...  # noqa: D102
-
-
-class SweepProgress:
-    """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure."""
-
-    def __init__(self, *, title: str, is_quiet: bool = False) -> None:
+    def __init__(self, *, header: str = "", is_quiet: bool = False) -> None:
         self._console = Console(stderr=True, highlight=False)
-        self._title = title
+        self._header = header
         self._is_quiet = is_quiet
-        self._live: Live | None = None
         self._started = time.perf_counter()
-        self._next_draw = self._started
-        self._known: list[str] = []
-        self._has_header = False
+        self._live = None if is_quiet or not self._console.is_terminal else self._make_live()
 
     def __enter__(self) -> Self:
-        if not self._is_quiet and self._console.is_terminal:
-            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+        if self._live is not None:
             self._live.start()
         return self
 
@@ -70,46 +47,65 @@ class SweepProgress:
         """Real seconds since the start."""
         return time.perf_counter() - self._started
 
-    def show(self, tally: TallyView) -> None:
-        """Draw, if it is time to."""
-        now = time.perf_counter()
-        if self._is_quiet:
-            return
+    def say(self, line: str) -> None:
+        """Print a line, below the header."""
+        if not self._is_quiet:
+            header, self._header = self._header, ""
+            self._print(f"{header}\n{line}" if header else line)
+
+    def draw(self, *parts: RenderableType) -> None:
+        """Draw the live picture, on a terminal."""
         if self._live is not None:
-            if now >= self._next_draw:
-                self._next_draw = now + DRAW_SECONDS
-                parts = (
-                    [Text(self._line(tally)), group_table(tally.groups)] if tally.groups else [Text(self._line(tally))]
-                )
-                self._live.update(Group(*parts), refresh=True)
-            return
-        for signature, results in tally.groups.items():
-            if signature not in self._known:
+            self._live.update(Group(*parts), refresh=True)
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True, markup=False)
+
+    def _make_live(self) -> Live:
+        return Live(console=self._console, transient=True, auto_refresh=False)
+
+
+class SweepCounts(NamedTuple):
+    """The progress of a sweep: seeds in all, done, of those done before, and by verdict."""
+
+    total: int
+    done: int
+    resumed: int
+    verdicts: Mapping[str, int]
+
+
+class SweepProgress(Progress):
+    """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure."""
+
+    def __init__(self, *, title: str, is_quiet: bool = False) -> None:
+        header = f"{title}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
+        super().__init__(header=header, is_quiet=is_quiet)
+        self._title = title
+        self._next_draw = 0.0
+        self._known: list[str] = []
+
+    def show(self, counts: SweepCounts, groups: Groups) -> None:
+        """Draw, if it is time to."""
+        if self._live is None:
+            self._tell_new(groups)
+        if self.seconds >= self._next_draw:
+            self._next_draw = self.seconds + (PLAIN_LINE_SECONDS if self._live is None else DRAW_SECONDS)
+            self._show_counts(counts, groups)
+
+    def _tell_new(self, groups: Groups) -> None:
+        for signature, seeds in groups.items():
+            if signature not in self._known and not self._is_quiet:
                 self._known.append(signature)
-                self._console.print(f"{self._title}: seed {results[0].seed}: {signature}", soft_wrap=True, markup=False)
-        if now >= self._next_draw:
-            self._next_draw = now + PLAIN_LINE_SECONDS
-            self._say(tally)
+                self._print(f"{self._title}: seed {seeds[0][1]}: {signature}")
 
-    def _say(self, tally: TallyView) -> None:
-        """Print a line of the column log."""
-        if not self._has_header:
-            self._has_header = True
-            header = f"{self._title}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
-            self._console.print(header, soft_wrap=True, markup=False)
-        figures = f"{self.seconds:8.1f}{tally.done:>10,}{tally.total:>10,}{self._rate(tally):>10,}"
-        self._console.print(f"{figures}  {_verdicts(tally)}", soft_wrap=True, markup=False)
-
-    def _line(self, tally: TallyView) -> str:
-        seeds = f"{tally.done:,} of {tally.total:,} seeds"
-        return f"{self._title}  {seeds}  {self._rate(tally):,} seeds/h  {_verdicts(tally)}"
-
-    def _rate(self, tally: TallyView) -> int:
-        return seeds_per_hour(tally.done - tally.resumed, self.seconds)
-
-
-def _verdicts(tally: TallyView) -> str:
-    return ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
+    def _show_counts(self, counts: SweepCounts, groups: Groups) -> None:
+        rate = seeds_per_hour(counts.done - counts.resumed, self.seconds)
+        verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.verdicts.items())
+        if self._live is None:
+            self.say(f"{self.seconds:8.1f}{counts.done:>10,}{counts.total:>10,}{rate:>10,}  {verdicts}")
+        else:
+            line = f"{self._title}  {counts.done:,} of {counts.total:,} seeds  {rate:,} seeds/h  {verdicts}"
+            self.draw(Text(line), *([group_table(groups)] if groups else []))
 
 
 def seeds_per_hour(seeds: int, seconds: float) -> int:
@@ -117,16 +113,15 @@ def seeds_per_hour(seeds: int, seconds: float) -> int:
     return int(seeds * 3600 / seconds) if seconds > 0 else 0
 
 
-def group_table(groups: Mapping[str, Sequence[ResultView]]) -> Table:
+def group_table(groups: Groups) -> Table:
     """Return the table of what went wrong, the most frequent signature first; the quickest seeds stand for each."""
     table = Table(title="what went wrong", title_justify="left")
     table.add_column("seeds", justify="right")
     table.add_column("signature", overflow="fold")
     table.add_column("such as seed", overflow="fold")
     ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
-    for signature, results in ranked[:GROUPS_SHOWN]:
-        quickest = sorted(results, key=lambda result: (result.milliseconds, result.seed))[:SEEDS_SHOWN]
-        table.add_row(f"{len(results):,}", Text(signature), ", ".join(str(result.seed) for result in quickest))
+    for signature, seeds in ranked[:GROUPS_SHOWN]:
+        table.add_row(f"{len(seeds):,}", Text(signature), ", ".join(str(seed) for _, seed in seeds[:SEEDS_SHOWN]))
     if len(ranked) > GROUPS_SHOWN:
         table.add_row("", f"and {len(ranked) - GROUPS_SHOWN} more signatures", "")
     return table
@@ -178,24 +173,16 @@ def _named_cells(phases: Sequence[str], cells: Sequence[Text]) -> Text:
     return Text(", ").join(named)
 
 
-class ShrinkProgress:
+class ShrinkProgress(Progress):
     """Says each reduction that holds; on a pipe, at most one line every two seconds."""
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
-        self._console = Console(stderr=True, highlight=False)
+        super().__init__(is_quiet=is_quiet)
         self._title = title
-        self._is_quiet = is_quiet
-        self._next_line = time.perf_counter()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        pass
+        self._next_line = 0.0
 
     def show(self, what: str, runs: int) -> None:
         """Say what was reduced last, and how many runs it took so far."""
-        now = time.perf_counter()
-        if not self._is_quiet and (self._console.is_terminal or now >= self._next_line):
-            self._next_line = now + PLAIN_LINE_SECONDS
-            self._console.print(f"{self._title}: run {runs}: {what}", soft_wrap=True, markup=False)
+        if self._console.is_terminal or self.seconds >= self._next_line:
+            self._next_line = self.seconds + PLAIN_LINE_SECONDS
+            self.say(f"{self._title}: run {runs}: {what}")

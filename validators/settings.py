@@ -1,7 +1,7 @@
 """What a validator is told at its start: its place, its rules, what work costs, and its parts.
 
 Every part comes from a factory of the validator's own, so that one validator of a cluster can be
-given another part, a planted bug or another road to the same state, without touching the rest
+given another part, a mutant or another road to the same state, without touching the rest
 (DESIGN section 3, rule 6).
 """
 
@@ -118,8 +118,8 @@ def make_scheme(seed: bytes, public_keys: Sequence[bytes]) -> Scheme:
 class ValidatorFactory:
     """The makers of a validator's parts.
 
-    ``around`` gives the context in which every synchronous step of the validator runs: a known-bad variant is in place
-    for just so long (checker/planted).
+    ``around`` gives the context in which every synchronous step of the validator runs: a mutant is in place for just so
+    long (checker/mutants).
     """
 
     engine: EngineMaker = field(default=make_engine)

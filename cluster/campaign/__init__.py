@@ -1,5 +1,5 @@
-"""Campaigns: many runs of one kind, in worker processes, with their results kept.
+"""Campaigns: many runs of one kind in worker processes, with their results kept.
 
-Sweeps over seeds, mutation testing and shrinking stand here, with the worker processes and the results file that they
-share.
+A sweep over seeds, mutation testing and shrinking belong here, with the tasks, workers and results files that they
+share. A single run and its checks do not (cluster/runtime, cluster/verdict), nor does the wording of a report (report).
 """

@@ -1,10 +1,10 @@
-"""The same judging on a Dask cluster: tasks go out, results and the run directories of bad seeds come back.
+"""Tasks on a Dask cluster: tasks go out, results and the run directories of bad seeds come back.
 
 Nothing is shared with a worker but tasks and results: it needs this program of the same version and no file system of
 ours. Only the sweep writes results. A worker that is lost costs nothing: the scheduler gives what it had to another
 one, and a result counts once, when it has arrived. A task that ends every worker that has it is a result of its own.
 
-A process judges one task at a time, however many threads its worker has: its replay process answers one at a time.
+A process runs one task at a time, however many threads its worker has: its replay process answers one at a time.
 """
 
 import io
@@ -23,7 +23,8 @@ from checker.record.fingerprint import this_code
 from checker.record.places import put_in_place, scratch_directory, work_directory
 from checker.record.program import PACKAGE
 from cluster.campaign.results_db import SeedResult
-from cluster.campaign.sweep import TASKS_PER_JOB, Task, broken_result, judge_task
+from cluster.campaign.tasks import Task, broken_result, run_task
+from cluster.campaign.workers import TASKS_PER_JOB
 
 CONNECT_SECONDS: Final = 10
 """A scheduler that has not answered by then is not there."""
@@ -42,7 +43,7 @@ class Parcel(NamedTuple):
     """What comes back for a task.
 
     Attributes:
-        result: The judged seed.
+        result: The result.
         directory: Its run directory as a tar file, empty where none was kept.
     """
 
@@ -50,10 +51,10 @@ class Parcel(NamedTuple):
     directory: bytes
 
 
-def judge_remotely(task: Task) -> Parcel:
-    """Judge one task; runs in a worker of the cluster."""
+def run_remotely(task: Task) -> Parcel:
+    """Run one task, in a worker of the cluster."""
     with _one_at_a_time, scratch_directory("task") as scratch:
-        result = judge_task(task._replace(runs=str(scratch) if task.runs else ""))
+        result = run_task(task._replace(runs=str(scratch) if task.runs else ""))
         packed = io.BytesIO()
         if result.directory:
             with tarfile.open(fileobj=packed, mode="w") as archive:
@@ -120,8 +121,8 @@ class DaskWorkers:
     ) -> None:
         self._client.close()
 
-    def judge(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
-        """Judge tasks and yield each with its result, in the order in which they are done.
+    def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
+        """Run tasks and yield each with its result, in the order in which they are done.
 
         Raises:
             DaskError: A worker runs another version of this program, or the scheduler is gone.
@@ -131,7 +132,7 @@ class DaskWorkers:
         while True:
             # Fewer than none where workers have gone meanwhile.
             for task in islice(queue, max(0, self._places() - len(pending))):
-                call = pickle.dumps(_Call(self._call, pickle.dumps((judge_remotely, task))))
+                call = pickle.dumps(_Call(self._call, pickle.dumps((run_remotely, task))))
                 pending[self._client.submit(pickle.loads, call, pure=False)] = task
             if not pending:
                 return

@@ -1,4 +1,4 @@
-"""Whether `explain` names what is wrong with a planted mutant: its report is held against what the catalogue knows.
+"""Whether `explain` names what is wrong with a mutant: its report is compared with the catalogue.
 
 The catalogue knows who holds the mutant, the cause, whether a timer is concerned, and words of what is written wrong.
 The height is held against what the run itself says, without the explanation's own way of looking: the first height at
@@ -15,7 +15,7 @@ from checker.mutants import CATALOGUE, Mutant
 from checker.record.places import scratch_directory
 from checker.record.run_directory import RecordReader
 from cluster.campaign.results_db import SeedResult
-from cluster.campaign.sweep import Task, judge_task
+from cluster.campaign.tasks import Task, run_task
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
 from cluster.scenario.load import decode_scenario
 from network.events import events_of_type
@@ -30,7 +30,7 @@ def explain_task(task: Task) -> SeedResult:
     with scratch_directory("explain") as scratch:
         # What differs from itself may by chance be the same once.
         for _ in range(REPEATS_MAX if task.is_thorough else 1):
-            judged = judge_task(task._replace(runs=str(scratch)))
+            judged = run_task(task._replace(runs=str(scratch)))
             if judged.directory:
                 break
         else:
@@ -63,7 +63,7 @@ def shortfalls(
     """Yield what an explanation does not name, or names otherwise than it is.
 
     Args:
-        mutant: What was planted.
+        mutant: The mutant.
         holders: The validators that have it.
         explanation: What is said of it.
         first_height: The first height at which the run itself shows a difference.

@@ -1,9 +1,10 @@
-"""What the checks are worth: each mutant of the catalogue, planted in swarm seeds until one of its checks finds it.
+"""Mutation testing: the checks are worth as much as the mutants that they kill.
 
-The standard campaign of a mutant is the swarm with the mutant planted, and with what it needs to show. Seeds are
-tried round by round, one of each mutant that is still at large, so that few runs are made for nothing and the outcome
-does not depend on how many jobs there are. A mutant counts as caught only by a check that it names: another check's
-failure says that something is wrong, and not what.
+Each mutant runs in one swarm seed after the other until one of the checks that it names fails. The standard campaign of
+a mutant is the swarm with the mutant, and with what it needs to show. Seeds are tried round by round, one of each
+mutant that survives so far, so that few runs are made for nothing and the outcome does not depend on how many jobs
+there are. A mutant is killed only by a check that it names: another check's failure says that something is wrong, and
+not what.
 
 Each mutant has a results file of its own, so that a killed campaign goes on where it stopped. The files belong to the
 code as it is: their directory's name has its fingerprint.
@@ -17,29 +18,28 @@ from typing import Final, NamedTuple, Self, final
 
 from checker.mutants import Mutant
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.shrink import Shrinker
-from cluster.campaign.sweep import Task, Workers, judge_task
-from cluster.cli.shrink_command import named_after, write_scenario_file
+from cluster.campaign.shrink import Shrinker, named_after, write_scenario_file
+from cluster.campaign.tasks import Task, TaskRunner, run_task
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 
 HOLDERS: Final = 4
-"""A mutant that one validator has is given to one of so many in turn, so that the smallest cluster has it too."""
+"""A mutant of one validator is given to one of the first four in turn, so that the smallest cluster has it too."""
 
 SHRINK_RUNS_MAX: Final = 24
 """Runs for shrinking one mutant's scenario."""
 
 SMALL_FAULTS: Final = 3
 SMALL_VALIDATORS: Final = 4
-"""A shrunk scenario of at most so many is one that a person can follow."""
+"""Faults and validators of the largest shrunk scenario that a person can follow."""
 
-CAUGHT_PERCENT_MIN: Final = 95
+KILLED_PERCENT_MIN: Final = 95
 """The share of the catalogue below which the campaign fails."""
 
 
 class Size(NamedTuple):
-    """What is left of a scenario that was made smaller."""
+    """The size of a scenario that was made smaller."""
 
     faults: int
     validators: int
@@ -48,34 +48,33 @@ class Size(NamedTuple):
 
 @final
 @dataclass(slots=True)
-class Hunt:
-    """How far the campaign against one mutant has come; `results` are by seed, as far as they count."""
+class MutantSearch:
+    """The search for a seed that kills one mutant; `results` are by seed, as far as they count."""
 
     mutant: Mutant
     results: dict[int, SeedResult] = field(default_factory=dict)
     size: Size | None = None
     explained: str | None = None
-    """What the explanation of the first catching seed lacks, nothing where it names all; None where nobody asked."""
+    """What the explanation of the kill lacks, empty where it names all; None where no explanation was asked for."""
 
     @property
-    def caught(self) -> SeedResult | None:
+    def kill(self) -> SeedResult | None:
         """The first seed, in their order, in which a check that the mutant names failed."""
-        return next((result for _, result in sorted(self.results.items()) if self._is_caught(result)), None)
+        return next((result for _, result in sorted(self.results.items()) if self._killers(result)), None)
 
     @property
     def check(self) -> str:
         """The first failed check that the mutant names; without one, what failed instead."""
-        caught = self.caught
-        if caught is None:
-            others = dict.fromkeys(name for result in self.results.values() for name in result.failed.split())
-            return f"only {', '.join(others)}" if others else ""
-        return next(name for name in caught.failed.split() if name in self.mutant.kills)
+        if self.kill is not None:
+            return self._killers(self.kill)[0]
+        others = dict.fromkeys(name for result in self.results.values() for name in result.failed.split())
+        return f"only {', '.join(others)}" if others else ""
 
     @property
     def tried(self) -> list[SeedResult]:
-        """The seeds up to the one that caught it, all where none did."""
-        caught = self.caught
-        return [result for seed, result in sorted(self.results.items()) if caught is None or seed <= caught.seed]
+        """The seeds up to the one that killed it, all where it survived."""
+        kill = self.kill
+        return [result for seed, result in sorted(self.results.items()) if kill is None or seed <= kill.seed]
 
     @property
     def seconds(self) -> float:
@@ -88,8 +87,8 @@ class Hunt:
         size = self.size
         return size is not None and size.faults <= SMALL_FAULTS and size.validators <= SMALL_VALIDATORS
 
-    def _is_caught(self, result: SeedResult) -> bool:
-        return any(name in self.mutant.kills for name in result.failed.split())
+    def _killers(self, result: SeedResult) -> list[str]:
+        return [name for name in result.failed.split() if name in self.mutant.kills]
 
 
 def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
@@ -104,53 +103,9 @@ def campaign_scenario(mutant: Mutant, seed: int) -> Scenario:
     return draw_scenario(seed, campaign_settings(mutant, seed))
 
 
-@final
-class Campaign:
-    """The hunts for some mutants, with their results files; a context manager.
-
-    Args:
-        mutants: Which mutants.
-        seeds: Which seeds, in which order.
-        directory: Where the results files are.
-        fingerprint: Of the code that the results belong to; a file of other code is refused.
-    """
-
-    def __init__(self, mutants: Sequence[Mutant], seeds: Sequence[int], directory: Path, fingerprint: str) -> None:
-        self.hunts: Final = {mutant.name: Hunt(mutant) for mutant in mutants}
-        self._seeds = seeds
-        self._stack = ExitStack()
-        self._files: Final[dict[str, ResultsFile]] = {}
-        self._directory = directory
-        self._fingerprint = fingerprint
-
-    def __enter__(self) -> Self:
-        for name, hunt in self.hunts.items():
-            file = ResultsFile(self._directory / f"{name}.sqlite", f"teeth {name} {self._fingerprint}")
-            self._files[name] = self._stack.enter_context(file)
-            hunt.results = {result.seed: result for result in file.results() if result.seed in self._seeds}
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._stack.close()
-
-    def run(self, workers: Workers) -> Iterator[tuple[Hunt, SeedResult]]:
-        """Hunt until every mutant is caught or has no seed left; yield each result when it is written."""
-        names: dict[bytes, str] = {}
-        for task, result in workers.judge(self._tasks(names)):
-            name = names[task.scenario]
-            self._files[name].add(result)
-            self.hunts[name].results[result.seed] = result
-            yield self.hunts[name], result
-
-    def _tasks(self, names: dict[bytes, str]) -> Iterator[Task]:
-        """Yield the next seed of each mutant that is at large, round by round; `names` tells whose each is."""
-        for seed in self._seeds:
-            for name, hunt in self.hunts.items():
-                if seed in hunt.results or hunt.caught is not None:
-                    continue
-                scenario = encode_scenario(campaign_scenario(hunt.mutant, seed))
-                names[scenario] = name
-                yield Task(scenario, seed, is_thorough=needs_repeat(hunt.mutant))
+def campaign_task(mutant: Mutant, seed: int, runs: str = "") -> Task:
+    """Return the task of one seed of the standard campaign, under the mutant's name."""
+    return Task(encode_scenario(campaign_scenario(mutant, seed)), seed, runs, needs_repeat(mutant), mutant.name)
 
 
 def needs_repeat(mutant: Mutant) -> bool:
@@ -158,35 +113,71 @@ def needs_repeat(mutant: Mutant) -> bool:
     return "determinism" in mutant.kills
 
 
-def caught_tasks(hunts: Iterable[Hunt], directory: Path) -> list[tuple[Task, Hunt]]:
-    """Return the task that caught each mutant, with the file in a directory that its smaller scenario has."""
+@final
+class MutationCampaign:
+    """The searches for some mutants, with their results files; a context manager.
+
+    Args:
+        mutants: The mutants.
+        seeds: The seeds, in the order in which they are tried.
+        directory: The directory of the results files.
+        fingerprint: The fingerprint of the code that the results belong to; a file of other code is refused.
+    """
+
+    def __init__(self, mutants: Sequence[Mutant], seeds: Sequence[int], directory: Path, fingerprint: str) -> None:
+        self.searches: Final = {mutant.name: MutantSearch(mutant) for mutant in mutants}
+        self._seeds = seeds
+        self._stack = ExitStack()
+        self._files: Final[dict[str, ResultsFile]] = {}
+        self._directory = directory
+        self._fingerprint = fingerprint
+
+    def __enter__(self) -> Self:
+        for name, search in self.searches.items():
+            file = ResultsFile(self._directory / f"{name}.sqlite", f"mutants {name} {self._fingerprint}")
+            self._files[name] = self._stack.enter_context(file)
+            search.results = {result.seed: result for result in file.results() if result.seed in self._seeds}
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._stack.close()
+
+    def run(self, workers: TaskRunner) -> Iterator[tuple[MutantSearch, SeedResult]]:
+        """Search until every mutant is killed or has no seed left; yield each result when it is written."""
+        for task, result in workers.results(self._tasks()):
+            self._files[task.label].add(result)
+            self.searches[task.label].results[result.seed] = result
+            yield self.searches[task.label], result
+
+    def _tasks(self) -> Iterator[Task]:
+        """Yield the next seed of each mutant that survives so far, round by round."""
+        for seed in self._seeds:
+            for search in self.searches.values():
+                if seed not in search.results and search.kill is None:
+                    yield campaign_task(search.mutant, seed)
+
+
+def killing_tasks(searches: Iterable[MutantSearch], directory: Path) -> list[Task]:
+    """Return the task that killed each mutant, with the file in a directory that its smaller scenario has."""
     return [
-        (
-            Task(
-                encode_scenario(campaign_scenario(hunt.mutant, caught.seed)),
-                caught.seed,
-                str(directory / f"{hunt.mutant.name}.toml"),
-                is_thorough=needs_repeat(hunt.mutant),
-            ),
-            hunt,
-        )
-        for hunt in hunts
-        if (caught := hunt.caught) is not None
+        campaign_task(search.mutant, kill.seed, str(directory / f"{search.mutant.name}.toml"))
+        for search in searches
+        if (kill := search.kill) is not None
     ]
 
 
 def shrink_task(task: Task) -> SeedResult:
     """Make the scenario of a task smaller in a bounded number of runs and write it to the file `runs` of the task.
 
-    A worker process does one mutant: that wastes no run, as judging several candidates of one at a time would.
+    A worker process does one mutant: that wastes no run, as running several candidates of one at a time would.
     """
-    first = judge_task(task._replace(runs=""))
+    first = run_task(task._replace(runs=""))
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
     shrunk = Shrinker(
         named_after(scenario, task.seed, first.signature),
         task.seed,
         first.signature,
-        judge=lambda tasks: ((each, judge_task(each)) for each in tasks),
+        run=lambda tasks: ((each, run_task(each)) for each in tasks),
         jobs=1,
         runs_max=SHRINK_RUNS_MAX,
         is_thorough=task.is_thorough,
@@ -200,6 +191,6 @@ def size_of(scenario: Scenario) -> Size:
     return Size(len(scenario.faults), scenario.cluster.validators, len(scenario.workload))
 
 
-def caught_percent(hunts: Mapping[str, Hunt]) -> int:
-    """Return how many mutants of a hundred were caught, rounded down."""
-    return 100 * sum(hunt.caught is not None for hunt in hunts.values()) // max(len(hunts), 1)
+def killed_percent(searches: Mapping[str, MutantSearch]) -> int:
+    """Return the share of the mutants that were killed, in percent, rounded down."""
+    return 100 * sum(search.kill is not None for search in searches.values()) // max(len(searches), 1)

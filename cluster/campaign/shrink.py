@@ -1,35 +1,41 @@
 """Makes a run that went wrong smaller while it goes wrong in the same way.
 
-What is reduced is the resolved plan, not the seed: fewer faults, fewer workloads, fewer validators, an earlier stop,
-shorter faults, smaller numbers, and everything else at its default. A candidate counts if its signature (`sweep.py`)
-is that of the run; chance is keyed, so what a reduction leaves in place draws as before. What there is several of is
-reduced by delta debugging: entries, validators, sections. Then Hypothesis makes all values smaller that are left
-(`shrink_candidates.py`, `smallest.py`). Both repeat until neither finds anything more.
+The resolved plan is reduced, not the seed: fewer faults, fewer workloads, fewer validators, an earlier stop, shorter
+faults, smaller numbers, and everything else at its default. A candidate counts if its signature (`tasks.py`) is that of
+the run; chance is keyed, so what a reduction leaves in place draws as before. Entries, validators and sections are
+reduced by delta debugging. Then Hypothesis makes all values smaller that are left (`shrink_candidates.py`,
+`smallest.py`). Both repeat until neither finds anything more.
 
-Delta debugging judges candidates in worker processes, as many at a time as there are jobs; of those that count the
-first in order is taken, so the result does not depend on how many jobs there were. Hypothesis asks for one at a time.
+Delta debugging runs candidates in worker processes, as many at a time as there are jobs; of those that count the first
+in order is taken, so the result does not depend on how many jobs there were. Hypothesis asks for one at a time.
 """
 
 import copy
+import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, final
 
 import msgspec
+import tomli_w
 
+from checker.record.places import write_whole
 from cluster.campaign.fewer_validators import with_validators, without_observers
 from cluster.campaign.results_db import SeedResult
-from cluster.campaign.shrink_candidates import GONE, Ladder, Plain, ladders_of, with_rungs
-from cluster.campaign.smallest import Rungs, find_smallest
-from cluster.campaign.sweep import Task
+from cluster.campaign.shrink_candidates import Plain, candidates_of, resolve, with_choices
+from cluster.campaign.smallest import Choices, find_smallest
+from cluster.campaign.tasks import Task
 from cluster.scenario.defaults import TABLES, without_defaults
-from cluster.scenario.load import convert_scenario, encode_scenario
-from cluster.scenario.messages import ScenarioError
-from cluster.scenario.model import Scenario
+from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario
+from cluster.scenario.model import NAME_CHARACTERS_MAX, Scenario
 
-Candidate: TypeAlias = tuple[str, Plain]
-TaskJudge: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]
+Reduction: TypeAlias = tuple[str, Plain]
+"""A description of a step, and the plan after it."""
+
+RunTasks: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]
 
 RUNS_MAX: Final = 600
 """Runs after which shrinking stops with what it has."""
@@ -37,12 +43,15 @@ RUNS_MAX: Final = 600
 VALIDATORS_MIN: Final = 4
 """The smallest cluster that bears a fault."""
 
+COMMENT_CHARACTERS_MAX: Final = 110
+TAG_CHARACTERS: Final = 6
+
 _NEEDED: Final = ("cluster", "mutants")
 """Sections that are no weather: how many validators there are, and what is wrong with them."""
 
 
 class Shrunk(NamedTuple):
-    """What came of it: the smallest scenario found, the runs it took, and whether it stopped at the limit of runs."""
+    """The smallest scenario found, the runs it took, whether it stopped at the limit of runs, and the steps taken."""
 
     scenario: Scenario
     runs: int
@@ -57,11 +66,11 @@ class Shrinker:
     Args:
         scenario: The resolved scenario of the run that went wrong.
         seed: Its seed.
-        signature: What a candidate must show.
-        judge: Judges tasks and yields results in any order.
-        jobs: How many candidates are judged at a time.
-        on_step: Is told of each reduction, with the runs so far.
-        on_smaller: Is given the smallest scenario so far, whenever that is another one: shrinking may be killed.
+        signature: The signature that a candidate must show.
+        run: Runs tasks and yields results in any order.
+        jobs: The number of candidates that are run at a time.
+        on_step: Called with each reduction and the runs so far.
+        on_smaller: Called with the smallest scenario so far, whenever that is another one: shrinking may be killed.
         runs_max: Runs after which it stops with what it has.
         is_thorough: Whether candidates are repeated in another process: what the failure needs to show.
     """
@@ -72,7 +81,7 @@ class Shrinker:
         seed: int,
         signature: str,
         *,
-        judge: TaskJudge,
+        run: RunTasks,
         jobs: int,
         on_step: Callable[[str, int], None] = lambda _what, _runs: None,
         on_smaller: Callable[[Scenario, int], None] = lambda _scenario, _runs: None,
@@ -82,7 +91,7 @@ class Shrinker:
         self._plain: Plain = json.loads(encode_scenario(scenario))
         self._seed = seed
         self._signature = signature
-        self._judge = judge
+        self._run_tasks = run
         self._jobs = jobs
         self._on_step = on_step
         self._on_smaller = on_smaller
@@ -106,101 +115,83 @@ class Shrinker:
         scenario = convert_scenario(self._plain, "the shrunk scenario")
         return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
 
-    def _take_smaller_values(self) -> bool:
-        """Have Hypothesis make the values smaller, all of them together; return whether any is."""
-        plain, groups = self._plain, ladders_of(self._plain)
-        flat = [ladder for group in groups for ladder in group]
+    def _run(self, candidates: Sequence[bytes]) -> None:
+        """Run candidates and note which of them show the failure."""
+        self._runs += len(candidates)
+        tasks = [Task(encoded, self._seed, is_thorough=self._is_thorough) for encoded in candidates]
+        for task, result in self._run_tasks(tasks):
+            self._tried[task.scenario] = result.signature == self._signature
 
-        def chosen(rungs: Rungs) -> list[tuple[Ladder, int]]:
-            return list(zip(flat, rungs, strict=True))
-
-        best = sum(len(ladder.rungs) - 1 for ladder in flat)
-
-        def holds(rungs: Rungs) -> bool:
-            nonlocal best
-            smaller = with_rungs(plain, chosen(rungs))
-            it_holds = self._runs < self._runs_max and self._shows_it(smaller)
-            if it_holds and sum(rungs) < best:
-                best = sum(rungs)
-                self._on_smaller(convert_scenario(smaller, "the shrunk scenario"), self._runs)
-            return it_holds
-
-        smallest = find_smallest([[len(ladder.rungs) for ladder in group] for group in groups], holds)
-        for ladder, rung in chosen(smallest):
-            if rung < len(ladder.rungs) - 1:
-                self._steps.append(describe(ladder, rung))
-        is_smaller = any(rung < len(ladder.rungs) - 1 for ladder, rung in chosen(smallest))
-        if is_smaller:
-            smaller = convert_scenario(with_rungs(plain, chosen(smallest)), "the shrunk scenario")
-            self._plain = json.loads(encode_scenario(smaller))
-            self._on_step("smaller values", self._runs)
-        return is_smaller
-
-    def _shows_it(self, plain: Plain) -> bool:
-        """Judge one candidate, unless it was judged before or is no scenario."""
-        try:
-            encoded = encode_scenario(convert_scenario(plain, "candidate"))
-        except ScenarioError:
-            return False
-        if encoded not in self._tried:
-            self._runs += 1
-            ((_, result),) = self._judge([Task(encoded, self._seed, is_thorough=self._is_thorough)])
-            self._tried[encoded] = result.signature == self._signature
-        return self._tried[encoded]
-
-    def _take_first(self, candidates: Iterator[Candidate]) -> bool:
-        """Judge candidates in batches; go on from the first of them that counts."""
-        fresh = self._unseen(candidates)
+    def _take_first(self, reductions: Iterator[Reduction]) -> bool:
+        """Run reductions in batches; go on from the first of them that counts."""
+        fresh = self._unseen(reductions)
         while batch := list(islice(fresh, self._jobs)):
-            self._runs += len(batch)
-            tasks = [
-                Task(encode_scenario(scenario), self._seed, is_thorough=self._is_thorough) for _, _, scenario in batch
-            ]
-            for task, result in self._judge(tasks):
-                self._tried[task.scenario] = result.signature == self._signature
-            for task, (what, _, _) in zip(tasks, batch, strict=True):
-                if self._tried[task.scenario]:
+            self._run([encoded for _, encoded in batch])
+            for what, encoded in batch:
+                if self._tried[encoded]:
                     # Resolved: a candidate may have left out whole sections.
-                    self._plain = json.loads(task.scenario)
+                    self._plain = json.loads(encoded)
                     self._steps.append(what)
                     self._on_step(what, self._runs)
-                    self._on_smaller(convert_scenario(self._plain, "the shrunk scenario"), self._runs)
+                    self._on_smaller(decode_scenario(encoded, "the shrunk scenario"), self._runs)
                     return True
                 self._failed[what] = None
             if self._runs >= self._runs_max:
                 return False
         return False
 
-    def _unseen(self, candidates: Iterator[Candidate]) -> Iterator[tuple[str, Plain, Scenario]]:
-        """Yield candidates that are scenarios, and not one that was judged before or whose like failed in this round.
+    def _unseen(self, reductions: Iterator[Reduction]) -> Iterator[tuple[str, bytes]]:
+        """Yield reductions that are scenarios, and not one that was run before or whose like failed in this round.
 
         What failed is tried again only once everything else has been, or each reduction that holds would cost all those
         that do not a second time.
         """
-        for what, plain in candidates:
-            if what in self._failed:
-                continue
-            try:
-                scenario = convert_scenario(plain, "candidate")
-            except ScenarioError:
-                continue
-            encoded = encode_scenario(scenario)
-            if encoded not in self._tried:
+        for what, plain in reductions:
+            encoded = b"" if what in self._failed else resolve(plain)
+            if encoded and encoded not in self._tried:
                 self._tried[encoded] = False
-                yield what, plain, scenario
+                yield what, encoded
 
-    # -- passes: each yields candidates, the boldest first ---------------------------------------
+    def _take_smaller_values(self) -> bool:
+        """Have Hypothesis make the values smaller, all of them together; return whether any is."""
+        plain, groups = self._plain, candidates_of(self._plain)
+        flat = [candidates for group in groups for candidates in group]
+        best = sum(candidates.highest for candidates in flat)
 
-    def _fewer_entries(self, plain: Plain) -> Iterator[Candidate]:
+        def holds(choices: Choices) -> bool:
+            nonlocal best
+            encoded = resolve(with_choices(plain, list(zip(flat, choices, strict=True))))
+            it_holds = self._runs < self._runs_max and self._shows_it(encoded)
+            if it_holds and sum(choices) < best:
+                best = sum(choices)
+                self._on_smaller(decode_scenario(encoded, "the shrunk scenario"), self._runs)
+            return it_holds
+
+        smallest = find_smallest([[len(candidates.values) for candidates in group] for group in groups], holds)
+        chosen = list(zip(flat, smallest, strict=True))
+        steps = [candidates.describe(choice) for candidates, choice in chosen if choice < candidates.highest]
+        if steps:
+            self._steps += steps
+            self._plain = json.loads(resolve(with_choices(plain, chosen)))
+            self._on_step("smaller values", self._runs)
+        return bool(steps)
+
+    def _shows_it(self, encoded: bytes) -> bool:
+        """Run one candidate, unless it was run before or is no scenario."""
+        if encoded and encoded not in self._tried:
+            self._run([encoded])
+        return bool(encoded) and self._tried[encoded]
+
+    def _fewer_entries(self, plain: Plain) -> Iterator[Reduction]:
         for table in TABLES:
             for removed in halves(list(plain[table])):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
 
-    def _fewer_validators(self, plain: Plain) -> Iterator[Candidate]:
+    def _fewer_validators(self, plain: Plain) -> Iterator[Reduction]:
         for count in range(VALIDATORS_MIN, plain["cluster"]["validators"]):
             yield f"{count} validators", with_validators(plain, count)
 
-    def _defaults(self, plain: Plain) -> Iterator[Candidate]:
+    def _defaults(self, plain: Plain) -> Iterator[Reduction]:
         """Put whole sections back to what a scenario has that does not name them."""
         stated = without_defaults(plain)
         sections = [key for key in stated if key not in {*TABLES, *_NEEDED} and isinstance(stated[key], Mapping)]
@@ -230,13 +221,31 @@ def _without(plain: Plain, table: str, removed: Sequence[str]) -> Plain:
     return smaller
 
 
-def describe(ladder: Ladder, rung: int) -> str:
-    """Return what a step does to a value, in words."""
-    place, before, after = ".".join(map(str, ladder.path)), ladder.rungs[-1], ladder.rungs[rung]
-    return f"{place} {before} left out" if after is GONE else f"{place} {before} -> {after}"
+def without_expected(scenario: Scenario) -> Scenario:
+    """Return a scenario that does not expect its failure: what is smaller may fail in fewer checks."""
+    return msgspec.structs.replace(scenario, expect=msgspec.structs.replace(scenario.expect, fails=()))
 
 
-def as_plain(scenario: Scenario) -> Plain:
-    """Return a scenario as plain data without what is as by default: what a person has to read."""
-    plain: Plain = msgspec.to_builtins(scenario)
-    return without_defaults(plain)
+def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
+    """Return a scenario under the name of its run and of what fails there, with the same keys and addresses.
+
+    So a run of it takes no other's place.
+    """
+    check = signature.split(": ")[1]
+    of_both = hashlib.sha256(f"{scenario.name}-{seed} {signature}".encode()).hexdigest()
+    tail = f"-{seed}-{check}-{of_both[:TAG_CHARACTERS]}"
+    name = f"{scenario.name[: NAME_CHARACTERS_MAX - len(tail)]}{tail}"
+    chain = msgspec.structs.replace(scenario.chain, id=scenario.chain_id)
+    return msgspec.structs.replace(scenario, name=name, chain=chain)
+
+
+def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:
+    """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
+    comment = [
+        f"# Shrunk in {runs} runs. With --seed {seed} it shows:",
+        f"#   {signature[:COMMENT_CHARACTERS_MAX]}",
+        f"# run_cluster.py run {shlex.quote(path.name)} --seed {seed}",
+        "",
+    ]
+    plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
+    write_whole(path, ("\n".join(comment) + "\n" + tomli_w.dumps(plain)).encode())

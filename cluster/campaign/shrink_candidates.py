@@ -1,8 +1,8 @@
-"""What of a plan can be smaller, value by value: each a ladder from its smallest to what it is now.
+"""Shrink candidates for each scenario value, smallest first.
 
-Nothing here knows the kinds of faults and workloads: a value that is not as by default can be left out, a number can
+Nothing here knows the kinds of faults and workloads: a value that is not the default can be left out, a number can
 come closer to its default or to nothing, a list can lose each of its entries, a time span can be cut on both ends. A
-rung that makes no sound scenario is none: the scenario's own rules say so.
+value that makes no sound scenario is no candidate: the scenario's own rules say so.
 """
 
 import copy
@@ -34,40 +34,50 @@ run is to show, and what ends one that never would.
 _SPANS: Final = (("start_ms", "stop_ms"), ("at_ms", "restart_ms"))
 _STOP: Final = ("run", "until_height")
 _STOPS_MAX: Final = 8
-"""Rungs of the height at which a run is over: earlier is better, whatever the default is."""
+"""Candidates for the height at which a run is over: earlier is better, whatever the default is."""
 
 
-class Ladder(NamedTuple):
-    """A value's place in the plan, and what may stand there, the smallest first, what does now last."""
+class ValueCandidates(NamedTuple):
+    """A value's place in the plan, and the values that may stand there, the smallest first and the present one last."""
 
     path: Path
-    rungs: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+    @property
+    def highest(self) -> int:
+        """The choice of the present value."""
+        return len(self.values) - 1
+
+    def describe(self, choice: int) -> str:
+        """Return in words the step from the present value to a smaller one."""
+        place, before, after = ".".join(map(str, self.path)), self.values[-1], self.values[choice]
+        return f"{place} {before} left out" if after is GONE else f"{place} {before} -> {after}"
 
 
-def ladders_of(plain: Plain) -> list[list[Ladder]]:
-    """Return the ladders of a resolved scenario, grouped by what they belong to; those with one rung are none."""
+def candidates_of(plain: Plain) -> list[list[ValueCandidates]]:
+    """Return the candidates for the values of a resolved scenario, in one group for each section or entry."""
     stated = without_defaults(plain)
-    groups: list[list[Ladder]] = []
+    groups: list[list[ValueCandidates]] = []
     for key, section in stated.items():
         if key in _KEPT or not isinstance(section, Mapping):
             continue
         tables = all(isinstance(entry, Mapping) and "kind" in entry for entry in section.values())
         entries = [((key, name), entry) for name, entry in section.items()] if tables else [((key,), section)]
-        groups += [list(_ladders_in(plain, path, entry)) for path, entry in entries]
+        groups += [list(_candidates_in(plain, path, entry)) for path, entry in entries]
     groups.append([_stop(plain)])
-    sound = [[_sound(plain, ladder) for ladder in group] for group in groups]
-    kept = [[ladder for ladder in group if len(ladder.rungs) > 1] for group in sound]
+    sound = [[_sound(plain, candidates) for candidates in group] for group in groups]
+    kept = [[candidates for candidates in group if candidates.highest] for group in sound]
     return [group for group in kept if group]
 
 
-def with_rungs(plain: Plain, chosen: Sequence[tuple[Ladder, int]]) -> Plain:
-    """Return the plan with each ladder's value on a rung."""
+def with_choices(plain: Plain, chosen: Sequence[tuple[ValueCandidates, int]]) -> Plain:
+    """Return the plan with the chosen candidate for each value."""
     changed = copy.deepcopy(plain)
     lists: dict[int, list[Any]] = {}
-    for ladder, rung in chosen:
-        *parents, last = ladder.path
+    for candidates, choice in chosen:
+        *parents, last = candidates.path
         section = _at(changed, tuple(parents))
-        value = ladder.rungs[rung]
+        value = candidates.values[choice]
         if isinstance(section, list):
             section[last] = value
             lists[id(section)] = section
@@ -80,28 +90,28 @@ def with_rungs(plain: Plain, chosen: Sequence[tuple[Ladder, int]]) -> Plain:
     return changed
 
 
-def _stop(plain: Plain) -> Ladder:
+def _stop(plain: Plain) -> ValueCandidates:
     height = plain["run"]["until_height"]
-    rungs = dict.fromkeys(max(1, height * eighths // _STOPS_MAX) for eighths in range(1, _STOPS_MAX))
-    return Ladder(_STOP, (*rungs, height))
+    heights = dict.fromkeys(max(1, height * eighths // _STOPS_MAX) for eighths in range(1, _STOPS_MAX))
+    return ValueCandidates(_STOP, (*heights, height))
 
 
-def _ladders_in(plain: Plain, path: Path, section: Mapping[str, Any]) -> Iterator[Ladder]:
+def _candidates_in(plain: Plain, path: Path, section: Mapping[str, Any]) -> Iterator[ValueCandidates]:
     for key, value in section.items():
         place = (*path, key)
         if key in _KEPT or place == _STOP:
             continue
         if isinstance(value, Mapping):
-            yield from _ladders_in(plain, place, value)
+            yield from _candidates_in(plain, place, value)
         elif isinstance(value, list):
             for index, entry in enumerate(value):
-                yield Ladder((*place, index), (GONE, entry))
+                yield ValueCandidates((*place, index), (GONE, entry))
         elif (span := _span_of(plain, path, key)) is not None:
-            yield Ladder(place, (*_within(span, at_start=key == span.start), value))
+            yield ValueCandidates(place, (*_within(span, at_start=key == span.start), value))
         elif type(value) is int:
-            yield Ladder(place, (*_towards(plain, place, value), value))
+            yield ValueCandidates(place, (*_towards(plain, place, value), value))
         else:
-            yield Ladder(place, (GONE, value))
+            yield ValueCandidates(place, (GONE, value))
 
 
 class _Span(NamedTuple):
@@ -130,9 +140,9 @@ def _within(span: _Span, *, at_start: bool) -> Iterator[int]:
 def _towards(plain: Plain, path: Path, value: int) -> Iterator[Any]:
     """Yield the way to a number from its default, or where it has none from 0 or 1, whichever can be.
 
-    Numbers between one and a greater default are no easier to read: there the default is the only rung.
+    Numbers between one and a greater default are no easier to read: there the default is the only candidate.
     """
-    lowest = next((rung for rung in (GONE, 0, 1) if _encoded(plain, path, rung)), None)
+    lowest = next((value for value in (GONE, 0, 1) if _encoded(plain, path, value)), None)
     if lowest is not None:
         yield lowest
     base = 0
@@ -156,20 +166,25 @@ def _at(plain: Any, path: Path) -> Any:  # noqa: ANN401 - plain data
     return plain
 
 
-def _sound(plain: Plain, ladder: Ladder) -> Ladder:
-    """Leave out the rungs that make no sound scenario, or the same as another."""
-    now = ladder.rungs[-1]
-    kept = {_encoded(plain, ladder.path, now): now}
-    for value in ladder.rungs[:-1]:
-        encoded = _encoded(plain, ladder.path, value)
+def _sound(plain: Plain, candidates: ValueCandidates) -> ValueCandidates:
+    """Leave out the values that make no sound scenario, or the same as another."""
+    now = candidates.values[-1]
+    kept = {_encoded(plain, candidates.path, now): now}
+    for value in candidates.values[:-1]:
+        encoded = _encoded(plain, candidates.path, value)
         if encoded:
             kept.setdefault(encoded, value)
-    return Ladder(ladder.path, (*list(kept.values())[1:], now))
+    return ValueCandidates(candidates.path, (*list(kept.values())[1:], now))
 
 
 def _encoded(plain: Plain, path: Path, value: Any) -> bytes:  # noqa: ANN401 - plain data
-    """Return the scenario with one value changed, nothing where it is none."""
+    """Return the scenario with one value changed, encoded; empty where it is no scenario."""
+    return resolve(with_choices(plain, [(ValueCandidates(path, (value,)), 0)]))
+
+
+def resolve(plain: Plain) -> bytes:
+    """Return the resolved scenario of a plan, encoded; empty where the plan is no scenario."""
     try:
-        return encode_scenario(convert_scenario(with_rungs(plain, [(Ladder(path, (value,)), 0)]), "a rung"))
+        return encode_scenario(convert_scenario(plain, "candidate"))
     except ScenarioError:
         return b""

@@ -1,9 +1,9 @@
-"""The smallest of what a strategy can generate, found by Hypothesis from something that is known to do.
+"""The smallest choices for which something holds, found by Hypothesis from those that are known to do.
 
-A plan's values are choices: each stands on a rung of a ladder, the lowest the smallest, the highest as it is now.
-Before them come switches over all choices, their halves, quarters and so on, down to single groups and within them: one
-that is off puts what it covers on the lowest rung. Hypothesis makes what it drew first smaller first, so that whatever
-is not needed goes in great pieces.
+A choice is the index of a candidate for one value: 0 the smallest, the highest the value as it is now. Before the
+choices come switches over all of them, their halves, quarters and so on, down to single groups and within them: one
+that is off makes what it covers 0. Hypothesis makes what it drew first smaller first, so that whatever is not needed
+goes in great pieces.
 
 It is not asked to find an example, for the one to begin with is known: it is fed in as bytes that choose the highest
 everywhere, kept in a database in memory, and replayed. Nothing is drawn at random but what a fixed seed says, and
@@ -13,8 +13,8 @@ nothing is kept on a disk.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-Rungs: TypeAlias = tuple[int, ...]
-"""The rung of each choice; 0 is the lowest."""
+Choices: TypeAlias = tuple[int, ...]
+"""The chosen candidate of each value by its index; 0 is the smallest."""
 
 _HIGHEST: Final = b"\xff" * 64
 """Bytes from which Hypothesis draws the highest of a range of a power of two, for one choice and its surroundings."""
@@ -24,14 +24,14 @@ class _HoldsError(Exception):
     """What Hypothesis is to keep up while it makes the choices smaller."""
 
 
-def find_smallest(heights: Sequence[Sequence[int]], holds: Callable[[Rungs], bool]) -> Rungs:
-    """Return the lowest rungs found for which something holds; all at their highest, if nothing lower does.
+def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bool]) -> Choices:
+    """Return the lowest choices found for which something holds; the highest, if nothing lower does.
 
     Args:
-        heights: How many rungs each choice has, by group: choices of a group are made smaller together first.
-        holds: Whether it holds for some rungs; asked once for each, and not for the highest ones, for which it does.
+        counts: The number of candidates for each value, by group: values of a group are made smaller together first.
+        holds: Whether it holds for some choices; asked once for each, and not for the highest ones, for which it does.
     """
-    highest = tuple(height - 1 for group in heights for height in group)
+    highest = tuple(count - 1 for group in counts for count in group)
     if not highest:
         return ()
     # Imported here: it takes half a second, and only shrinking needs it.
@@ -39,10 +39,10 @@ def find_smallest(heights: Sequence[Sequence[int]], holds: Callable[[Rungs], boo
     from hypothesis import strategies as st  # noqa: PLC0415
     from hypothesis.database import InMemoryExampleDatabase  # noqa: PLC0415
 
-    covers = list(dict.fromkeys(_covers([len(group) for group in heights])))
-    answers: dict[Rungs, bool] = {highest: True}
-    # A range of a power of two: all bits set is its highest value, and stands for the highest rung.
-    ladders = [st.integers(0, (1 << top.bit_length()) - 1) for top in highest]
+    covers = list(dict.fromkeys(_covers([len(group) for group in counts])))
+    answers: dict[Choices, bool] = {highest: True}
+    # A range of a power of two: all bits set is its highest value, and stands for the highest choice.
+    ranges = [st.integers(0, (1 << top.bit_length()) - 1) for top in highest]
 
     @settings(
         database=InMemoryExampleDatabase(),
@@ -53,13 +53,13 @@ def find_smallest(heights: Sequence[Sequence[int]], holds: Callable[[Rungs], boo
         verbosity=Verbosity.quiet,
     )
     @seed(0)  # below the settings: it would take the database away from them
-    @given(st.tuples(*(st.integers(0, 1) for _ in covers)), st.tuples(*ladders))
+    @given(st.tuples(*(st.integers(0, 1) for _ in covers)), st.tuples(*ranges))
     def shrink(switches: tuple[int, ...], drawn: tuple[int, ...]) -> None:
-        rungs = list(map(min, drawn, highest))
+        choices = list(map(min, drawn, highest))
         for switch, cover in zip(switches, covers, strict=True):
             if not switch:
-                rungs[cover.start : cover.stop] = [0] * len(cover)
-        chosen = tuple(rungs)
+                choices[cover.start : cover.stop] = [0] * len(cover)
+        chosen = tuple(choices)
         if chosen not in answers:
             answers[chosen] = holds(chosen)
         if answers[chosen]:
@@ -72,7 +72,7 @@ def find_smallest(heights: Sequence[Sequence[int]], holds: Callable[[Rungs], boo
         except _HoldsError:
             continue
         raise AssertionError("Hypothesis begins with what is known to hold")
-    return min((rungs for rungs, answer in answers.items() if answer), key=lambda rungs: (sum(rungs), rungs))
+    return min((choices for choices, answer in answers.items() if answer), key=lambda choices: (sum(choices), choices))
 
 
 def _covers(sizes: Sequence[int]) -> Iterator[range]:

@@ -29,7 +29,7 @@ from cluster.campaign.results_db import DamagedResultsError
 from cluster.cli.command_lines import RUNS, command_line, parse_runs, run_command
 from cluster.cli.explain_command import add_explain_parsers
 from cluster.cli.faults_command import add_faults_parser
-from cluster.cli.mutants_command import add_teeth_parser
+from cluster.cli.mutants_command import add_mutants_parser
 from cluster.cli.plan import explain_plan
 from cluster.cli.proof_commands import run_prove, run_verify
 from cluster.cli.shrink_command import add_shrink_parser
@@ -37,6 +37,7 @@ from cluster.cli.sweep_command import add_sweep_parser
 from cluster.inspect.proofs import ProofError
 from cluster.inspect.state_keys import KEY_FORMS
 from cluster.runtime.data_directory import DataDirectory, DataDirectoryError, open_data_directory
+from cluster.scenario.aliases import report_once
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
@@ -75,11 +76,11 @@ _EPILOG: Final = """examples:
   run_cluster.py faults clog                         what a kind of fault does, and its parameters
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
-  run_cluster.py run broken-refund                   a run that fails on purpose: a bug is planted
+  run_cluster.py run broken-refund                   a run that fails on purpose: all run a known bug
   run_cluster.py shrink runs/broken-refund-0         the smallest scenario that goes wrong in the same way
   run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
-  run_cluster.py teeth --only tip-burned             plant a known bug, and see which check catches it
+  run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
@@ -100,6 +101,10 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: {message} (try --help)\n")
 
 
+FORMER_COMMANDS: Final = {"teeth": "mutants"}
+"""Commands under the names that they had, for one release."""
+
+
 class _Version(argparse.Action):
     """Says which version and which code this is; reading all sources takes a moment, and only this asks for it."""
 
@@ -111,7 +116,7 @@ class _Version(argparse.Action):
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
-    typed = list(arguments) or ["run", DEFAULT_SCENARIO]
+    typed = current_names(arguments) or ["run", DEFAULT_SCENARIO]
     options = _parser().parse_args(typed)
     # A run that is told to end leaves nothing half-written, whoever tells it.
     signal.signal(signal.SIGTERM, _interrupt)
@@ -136,6 +141,16 @@ def main(arguments: Sequence[str]) -> int:
         return _complain(f"interrupted; {str(interrupt) or _describe_interrupt(options)}", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
         return _complain_of(error, typed)
+
+
+def current_names(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with the command's current name, and say so where it was another one."""
+    first, *others = arguments or [""]
+    now = FORMER_COMMANDS.get(first)
+    if now is None:
+        return list(arguments)
+    report_once(f"command {first} is now called {now}; the next release will not know the old name")
+    return [now, *others]
 
 
 def _leave_nothing(options: argparse.Namespace) -> None:
@@ -208,7 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     add_sweep_parser(commands)
     add_shrink_parser(commands)
     add_explain_parsers(commands)
-    add_teeth_parser(commands)
+    add_mutants_parser(commands)
     add_faults_parser(commands)
     check = commands.add_parser(
         "check",

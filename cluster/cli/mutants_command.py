@@ -1,9 +1,9 @@
-"""The command ``teeth``: the standard campaign against each planted variant, and the matrix of what was caught."""
+"""The command `mutants`: the standard campaign against each mutant, and the matrix of those that were killed."""
 
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,39 +14,40 @@ from checker.record.fingerprint import this_code
 from checker.record.host import naming
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task
 from cluster.campaign.mutants import (
-    CAUGHT_PERCENT_MIN,
-    Campaign,
-    Hunt,
+    KILLED_PERCENT_MIN,
+    MutantSearch,
+    MutationCampaign,
     campaign_settings,
-    caught_percent,
-    caught_tasks,
+    killed_percent,
+    killing_tasks,
     shrink_task,
     size_of,
 )
 from cluster.campaign.results_db import SeedResult
-from cluster.campaign.sweep import Task, Workers
+from cluster.campaign.tasks import Task
+from cluster.campaign.workers import Workers
 from cluster.cli.command_lines import RUNS, parse_runs
 from cluster.cli.sweep_command import parse_jobs, parse_seeds
 from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
-from report.mutants import TeethProgress, TeethRow, teeth_page, teeth_table, teeth_totals
+from report.mutants import MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
 
 DEFAULT_SEEDS: Final = range(50)
 
 
-def add_teeth_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def add_mutants_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
-        "teeth",
-        help="plant known bugs one by one and say which check catches each, after how many seeds",
-        epilog="example: run_cluster.py teeth --only tip-burned order-of-a-set --seeds 0..9",
+        "mutants",
+        help="run known bugs one by one and say which check kills each, after how many seeds",
+        epilog="example: run_cluster.py mutants --only tip-burned order-of-a-set --seeds 0..9",
     )
     parser.add_argument(
-        "--only", nargs="+", type=_variant, default=list(CATALOGUE), metavar="NAME", help="variants (default: all)"
+        "--only", nargs="+", type=_mutant, default=list(CATALOGUE), metavar="NAME", help="mutants (default: all)"
     )
     parser.add_argument("--seeds", type=parse_seeds, default=DEFAULT_SEEDS, metavar="A..B", help="both ends included")
     parser.add_argument(
@@ -56,127 +57,130 @@ def add_teeth_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         metavar="N",
         help="worker processes (default: one a core)",
     )
-    parser.add_argument("--shrink", action="store_true", help="make each scenario that caught a variant smaller")
+    parser.add_argument("--shrink", action="store_true", help="make each scenario that killed a mutant smaller")
     parser.add_argument(
-        "--explain", action="store_true", help="explain what caught each variant and hold that against the catalogue"
+        "--explain", action="store_true", help="explain what killed each mutant and compare that with the catalogue"
     )
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the matrix as a page, such as docs/teeth.md")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the matrix as a page, such as docs/mutants.md")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    kept = "what was judged is kept under --runs, and the same command goes on with the others"
-    parser.set_defaults(command=run_teeth, when_interrupted=kept)
+    kept = "finished seeds are kept under --runs, and the same command goes on with the others"
+    parser.set_defaults(command=run_mutants, when_interrupted=kept)
 
 
-def _variant(name: str) -> str:
+def _mutant(name: str) -> str:
     if name not in CATALOGUE:
         raise argparse.ArgumentTypeError(f"{name!r}{did_you_mean(name, CATALOGUE)} is none of {', '.join(CATALOGUE)}")
     return name
 
 
-def run_teeth(options: argparse.Namespace) -> int:
-    """Hunt, print the matrix, and return 0 if enough of the catalogue was caught, else 1."""
+def run_mutants(options: argparse.Namespace) -> int:
+    """Search, print the matrix, and return 0 if enough of the catalogue was killed, else 1."""
     fingerprint = this_code().fingerprint
-    directory = options.runs / f"teeth-{fingerprint[:6]}"
-    variants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
+    directory = options.runs / f"mutants-{fingerprint[:6]}"
+    mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
     with (
-        Campaign(variants, options.seeds, directory, fingerprint) as campaign,
+        MutationCampaign(mutants, options.seeds, directory, fingerprint) as campaign,
         Workers(options.jobs) as workers,
-        TeethProgress(options.only, is_quiet=options.json) as progress,
+        MutantsProgress(options.only, is_quiet=options.json) as progress,
     ):
-        told: dict[str, None] = {}
-        for hunt in campaign.hunts.values():
-            _tell_finished(hunt, len(options.seeds), progress, told)
-        for hunt, result in campaign.run(workers):
-            progress.show(_line(hunt, result))
-            _tell_finished(hunt, len(options.seeds), progress, told)
-        caught = caught_tasks(campaign.hunts.values(), directory)
+        _search(campaign, workers, len(options.seeds), progress)
+        kills = killing_tasks(campaign.searches.values(), directory)
         if options.shrink:
-            _shrink(caught, options.jobs, progress)
+            _shrink(kills, campaign, options.jobs, progress)
         if options.explain:
-            _explain(caught, options.jobs, progress)
-    rows = [_row(hunt) for hunt in campaign.hunts.values()]
+            _explain(kills, campaign, options.jobs, progress)
+    rows = [_row(search) for search in campaign.searches.values()]
     if options.out:
         with naming(options.out):
             before = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
-            options.out.write_text(teeth_page(rows, len(options.seeds), before), encoding="utf-8")
+            options.out.write_text(mutants_page(rows, len(options.seeds), before), encoding="utf-8")
     if options.json:
-        sys.stdout.write(msgspec.json.encode(_as_json(campaign.hunts, directory)).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(_as_json(campaign.searches, directory)).decode() + "\n")
     else:
-        print_tables([teeth_table(rows, output_console().width)])
-        sys.stdout.write(
-            "".join(f"{line}\n" for line in [*teeth_totals(rows), str(this_code()), f"results {directory}"])
-        )
-    return int(caught_percent(campaign.hunts) < CAUGHT_PERCENT_MIN)
+        print_tables([mutants_table(rows, output_console().width)])
+        lines = [*mutants_totals(rows), str(this_code()), f"results {directory}"]
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return int(killed_percent(campaign.searches) < KILLED_PERCENT_MIN)
 
 
-def _shrink(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgress) -> None:
-    """Make what caught each variant smaller; a scenario file that is there already is not made again."""
-    hunts = {task.scenario: hunt for task, hunt in caught}
-    with Workers(jobs, shrink_task) as workers:
-        for task, result in workers.judge(task for task, _ in caught if not Path(task.runs).exists()):
-            hunt = hunts[task.scenario]
-            progress.say(hunt.mutant.name, len(hunt.tried), result.headline)
-    for task, hunt in caught:
+def _search(campaign: MutationCampaign, workers: Workers, seeds: int, progress: MutantsProgress) -> None:
+    """Search, and say each mutant's result once: the check that killed it, or that no seed is left."""
+    told: dict[str, None] = {}
+
+    def tell_finished(search: MutantSearch) -> None:
+        name = search.mutant.name
+        if name not in told and (search.kill is not None or len(search.results) == seeds):
+            told[name] = None
+            survived = f"survived; {search.check or 'nothing failed'}"
+            progress.tell(name, len(search.tried), survived if search.kill is None else f"killed by {search.check}")
+
+    for search in campaign.searches.values():
+        tell_finished(search)
+    for search, result in campaign.run(workers):
+        end = "killed" if result is search.kill else "survives"
+        progress.show(f"{search.mutant.name}: seed {result.seed}: {end}: {result.failed or result.verdict}")
+        tell_finished(search)
+
+
+def _shrink(kills: Sequence[Task], campaign: MutationCampaign, jobs: int, progress: MutantsProgress) -> None:
+    """Make the scenario of each kill smaller; a scenario file that is there already is not made again."""
+    for search, result in _work(shrink_task, [task for task in kills if not Path(task.runs).exists()], campaign, jobs):
+        progress.tell(search.mutant.name, len(search.tried), result.headline)
+    for task in kills:
         if Path(task.runs).exists():
-            hunt.size = size_of(load_scenario(task.runs))
+            campaign.searches[task.label].size = size_of(load_scenario(task.runs))
 
 
-def _explain(caught: Sequence[tuple[Task, Hunt]], jobs: int, progress: TeethProgress) -> None:
-    """Explain the run that caught each variant that changes the state."""
-    hunts = {task.scenario: hunt for task, hunt in caught if hunt.mutant.cause is not None}
-    with Workers(jobs, explain_task) as workers:
-        for task, result in workers.judge(task for task, _ in caught if task.scenario in hunts):
-            hunt = hunts[task.scenario]
-            hunt.explained = "" if result.verdict == EXPLAINED else result.headline
-            progress.say(hunt.mutant.name, len(hunt.tried), hunt.explained or "explained")
+def _explain(kills: Sequence[Task], campaign: MutationCampaign, jobs: int, progress: MutantsProgress) -> None:
+    """Explain the run that killed each mutant that changes the state."""
+    explicable = [task for task in kills if CATALOGUE[task.label].cause is not None]
+    for search, result in _work(explain_task, explicable, campaign, jobs):
+        search.explained = "" if result.verdict == EXPLAINED else result.headline
+        progress.tell(search.mutant.name, len(search.tried), search.explained or "explained")
 
 
-def _tell_finished(hunt: Hunt, seeds: int, progress: TeethProgress, told: dict[str, None]) -> None:
-    """Say once what came of a variant: that it was caught, or that no seed is left."""
-    name = hunt.mutant.name
-    if name not in told and (hunt.caught is not None or len(hunt.results) == seeds):
-        told[name] = None
-        found = f"caught by {hunt.check}" if hunt.caught is not None else f"at large; {hunt.check or 'nothing failed'}"
-        progress.say(name, len(hunt.tried), found)
+def _work(
+    run_one: Callable[[Task], SeedResult], tasks: Sequence[Task], campaign: MutationCampaign, jobs: int
+) -> Iterator[tuple[MutantSearch, SeedResult]]:
+    """Yield the result of a piece of work on each task, with the search that the task is from."""
+    with Workers(jobs, run_one) as workers:
+        for task, result in workers.results(tasks):
+            yield campaign.searches[task.label], result
 
 
-def _line(hunt: Hunt, result: SeedResult) -> str:
-    failed = result.failed or result.verdict
-    return f"{hunt.mutant.name}: seed {result.seed}: {'caught' if result is hunt.caught else 'at large'}: {failed}"
-
-
-def _row(hunt: Hunt) -> TeethRow:
-    mutant, caught = hunt.mutant, hunt.caught
-    return TeethRow(
+def _row(search: MutantSearch) -> MutantRow:
+    mutant = search.mutant
+    return MutantRow(
         name=mutant.name,
-        what=mutant.description,
+        description=mutant.description,
         area=mutant.area,
         cause=mutant.cause or "",
         held_by="all" if mutant.on_all else "one",
-        is_caught=caught is not None,
-        check=hunt.check,
-        seeds=len(hunt.tried),
-        seconds=hunt.seconds,
-        size=hunt.size,
-        is_small=hunt.is_small,
-        explained=hunt.explained,
+        is_killed=search.kill is not None,
+        check=search.check,
+        seeds=len(search.tried),
+        seconds=search.seconds,
+        size=search.size,
+        is_small=search.is_small,
+        explained=search.explained,
     )
 
 
-def _as_json(hunts: Mapping[str, Hunt], directory: Path) -> dict[str, object]:
-    variants = [
+def _as_json(searches: Mapping[str, MutantSearch], directory: Path) -> dict[str, object]:
+    mutants = [
         {
-            **_row(hunt)._asdict(),
-            "size": None if hunt.size is None else hunt.size._asdict(),
-            "seed": None if hunt.caught is None else hunt.caught.seed,
-            "headline": "" if hunt.caught is None else hunt.caught.headline,
-            "settings": [] if hunt.caught is None else campaign_settings(hunt.mutant, hunt.caught.seed),
+            **_row(search)._asdict(),
+            "size": None if search.size is None else search.size._asdict(),
+            "seed": None if search.kill is None else search.kill.seed,
+            "headline": "" if search.kill is None else search.kill.headline,
+            "settings": [] if search.kill is None else campaign_settings(search.mutant, search.kill.seed),
         }
-        for hunt in hunts.values()
+        for search in searches.values()
     ]
     return {
         "code": this_code()._asdict(),
-        "caught_percent": caught_percent(hunts),
-        "variants": variants,
+        "killed_percent": killed_percent(searches),
+        "mutants": mutants,
         "results": str(directory),
     }

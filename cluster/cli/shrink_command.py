@@ -1,32 +1,33 @@
 """The command ``shrink``: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
 
 import argparse
-import hashlib
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
-import tomli_w
 
-from checker.record.places import write_whole
 from checker.record.run_directory import RecordReader
-from cluster.campaign.shrink import RUNS_MAX, Shrinker, Shrunk
-from cluster.campaign.sweep import Task, Workers, signature_of
+from cluster.campaign.shrink import (
+    RUNS_MAX,
+    Shrinker,
+    Shrunk,
+    named_after,
+    without_expected,
+    write_scenario_file,
+)
+from cluster.campaign.tasks import Task, signature_of
+from cluster.campaign.workers import Workers
 from cluster.cli.command_lines import parse_runs, run_command
-from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.scenario.model import NAME_CHARACTERS_MAX, Scenario
+from cluster.scenario.model import Scenario
 from cluster.verdict.replay import recorded_scenario
 from report.campaign import ShrinkProgress
 
-COMMENT_CHARACTERS_MAX: Final = 110
 LIMIT_MAX: Final = 100_000
-TAG_CHARACTERS: Final = 6
 
 _Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
 
@@ -84,14 +85,14 @@ def run_shrink(options: argparse.Namespace) -> int:
         Workers(options.jobs) as workers,
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
     ):
-        ((_, again),) = workers.judge([Task(encode_scenario(scenario), seed, is_thorough=is_thorough)])
+        ((_, again),) = workers.results([Task(encode_scenario(scenario), seed, is_thorough=is_thorough)])
         if again.signature != signature:
             raise ScenarioError(str(options.directory), _drift(signature, again.signature))
         shrunk = Shrinker(
             scenario,
             seed,
             signature,
-            judge=workers.judge,
+            run=workers.results,
             jobs=options.jobs,
             on_step=progress.show,
             on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, made),
@@ -120,36 +121,6 @@ def recorded_signature(reader: RecordReader) -> str:
     if not signature:
         raise ScenarioError(str(reader.path), "is a run that passed; there is nothing to shrink")
     return signature
-
-
-def without_expected(scenario: Scenario) -> Scenario:
-    """Return a scenario that does not expect its failure: what is smaller may fail in fewer checks."""
-    return msgspec.structs.replace(scenario, expect=msgspec.structs.replace(scenario.expect, fails=()))
-
-
-def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
-    """Return a scenario under the name of its run and of what fails there, with the same keys and addresses.
-
-    So a run of it takes no other's place.
-    """
-    check = signature.split(": ")[1]
-    of_both = hashlib.sha256(f"{scenario.name}-{seed} {signature}".encode()).hexdigest()
-    tail = f"-{seed}-{check}-{of_both[:TAG_CHARACTERS]}"
-    name = f"{scenario.name[: NAME_CHARACTERS_MAX - len(tail)]}{tail}"
-    chain = msgspec.structs.replace(scenario.chain, id=scenario.chain_id)
-    return msgspec.structs.replace(scenario, name=name, chain=chain)
-
-
-def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:
-    """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
-    comment = [
-        f"# Shrunk in {runs} runs. With --seed {seed} it shows:",
-        f"#   {signature[:COMMENT_CHARACTERS_MAX]}",
-        f"# run_cluster.py run {shlex.quote(path.name)} --seed {seed}",
-        "",
-    ]
-    plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
-    write_whole(path, ("\n".join(comment) + "\n" + tomli_w.dumps(plain)).encode())
 
 
 def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str]) -> None:

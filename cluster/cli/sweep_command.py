@@ -14,7 +14,7 @@ from checker.record.fingerprint import show_fingerprint, this_code
 from cluster.campaign.coverage import promise_of
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.sweep import Tally, sweep
+from cluster.campaign.sweep import SweepTally, sweep
 from cluster.cli.command_lines import RUNS, parse_runs, run_command
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.draw import NAME as SWARM
@@ -119,7 +119,7 @@ def run_sweep(options: argparse.Namespace) -> int:
                 results=results,
                 runs=options.runs,
                 jobs=options.jobs,
-                on_result=lambda tally, _result: progress.show(tally),
+                on_result=lambda tally, _result: progress.show(tally.counts, tally.quickest),
                 promised=promised,
                 workers=workers,
                 is_fresh=options.fresh,
@@ -166,8 +166,8 @@ def _kinds(options: argparse.Namespace) -> Iterable[str]:
     return [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
 
 
-def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float) -> None:
-    tables = [group_table(tally.groups)] if tally.groups else []
+def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: float) -> None:
+    tables = [group_table(tally.quickest)] if tally.quickest else []
     coverage = tally.coverage
     if coverage.reached or coverage.promised:
         runs = {place: reached.runs for place, reached in coverage.reached.items()}
@@ -197,7 +197,7 @@ def _print(tally: Tally, options: argparse.Namespace, path: Path, seconds: float
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _examples(tally: Tally) -> list[SeedResult]:
+def _examples(tally: SweepTally) -> list[SeedResult]:
     """Return the quickest seed of each signature."""
     return [min(group, key=lambda result: (result.milliseconds, result.seed)) for group in tally.groups.values()]
 
@@ -213,7 +213,7 @@ def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
     )
 
 
-def _as_json(tally: Tally, name: str, path: Path, seconds: float) -> dict[str, object]:
+def _as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> dict[str, object]:
     return {
         "scenario": name,
         "verdict": tally.verdict,

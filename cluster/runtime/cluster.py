@@ -165,8 +165,8 @@ class Cluster:
         self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
         own = {node: _factory(self.scenario, node, self._liars.get(node)) for node in range(replicas)}
-        planted = factories_of(self.scenario.mutants)
-        own.update({node: replace(own[node], around=variant.around) for node, variant in planted.items()})
+        mutants = factories_of(self.scenario.mutants)
+        own.update({node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()})
         self.factories = {**own, **self.factories}
 
     @property

@@ -5,7 +5,7 @@ import pytest
 
 from cluster.campaign.coverage import CoverageTable, Reached, promise_of
 from cluster.campaign.results_db import SeedResult
-from cluster.campaign.sweep import Tally
+from cluster.campaign.sweep import SweepTally
 from cluster.cli.commands import main
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
@@ -208,7 +208,7 @@ def result(seed, *cells):
 
 
 def test_a_campaign_with_an_empty_promised_cell_is_inconclusive():
-    tally = Tally(2, coverage=CoverageTable((("crash", "proposing", "leader"), ("crash", "nullified", "voter"))))
+    tally = SweepTally(2, coverage=CoverageTable((("crash", "proposing", "leader"), ("crash", "nullified", "voter"))))
     tally.add(result(1, Cell("crash", "proposing", "leader", 1)))
 
     assert (tally.verdict, tally.exit_code) == ("inconclusive", 3)
@@ -218,7 +218,7 @@ def test_a_campaign_with_an_empty_promised_cell_is_inconclusive():
 
 
 def test_a_failure_outweighs_an_empty_cell():
-    tally = Tally(1, coverage=CoverageTable(promise_of(["crash"])))
+    tally = SweepTally(1, coverage=CoverageTable(promise_of(["crash"])))
     tally.add(result(1)._replace(exit_code=1, verdict="safety"))
 
     assert tally.verdict == "safety"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from checker.mutants import CATALOGUE
 from cluster.campaign.mutants import campaign_scenario, needs_repeat
-from cluster.campaign.sweep import Task, judge_task
+from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.swarm.generator import draw_scenario
 
@@ -72,7 +72,7 @@ def task_of(name: str, seed: int) -> Task:
 
 def measure(name: str, seed: int) -> Frozen:
     """Return how a run ends now."""
-    result = judge_task(task_of(name, seed))
+    result = run_task(task_of(name, seed))
     return Frozen(result.digest, result.verdict, result.failed, seed)
 
 

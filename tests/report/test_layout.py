@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from report import console as live
-from report.campaign import SweepProgress, coverage_table
+from report.campaign import SweepCounts, SweepProgress, coverage_table
 from report.console import LiveProgress, ValidatorRow, validator_table
 from report.layout import fitting_columns, natural_width
-from report.mutants import TeethProgress, TeethRow, teeth_table
+from report.mutants import MutantRow, MutantsProgress, mutants_table
 
 ROW = ValidatorRow(
     node=1,
@@ -81,10 +81,10 @@ class TestEightyColumns:
         assert "phase-0-of-many 7, phase-1-of-many 7" in re.sub(r"\s*│\n│[ │]*", " ", shown)
         assert "none!" in shown
 
-    def test_the_matrix_of_planted_bugs_keeps_who_caught_them(self):
-        row = TeethRow("refund-rounded-down", "", "execution", "execution", "all", True, "oracle", 2, 1.5, None, False)
+    def test_the_matrix_of_mutants_keeps_the_checks_that_killed_them(self):
+        row = MutantRow("refund-rounded-down", "", "execution", "execution", "all", True, "oracle", 2, 1.5, None, False)
 
-        shown = drawn(teeth_table([row], 80), 80)
+        shown = drawn(mutants_table([row], 80), 80)
 
         assert "…" not in shown
         assert "refund-rounded-down" in shown
@@ -162,23 +162,12 @@ class TestProgressOnAPipe:
         assert "x" * 100 in capsys.readouterr().err
 
 
-@dataclass
-class Seeds:
-    """How far a sweep has come, by hand."""
-
-    total: int = 2_000
-    done: int = 10
-    resumed: int = 0
-    verdicts: dict[str, int] = field(default_factory=lambda: {"passed": 10})
-    groups: dict[str, list[object]] = field(default_factory=dict)
-
-
 def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
     with SweepProgress(title="swarm") as progress:
         clock[0] = 4.5
-        progress.show(Seeds())
+        progress.show(SweepCounts(2_000, 10, 0, {"passed": 10}), {})
         clock[0] = 9.0
-        progress.show(Seeds(done=1_020, verdicts={"passed": 1_020}))
+        progress.show(SweepCounts(2_000, 1_020, 0, {"passed": 1_020}), {})
 
     assert capsys.readouterr().err.splitlines() == [
         "swarm",
@@ -188,16 +177,16 @@ def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
     ]
 
 
-def test_a_campaign_on_a_pipe_has_a_line_for_each_variant_under_one_header(clock, capsys):
+def test_a_campaign_on_a_pipe_has_a_line_for_each_mutant_under_one_header(clock, capsys):
     """However quickly they come."""
-    with TeethProgress(["tip-burned", "order-of-a-set"], is_quiet=False) as progress:
-        progress.show("tip-burned: seed 0: at large: finality-regained")
+    with MutantsProgress(["tip-burned", "order-of-a-set"], is_quiet=False) as progress:
+        progress.show("tip-burned: seed 0: survives: finality-regained")
         clock[0] = 1.2
-        progress.say("tip-burned", 2, "caught by oracle")
-        progress.say("order-of-a-set", 1_000, "at large; nothing failed")
+        progress.tell("tip-burned", 2, "killed by oracle")
+        progress.tell("order-of-a-set", 1_000, "survived; nothing failed")
 
     assert capsys.readouterr().err.splitlines() == [
-        "  real s  seeds  variant         what came of it",
-        "     1.2      2  tip-burned      caught by oracle",
-        "     1.2  1,000  order-of-a-set  at large; nothing failed",
+        "  real s  seeds  mutant          result",
+        "     1.2      2  tip-burned      killed by oracle",
+        "     1.2  1,000  order-of-a-set  survived; nothing failed",
     ]

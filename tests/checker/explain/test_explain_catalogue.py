@@ -1,4 +1,4 @@
-"""Explanations of planted mutants, held against what the catalogue says: a sample; `teeth --explain` does all."""
+"""Explanations of mutants, compared with what the catalogue says: a sample; `mutants --explain` does all."""
 
 import re
 
@@ -9,7 +9,7 @@ from checker.explain import Explanation, SideReport
 from checker.explain.explanation import KeyReport
 from checker.mutants import CATALOGUE, MUTANTS
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task, shortfalls
-from cluster.campaign.sweep import Task
+from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
 
 SAMPLE = (

@@ -114,7 +114,7 @@ def test_a_scenario_names_mutants_and_their_validators():
         ('mutants.tip-burned="all"', "mutants"),
     ],
 )
-def test_what_cannot_be_planted_is_refused_with_what_is_allowed(setting, reason):
+def test_what_is_no_mutant_is_refused_with_what_is_allowed(setting, reason):
     with pytest.raises(ScenarioError, match=r"mutants") as refusal:
         load_scenario("calm", [setting])
 
@@ -210,14 +210,14 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
 def test_a_mutant_stands_in_the_recorded_scenario_alone():
     """The same run without it passes, in the same process, right after."""
     settings = ("run.until_height=4", "run.time_limit_ms=15_000")
-    planted = judged("calm", "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
+    mutated = judged("calm", "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
     clean = judged("calm", *settings)
 
-    assert (planted.exit_code, clean.exit_code) == (1, 0)
+    assert (mutated.exit_code, clean.exit_code) == (1, 0)
     assert msgspec.to_builtins(clean.scenario)["mutants"] == {}
 
 
-def test_a_planted_validator_keeps_its_road():
+def test_a_mutant_keeps_its_replica_mode():
     """What is wrong with it shows on the road that the scenario gives it."""
     cluster = Cluster(load_scenario("calm", ["mutants.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
 

@@ -22,19 +22,19 @@ from tests.support.cluster_runs import judged
 from validators.settings import ValidatorFactory
 
 
-def judge_by(holds):
-    """Return a judge for which the failure shows wherever `holds` of the scenario."""
+def run_by(holds):
+    """Return a runner of tasks in which the failure shows wherever `holds` of the scenario."""
 
-    def judge(tasks):
+    def run(tasks):
         for task in tasks:
             signature = "it" if holds(decode_scenario(task.scenario, "candidate")) else ""
             yield task, SeedResult(task.seed, 1, "safety", signature, "", "", 1)
 
-    return judge
+    return run
 
 
 def shrink(seed, holds):
-    return Shrinker(draw_scenario(seed), seed, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    return Shrinker(draw_scenario(seed), seed, "it", run=run_by(holds), jobs=1).shrink().scenario
 
 
 def test_what_fails_everywhere_shrinks_to_almost_nothing():
@@ -62,12 +62,12 @@ def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validato
     def holds(scenario):
         return "it" in scenario.faults and scenario.faults["it"].validator == scenario.cluster.validators
 
-    shrunk = Shrinker(needs, 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    shrunk = Shrinker(needs, 0, "it", run=run_by(holds), jobs=1).shrink().scenario
     assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
 
 
 def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
-    """Faults and planted variants both."""
+    """Faults and mutants both."""
     settings = (
         'observers={a={kind="restart"}, b={kind="finalized-only"}}',
         'faults={it={kind="crash", validator=5, at_ms=3_000, restart_ms=5_000}}',
@@ -82,7 +82,7 @@ def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
         variants = scenario.mutants.get("floor-one-step-short", ())
         return [fault.validator for fault in scenario.faults.values()] == [number] and number in variants
 
-    shrunk = Shrinker(draw_scenario(0, settings), 0, "it", judge=judge_by(holds), jobs=1).shrink().scenario
+    shrunk = Shrinker(draw_scenario(0, settings), 0, "it", run=run_by(holds), jobs=1).shrink().scenario
     assert list(shrunk.observers) == ["b"]
     assert (shrunk.faults["it"].validator, shrunk.mutants["floor-one-step-short"]) == (4, (4,))
 
@@ -110,23 +110,21 @@ def test_values_become_smaller_together_and_one_by_one():
 def test_no_more_runs_are_made_than_are_allowed():
     seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
     scenario = draw_scenario(seed)
-    shrunk = Shrinker(
-        scenario, seed, "it", judge=judge_by(lambda each: len(each.faults) >= 2), jobs=1, runs_max=7
-    ).shrink()
+    shrunk = Shrinker(scenario, seed, "it", run=run_by(lambda each: len(each.faults) >= 2), jobs=1, runs_max=7).shrink()
 
     assert (shrunk.runs, shrunk.is_cut_off) == (7, True)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Return the directories of a run that passed, of one with a planted bug, and of one that nothing tells of."""
+    """Return the directories of a run that passed, of one with a mutant, and of one that nothing tells of."""
     directory = tmp_path_factory.mktemp("runs")
     short = ("run.until_height=3", "run.time_limit_ms=6_000")
     passed = judged("calm", *short, runs=directory)
-    planted = judged("calm", *short, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    mutated = judged("calm", *short, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
     strange = judged("calm", *short, seed=2, runs=directory, factories=factories)
-    return [run.directory for run in (passed, planted, strange)]
+    return [run.directory for run in (passed, mutated, strange)]
 
 
 def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took(runs, tmp_path, capsys):
@@ -190,7 +188,7 @@ def test_every_smaller_value_that_holds_is_told_at_once():
         scenario,
         0,
         "it",
-        judge=judge_by(lambda each: each.run.until_height > 4),
+        run=run_by(lambda each: each.run.until_height > 4),
         jobs=1,
         on_smaller=lambda smaller, _runs: told.append(smaller.run.until_height),
     ).shrink()

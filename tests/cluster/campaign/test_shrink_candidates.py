@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cluster.campaign.fewer_validators import with_validators
-from cluster.campaign.shrink_candidates import GONE, ladders_of, with_rungs
+from cluster.campaign.shrink_candidates import GONE, candidates_of, with_choices
 from cluster.campaign.smallest import find_smallest
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
@@ -32,52 +32,52 @@ def resolved(**changes):
     return json.loads(encode_scenario(convert_scenario({**PLAN, **changes}, "plan")))
 
 
-def rungs_at(*path, **changes):
-    ladders = {ladder.path: ladder.rungs for group in ladders_of(resolved(**changes)) for ladder in group}
-    return ladders.get(path)
+def values_at(*path, **changes):
+    found = {each.path: each.values for group in candidates_of(resolved(**changes)) for each in group}
+    return found.get(path)
 
 
 @pytest.mark.parametrize(
-    ("path", "rungs"),
+    ("path", "values"),
     [
         (("network", "latency_ms"), (GONE, 52, 65, 90)),
         (("workload", "pulse", "actors"), (1, 10, 20, 40)),
         (("run", "until_height"), (2, 4, 6, 8, 10, 12, 14, 16)),
     ],
 )
-def test_a_number_comes_closer_to_its_default_or_to_nothing(path, rungs):
-    assert rungs_at(*path) == rungs
+def test_a_number_comes_closer_to_its_default_or_to_nothing(path, values):
+    assert values_at(*path) == values
 
 
-def test_a_number_below_its_default_has_no_other_rung_than_the_default():
-    assert rungs_at("network", "regossip_ms") == (GONE, 500)
+def test_a_number_below_its_default_has_no_other_candidate_than_the_default():
+    assert values_at("network", "regossip_ms") == (GONE, 500)
 
 
 def test_a_time_span_is_cut_on_both_ends():
-    assert rungs_at("faults", "cut", "start_ms") == (8_000, 6_000, 4_000, 2_000)
-    assert rungs_at("faults", "cut", "stop_ms") == (4_000, 6_000, 8_000, 10_000)
+    assert values_at("faults", "cut", "start_ms") == (8_000, 6_000, 4_000, 2_000)
+    assert values_at("faults", "cut", "stop_ms") == (4_000, 6_000, 8_000, 10_000)
 
 
 def test_a_short_time_span_is_not_rounded_away():
-    assert rungs_at("faults", "crash", "restart_ms") == (3_100, 3_200, 3_300, 3_400)
+    assert values_at("faults", "crash", "restart_ms") == (3_100, 3_200, 3_300, 3_400)
 
 
 def test_an_entry_of_a_list_can_go():
-    assert rungs_at("faults", "cut", "links", 1) == (GONE, [4, 5])
+    assert values_at("faults", "cut", "links", 1) == (GONE, [4, 5])
 
 
-def test_what_the_rules_refuse_is_no_rung():
+def test_what_the_rules_refuse_is_no_candidate():
     """A transfer needs two accounts."""
-    assert rungs_at("workload", "pay", "accounts") is None
+    assert values_at("workload", "pay", "accounts") is None
     assert (
-        rungs_at("workload", "pay", "accounts", workload={"pay": {"kind": "transfers", "accounts": 40, "count": 1}})[0]
+        values_at("workload", "pay", "accounts", workload={"pay": {"kind": "transfers", "accounts": 40, "count": 1}})[0]
         == 10
     )
 
 
-def test_what_is_as_by_default_has_no_rungs():
-    assert rungs_at("network", "jitter_ms") is None
-    assert rungs_at("consensus", "leader_timeout_ms") is None
+def test_what_is_as_by_default_has_no_candidates():
+    assert values_at("network", "jitter_ms") is None
+    assert values_at("consensus", "leader_timeout_ms") is None
 
 
 def test_a_lane_that_is_as_by_default_has_nothing_to_state():
@@ -85,13 +85,13 @@ def test_a_lane_that_is_as_by_default_has_nothing_to_state():
     assert without_defaults(resolved(chain={"policy": "eip1559"}))["chain"] == {"policy": "eip1559"}
 
 
-def test_the_lowest_rungs_of_a_list_leave_the_others_in_their_order():
+def test_the_lowest_candidates_of_a_list_leave_the_others_in_their_order():
     plain = resolved()
     chosen = [
-        (ladder, 0) for group in ladders_of(plain) for ladder in group if ladder.path[:3] == ("faults", "cut", "links")
+        (each, 0) for group in candidates_of(plain) for each in group if each.path[:3] == ("faults", "cut", "links")
     ]
 
-    assert with_rungs(plain, chosen[:2])["faults"]["cut"]["links"] == [[2, 3]]
+    assert with_choices(plain, chosen[:2])["faults"]["cut"]["links"] == [[2, 3]]
     assert plain["faults"]["cut"]["links"] == [[0, 1], [4, 5], [2, 3]]
 
 
@@ -104,52 +104,49 @@ def test_fewer_validators_leave_out_whoever_is_gone_from_faults_of_any_kind():
     assert (faults["rule"]["to"], faults["rule"]["views"]) == ([1], [[5, 9]])
 
 
-# -- Hypothesis ---------------------------------------------------------------------------------
-
-
-def search(heights, holds):
+def search(counts, holds):
     """Return what was found, and what was asked for."""
     asked = []
 
-    def holds_and_note(rungs):
-        asked.append(rungs)
-        return holds(rungs)
+    def holds_and_note(choices):
+        asked.append(choices)
+        return holds(choices)
 
-    return find_smallest(heights, holds_and_note), asked
-
-
-def needs(rungs):
-    return rungs[1] >= 2 and rungs[5] >= 1
+    return find_smallest(counts, holds_and_note), asked
 
 
-HEIGHTS = [[4, 4, 2], [3, 3], [8, 2, 2, 4]]
+def needs(choices):
+    return choices[1] >= 2 and choices[5] >= 1
+
+
+COUNTS = [[4, 4, 2], [3, 3], [8, 2, 2, 4]]
 
 
 def test_every_choice_is_as_low_as_can_be():
-    assert search(HEIGHTS, needs)[0] == (0, 2, 0, 0, 0, 1, 0, 0, 0)
+    assert search(COUNTS, needs)[0] == (0, 2, 0, 0, 0, 1, 0, 0, 0)
 
 
 def test_what_nothing_needs_goes_in_great_pieces():
     """Of twenty-four choices one matters: it takes fewer questions than there are choices."""
-    found, asked = search([[4] * 8] * 3, lambda rungs: rungs[13] >= 1)
+    found, asked = search([[4] * 8] * 3, lambda choices: choices[13] >= 1)
 
     assert sum(found) == 1
     assert len(asked) < 16
 
 
 def test_nothing_is_asked_twice_nor_what_is_known():
-    _, asked = search(HEIGHTS, needs)
+    _, asked = search(COUNTS, needs)
 
     assert len(asked) == len(dict.fromkeys(asked))
     assert (3, 3, 1, 2, 2, 7, 1, 1, 3) not in asked
 
 
 def test_the_same_questions_are_asked_each_time():
-    assert search(HEIGHTS, needs) == search(HEIGHTS, needs)
+    assert search(COUNTS, needs) == search(COUNTS, needs)
 
 
 def test_what_cannot_be_smaller_stays():
-    assert search(HEIGHTS, lambda _rungs: False)[0] == (3, 3, 1, 2, 2, 7, 1, 1, 3)
+    assert search(COUNTS, lambda _choices: False)[0] == (3, 3, 1, 2, 2, 7, 1, 1, 3)
 
 
 def test_without_choices_there_is_nothing_to_find():

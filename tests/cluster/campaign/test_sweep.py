@@ -14,7 +14,9 @@ from checker.record.fingerprint import this_code
 from checker.record.root import PROJECT_ROOT
 from checker.results import CheckResult
 from cluster.campaign.results_db import DamagedResultsError, ResultsFile, SeedResult
-from cluster.campaign.sweep import Tally, Task, Workers, signature_of, sweep
+from cluster.campaign.sweep import SweepTally, sweep
+from cluster.campaign.tasks import Task, signature_of
+from cluster.campaign.workers import Workers
 from cluster.cli.commands import main
 from cluster.cli.sweep_command import parse_seeds, repeat_of
 from cluster.scenario.load import encode_scenario, load_scenario
@@ -81,13 +83,13 @@ def die_with_seed_three(task):
 def test_a_worker_that_dies_costs_its_seed_alone():
     tasks = [Task(b"", seed) for seed in range(1, 6)]
     with Workers(2, die_with_seed_three) as workers:
-        results = {task.seed: result.verdict for task, result in workers.judge(tasks)}
+        results = {task.seed: result.verdict for task, result in workers.results(tasks)}
     assert results == {1: "safety", 2: "safety", 3: "environment", 4: "safety", 5: "safety"}
 
 
 def test_a_seed_that_breaks_the_test_bed_is_a_result():
     with Workers(1) as workers:
-        ((_, result),) = workers.judge([Task(b"{", 3)])
+        ((_, result),) = workers.results([Task(b"{", 3)])
     assert (result.seed, result.verdict) == (3, "environment")
     assert "not JSON" in result.headline
 
@@ -129,7 +131,7 @@ def test_signatures_leave_out_numbers_and_bytes():
 
 
 def test_the_worst_verdict_is_the_sweeps():
-    tally = Tally(3)
+    tally = SweepTally(3)
     for verdict, code in (("passed", 0), ("inconclusive", 3), ("safety", 1)):
         tally.add(RESULT._replace(verdict=verdict, exit_code=code))
     assert (tally.verdict, tally.exit_code) == ("safety", 1)
@@ -150,7 +152,7 @@ def test_a_seed_that_is_judged_again_has_its_new_result_with_its_cells_alone(tmp
         assert list(results.results()) == [again]
 
 
-class Judges:
+class TaskDouble:
     """Judges nothing: every seed passes. Notes the seeds that it is given."""
 
     def __init__(self):
@@ -162,7 +164,7 @@ class Judges:
     def __exit__(self, *_):
         pass
 
-    def judge(self, tasks):
+    def results(self, tasks):
         for task in tasks:
             self.seeds.append(task.seed)
             yield task, PASSED._replace(seed=task.seed)
@@ -170,7 +172,7 @@ class Judges:
 
 def seeds_judged(path, *, is_fresh=False):
     """Sweep the seeds 1, 2 and 3; return which were judged, and how many of unknown and of other code were."""
-    judges = Judges()
+    judges = TaskDouble()
     with ResultsFile(path, "calm") as results:
         tally = sweep(
             lambda _: b"",

@@ -12,7 +12,8 @@ from checker.record.fingerprint import Code
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.dask_workers import DaskError, DaskWorkers
 from cluster.campaign.results_db import ResultsFile
-from cluster.campaign.sweep import Workers, sweep
+from cluster.campaign.sweep import sweep
+from cluster.campaign.workers import Workers
 from cluster.cli.commands import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.cluster.campaign.test_sweep import count_rows, read_rows

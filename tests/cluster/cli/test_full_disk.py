@@ -16,7 +16,7 @@ from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordWriter
 from cluster.campaign import sweep as sweep_module
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.sweep import Task, judge_task
+from cluster.campaign.tasks import Task, run_task
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import encode_scenario, load_scenario
 from network.kernel import RunFailedError
@@ -88,7 +88,7 @@ def test_a_seed_without_room_has_no_result(monkeypatch):
     monkeypatch.setattr(sweep_module, "judge", refuse)
 
     with pytest.raises(OSError, match="No space left"):
-        judge_task(Task(encode_scenario(load_scenario("calm")), 0))
+        run_task(Task(encode_scenario(load_scenario("calm")), 0))
 
 
 def test_a_results_file_without_room_keeps_what_it_has(tmp_path):

@@ -99,7 +99,7 @@ def test_a_finished_run_is_reopened_again_and_again(tmp_path, run_on, until):
     assert all(later >= before + 3 for before, later in pairwise([until, *heights]))
 
 
-def test_validators_with_a_planted_bug_are_judged_again(tmp_path, run_on):
+def test_validators_with_a_mutant_are_judged_again(tmp_path, run_on):
     """What they have made final only their own code can execute."""
     scenario = load_scenario("broken-refund")
     first, second = (run_on(tmp_path / "data", scenario) for _ in range(2))

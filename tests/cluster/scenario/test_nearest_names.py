@@ -25,7 +25,7 @@ MISSPELT = {
     "workload of a count": ("expect.fired_by.puls=1", "pulse"),
     "count": ("expect.counts.fire=1", "fired"),
     "check": ('expect.fails=["agrement"]', "agreement"),
-    "planted bug": ("mutants.tip-burnt=[0]", "tip-burned"),
+    "mutant": ("mutants.tip-burnt=[0]", "tip-burned"),
 }
 
 
@@ -63,7 +63,7 @@ def test_a_name_is_refused_with_anything_after_it(name):
 
 @pytest.mark.parametrize(
     "command",
-    [("run", "calm"), ("sweep", "calm"), ("teeth", "--only", "tip-burned"), ("shrink", "runs/nothing")],
+    [("run", "calm"), ("sweep", "calm"), ("mutants", "--only", "tip-burned"), ("shrink", "runs/nothing")],
 )
 def test_a_file_where_run_directories_should_go_is_bad_input(tmp_path, capsys, command):
     place = tmp_path / "file"

@@ -8,7 +8,8 @@ from checker.checks.suite import FALLIBLE
 from checker.record.root import PROJECT_ROOT
 from checker.results import CheckResult, deciding_check, judge_expected, verdict_of
 from cluster.campaign.results_db import ResultsFile
-from cluster.campaign.sweep import signature_of, sweep
+from cluster.campaign.sweep import sweep
+from cluster.campaign.tasks import signature_of
 from cluster.cli.commands import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError

@@ -7,7 +7,7 @@ import pytest
 from checker.oracle import fields
 from checker.oracle.describe import narrow_down, show_receipt
 from checker.results import CheckResult
-from cluster.campaign.sweep import signature_of
+from cluster.campaign.tasks import signature_of
 from tests.support.cluster_runs import judged
 from validators.execution.receipts import ChainEvent, TransactionReceipt
 from validators.execution.schema import TABLES

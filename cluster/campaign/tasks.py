@@ -1,0 +1,131 @@
+"""A task is one run to check, in a worker process; its result is one row of a results file.
+
+Nothing else passes between a worker and the campaign, so that a task can go to another machine just as well.
+"""
+
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Protocol, Self
+
+from checker.record.cold_replay import ColdReplayWorker
+from checker.record.fingerprint import this_code
+from checker.record.host import refusal_behind
+from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
+from cluster.campaign.results_db import SeedResult
+from cluster.scenario.load import decode_scenario
+from cluster.verdict.determinism import compare_with_repeat
+from cluster.verdict.pipeline import COLD_HASH_SEED, Judged, judge
+from network.kernel import RunFailedError
+from report.console import LiveProgress
+
+_BYTES_IN_HEXADECIMAL: Final = re.compile(r"\b[0-9a-f]{6,}\b(\.\.\.)?")
+_NUMBER: Final = re.compile(r"\d[\d,.]*")
+_SEVERAL: Final = re.compile(r"#(?:,? #)+")
+
+
+class Task(NamedTuple):
+    """One run to check.
+
+    Attributes:
+        scenario: The resolved scenario, encoded.
+        seed: Its seed.
+        runs: The directory for the run directory of a run that does not pass; empty where none is kept.
+        is_thorough: Whether it is replayed in a fresh process and repeated.
+        label: A name that means something to the campaign alone.
+    """
+
+    scenario: bytes
+    seed: int
+    runs: str = ""
+    is_thorough: bool = False
+    label: str = ""
+
+
+class TaskRunner(Protocol):
+    """Runs tasks somewhere; a context manager. See `Workers`."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+    def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]: ...  # noqa: D102
+
+
+_replayer: list[ColdReplayWorker] = []
+"""The worker process's own replay process, started with its first task."""
+
+
+def run_task(task: Task) -> SeedResult:
+    """Run one task and keep its run directory if it did not pass; runs in a worker process."""
+    started = time.perf_counter()
+    try:
+        judged = _judge(task)
+    except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
+        if (refusal := refusal_behind(error)) is not None:
+            # Not this seed's result: every other one would meet the same, and this one is run when there is room.
+            raise refusal from None
+        name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
+        return broken_result(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
+    return SeedResult(
+        seed=task.seed,
+        exit_code=judged.exit_code,
+        verdict=judged.verdict,
+        signature=signature_of(judged.checks, judged.scenario.expect.fails),
+        headline=judged.headline,
+        digest=judged.digest.hex(),
+        milliseconds=_milliseconds_since(started),
+        directory=str(judged.directory or ""),
+        failed=" ".join(check.name for check in judged.checks if _is_finding(check)),
+        fingerprint=this_code().fingerprint,
+        cells=judged.cells,
+    )
+
+
+def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) -> str:
+    """Return what runs that went wrong in the same way have in common; nothing where nothing went wrong.
+
+    It is what the check that decides the verdict means, its name, and its line without values: the same mistake at
+    another height, at another timer, has the same signature. Names stay: of tables, events, fields and reasons.
+    """
+    decisive = deciding_check(checks, expected)
+    if decisive is None:
+        return ""
+    masked = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive.summary.partition(" (and ")[0]))
+    line = _SEVERAL.sub("#", masked)
+    return f"{verdict_of([decisive]).name}: {decisive.name}: {line}"
+
+
+def broken_result(seed: int, headline: str, milliseconds: int = 0) -> SeedResult:
+    """Return the result of a seed that broke the test bed."""
+    signature = f"environment: {_NUMBER.sub('#', headline)}"
+    result = SeedResult(seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
+    return result._replace(fingerprint=this_code().fingerprint)
+
+
+def _is_finding(check: CheckResult) -> bool:
+    """Whether a check failed, or found that the run does not show what it is to show."""
+    is_lacking = check.status == "inconclusive" and check.exit_class == "inconclusive"
+    return check.status == "failed" or is_lacking
+
+
+def _judge(task: Task) -> Judged:
+    scenario = decode_scenario(task.scenario, f"seed {task.seed}")
+    if not _replayer:
+        _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
+    with LiveProgress(title="", is_quiet=True) as progress:
+        return judge(
+            scenario,
+            task.seed,
+            runs=Path(task.runs) if task.runs else None,
+            progress=progress,
+            extra=compare_with_repeat if task.is_thorough else None,
+            replay=None if task.is_thorough else _replayer[0].run,
+            keeps=lambda judged: judged.exit_code != 0,
+        )
+
+
+def _milliseconds_since(started: float) -> int:
+    return int((time.perf_counter() - started) * 1_000)

@@ -1,0 +1,161 @@
+"""Worker processes: they share nothing, end as soon as no result is wanted from them, and leave nothing half-written.
+
+Each is a process of its own with a replay worker of its own; what passes between it and the campaign is a task and a
+result. It takes no interrupts of its own, which a terminal sends to all processes at once. It ends when the other end
+of its lifeline closes, because the command is over or was interrupted, or when the process that started it is gone. The
+task that it is at work on is broken off by an exception, so that every directory that it writes is removed.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for_futures
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Final, Self, final
+
+from checker.record.fingerprint import this_code
+from cluster.campaign.results_db import SeedResult
+from cluster.campaign.tasks import Task, broken_result, run_task
+
+TASKS_PER_JOB: Final = 2
+"""Tasks that wait for each worker; few, so that a campaign that is told to end does."""
+
+GRACE_SECONDS: Final = 0.5
+"""Real seconds in which a worker has to have broken off its work."""
+
+_CONTEXT: Final = multiprocessing.get_context("spawn")
+"""Spawned, not forked: a worker that inherits nothing can share nothing."""
+
+
+@final
+class Workers:
+    """Processes that run tasks; a context manager.
+
+    A process that is killed from inside (a run that computes for ever, a machine without memory) takes the others of
+    its pool with it: the tasks under way are run again, each alone, and the one that ends its process once more is
+    the result.
+
+    Args:
+        jobs: How many processes.
+        run_one: The work of each of them on a task.
+    """
+
+    def __init__(self, jobs: int, run_one: Callable[[Task], SeedResult] = run_task) -> None:
+        self._jobs = jobs
+        self._run_one = run_one
+        # Workers hold the other end and end when this one closes.
+        self._other_end, self._lifeline = _CONTEXT.Pipe(duplex=False)
+        self._pool = self._make_pool(jobs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            # No result of a task under way is wanted any more.
+            self._lifeline.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._lifeline.close()
+        self._other_end.close()
+
+    def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
+        """Run tasks and yield each with its result, in the order in which they are done."""
+        queue = iter(tasks)
+        pending: dict[Future[SeedResult], Task] = {}
+        while True:
+            for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
+                pending[self._submit(task)] = task
+            if not pending:
+                return
+            finished, _ = wait_for_futures(pending, return_when=FIRST_COMPLETED)
+            try:
+                for future in finished:
+                    result = future.result()
+                    yield pending.pop(future), result
+            except BrokenProcessPool:
+                suspects = list(pending.values())
+                pending.clear()
+                self._pool = self._make_pool(self._jobs)
+                for task in suspects:
+                    yield task, self._run_alone(task)
+
+    def _run_alone(self, task: Task) -> SeedResult:
+        before, self._pool = self._pool, self._make_pool(1)
+        try:
+            result = self._submit(task).result()
+        except BrokenProcessPool:
+            result = broken_result(task.seed, "its process ended: a task computes for ever, or no memory is left")
+        self._pool.shutdown()
+        self._pool = before
+        return result
+
+    def _submit(self, task: Task) -> Future[SeedResult]:
+        with _interrupts_held():
+            return self._pool.submit(_work, self._run_one, task)
+
+    def _make_pool(self, jobs: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(jobs, mp_context=_CONTEXT, initializer=_start_worker, initargs=(self._other_end,))
+
+
+_under_way: list[object] = []
+"""The task that this process is at work on."""
+
+
+def _start_worker(lifeline: Connection) -> None:
+    """Make this process a worker, which sees which code is run before that can change."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _break_off)
+    parent = parent_process()
+    assert parent is not None, "a worker has a parent"
+    waiting = [parent.sentinel, lifeline]
+    threading.Thread(target=_end_with, args=(waiting,), daemon=True).start()
+    this_code()
+
+
+def _work(run_one: Callable[[Task], SeedResult], task: Task) -> SeedResult:
+    """Run one task in this worker."""
+    _under_way.append(task)
+    try:
+        return run_one(task)
+    finally:
+        _under_way.clear()
+        if _is_ending.is_set():
+            os._exit(1)
+
+
+_is_ending = threading.Event()
+
+
+def _end_with(waiting: list[Connection | int]) -> None:
+    wait(waiting)
+    _is_ending.set()
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    # Whatever holds the main thread up: the process is gone by then.
+    threading.Event().wait(GRACE_SECONDS)
+    os._exit(1)
+
+
+def _break_off(_signal: int, _frame: object) -> None:
+    if not _under_way:
+        os._exit(1)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back, for this process and those that it starts meanwhile, which never take any."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
