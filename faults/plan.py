@@ -21,6 +21,7 @@ from faults.kinds.machine import Blackout, Crash, CrashAtBoundary, Pause, Restar
 from faults.kinds.network import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
 from faults.nearest import did_you_mean
 from network.regions import Region
+from validators.consensus.quorum import faults_of
 from validators.messages import KINDS_WITHOUT_VIEW, MESSAGE_KINDS
 
 PART_MARK: Final = "@"
@@ -297,7 +298,7 @@ def _check_last_good_copy(plan: Mapping[str, Fault], validators: int) -> None:
 
     A dishonest validator may hold nothing good at all, so that it counts as well.
     """
-    allowed = (validators - 1) // 3
+    allowed = faults_of(validators)
     enabled = {name: fault for name, fault in plan.items() if fault.enabled}
     if any(fault.above_f for fault in enabled.values() if isinstance(fault, Dishonest)):
         return

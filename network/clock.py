@@ -12,10 +12,9 @@ the next.
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from network.types import Micros
+from network.types import MILLISECOND_US, Micros
 
 MILLION: Final = 1_000_000
-_MILLISECOND_US: Final = 1_000
 
 
 class ClockSetting(NamedTuple):
@@ -56,7 +55,7 @@ class MachineClock:
         shown_us = now_us + self._lead_us(now_us)
         if self._strobe_us and (now_us - self._since_us) // self._strobe_half_us % 2 == 0:
             shown_us += self._strobe_us
-        if shown_us // _MILLISECOND_US != now_us // _MILLISECOND_US:
+        if shown_us // MILLISECOND_US != now_us // MILLISECOND_US:
             self.wrong += 1
         return shown_us
 

@@ -15,6 +15,9 @@ NodeId: TypeAlias = int
 Micros: TypeAlias = int
 """A virtual time or duration in whole microseconds."""
 
+MILLISECOND_US: Final[Micros] = 1_000
+"""A millisecond in microseconds."""
+
 Digest: TypeAlias = bytes
 """A SHA-256 digest, 32 bytes."""
 

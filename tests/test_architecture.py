@@ -65,6 +65,23 @@ def test_the_oracle_shares_nothing_with_what_it_judges():
     assert len(names) > 20
 
 
+ENGINE_ROOMS = ("validators/consensus/", "checker/mutants/", "checker/checks/", "faults/byzantine/")
+"""Where an engine may be known by name: its own folder and the registry, its mutants, its rules, its adversaries."""
+
+
+def test_only_the_interface_knows_a_consensus_engine():
+    """Validator, sync, snapshots, faults and runs ask the registry, so that another engine changes none of them."""
+    wrong = [
+        (place, name)
+        for package in LAYERS
+        for place in (path.relative_to(PROJECT_ROOT).as_posix() for path in modules_of(package))
+        for name in imports_of(PROJECT_ROOT / place)
+        if name.startswith("validators.consensus.simplex") and not place.startswith(ENGINE_ROOMS)
+    ]
+
+    assert wrong == []
+
+
 @pytest.mark.parametrize("package", ["scheduler", "network", "validators", "faults"])
 def test_nothing_in_a_run_reads_a_wall_clock_or_draws_chance(package):
     """No module of a run imports what could differ from run to run."""

@@ -14,11 +14,11 @@ from checker.checks.observations import ChainRules, read_event
 from checker.results import CheckResult, Tally
 from faults.events import ClockSet
 from network.events import Event
+from network.types import MILLISECOND_US
 from validators.events import Entered, Voted
 from validators.execution.blocks import Header
 
 _MILLION: Final = 1_000_000
-_MILLISECOND_US: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class BlockTimes:
         for node, clock_us in sorted(votes.items()) if header.height > self._retold_height else ():
             # A leader notarizes its own block although its clock may be behind the parent's.
             if node != header.proposer:
-                self._judge_vote(node, clock_us // _MILLISECOND_US, header)
+                self._judge_vote(node, clock_us // MILLISECOND_US, header)
         self._furthest_ms = max(self._furthest_ms, time_ms - self._parent_ms)
         self._parent_ms = time_ms
 
@@ -120,7 +120,7 @@ class BlockTimes:
             # What is known is that another life entered the view again, to which another process had told the vote.
             return
         next_ms = self._parent_ms + 1
-        first_ms, last_ms = (max(at_us // _MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
+        first_ms, last_ms = (max(at_us // MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
         self._tally.require(
             first_ms <= header.timestamp_ms <= last_ms,
             f"the block of height {header.height} has timestamp {header.timestamp_ms:,} ms; its leader, validator "

@@ -38,9 +38,8 @@ from network.port import Port
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.trace import Trace
-from network.types import SUPERVISOR
+from network.types import MILLISECOND_US, SUPERVISOR
 from validators.consensus.registry import ENGINES
-from validators.consensus.simplex import SimplexConfig
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
 from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
@@ -49,7 +48,6 @@ from validators.node import Validator
 from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
-MILLISECOND_US = 1_000
 BLOCKS_AFTER_HEALING = 2
 
 BLOCKS_AFTER_REOPENING: Final = 3
@@ -445,13 +443,13 @@ def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
 
 
 def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
-    consensus = scenario.consensus
+    consensus, kind = scenario.consensus, ENGINES[scenario.consensus.engine]
     own = _section(scenario, node) or ReplicaSection()
     return ValidatorSettings(
         node=node,
         validators=scenario.cluster.validators,
-        consensus=ENGINES["simplex"],
-        consensus_config=SimplexConfig(
+        consensus=kind,
+        consensus_config=kind.configure(
             leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
             certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
             timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,

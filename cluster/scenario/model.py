@@ -33,8 +33,9 @@ class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Timeouts of Simplex (specification of Simplex, section 1.2)."""
+    """The consensus engine, and the timeouts of Simplex (specification of Simplex, section 1.2)."""
 
+    engine: Literal["simplex"] = "simplex"
     leader_timeout_ms: Positive = 2_000
     certification_timeout_ms: Positive = 3_000
     timeout_retry_ms: Positive = 4_000

@@ -7,6 +7,7 @@ from typing import Final
 
 from cluster.swarm.draw import Draw, Plain
 from faults.byzantine.catalogue import FORMS
+from validators.consensus.quorum import faults_of
 
 PERCENT: Final = 20
 """So many drawn scenarios of a hundred have a dishonest validator."""
@@ -47,7 +48,7 @@ def draw_dishonest(draw: Draw, validators: int, from_ms: int, until_ms: int) -> 
     """Draw one or two behaviours for each of at most f validators, or nothing."""
     if not draw.chance("dishonest.is_there", PERCENT):
         return {}
-    count = draw.between("dishonest.count", 1, (validators - 1) // 3)
+    count = draw.between("dishonest.count", 1, faults_of(validators))
     found: dict[str, Plain] = {}
     for place, node in enumerate(draw.some_of("dishonest.validators", range(validators), count)):
         for behaviour in draw.some_of(

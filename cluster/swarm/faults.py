@@ -13,6 +13,7 @@ from cluster.swarm.byzantine import draw_dishonest
 from cluster.swarm.draw import Draw, Plain
 from cluster.swarm.network import NETWORK_FAULTS, vary
 from faults import Fault, PlanError, check_plan
+from validators.consensus.quorum import faults_of
 
 FAULTS_FROM_MS: Final = 2_000
 """No fault begins before this, so that every cluster has begun."""
@@ -53,7 +54,7 @@ def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
             "at_ms": FAULTS_FROM_MS + 500,
             "restart_ms": FAULTS_UNTIL_MS,
         }
-        for node in draw.some_of("away.validators", range(validators), (validators - 1) // 3)
+        for node in draw.some_of("away.validators", range(validators), faults_of(validators))
     }
 
 
@@ -263,7 +264,7 @@ def _draw_slow(draw: Draw, kind: str, validators: int) -> Plain:
 
 def _draw_clocks(draw: Draw, name: str, validators: int) -> Plain:
     """Whose clocks are wrong and when: one machine's as often as a minority's, half of them, a quorum's or all."""
-    faulty = (validators - 1) // 3
+    faulty = faults_of(validators)
     count = draw.one_of(f"{name}.count", (1, 1, faulty, validators // 2, validators - faulty, validators))
     order = draw.some_of(f"{name}.order", range(validators), validators)
     return {"validators": order[:count], **_spanned(draw, name)}

@@ -23,6 +23,7 @@ from cluster.workloads.registry import promised_counts
 from faults import Crash, DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
 from network.events import Event, read_event
 from report.console import ValidatorRow
+from validators.consensus.quorum import faults_of
 from validators.events import SnapshotJoined
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import encode_block
@@ -208,7 +209,7 @@ def still_max_us(scenario: Scenario) -> int | None:
     """
     faults = [fault for fault in scenario.faults.values() if fault.enabled]
     crashed = {fault.validator: None for fault in faults if isinstance(fault, Crash)}
-    faulty_max = (scenario.cluster.validators - 1) // 3
+    faulty_max = faults_of(scenario.cluster.validators)
     is_whole = not scenario.network.loss_ppm and all(isinstance(fault, Crash) for fault in faults)
     if not crashed or not is_whole or len(crashed) > faulty_max:
         return None

@@ -13,6 +13,7 @@ from faults.injection.edges import MILLISECOND_US, Edge, window
 from faults.injection.power import Power
 from faults.kinds.clock import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
 from network.clock import MILLION, TRUE, ClockSetting
+from validators.consensus.quorum import quorum_of
 
 
 def rules_of_clock(fault: ClockFault) -> Iterator[tuple[str, bool, str]]:
@@ -33,7 +34,7 @@ def true_again_ms(plan: Sequence[ClockFault], validators: int, liars: int = 0) -
     when true time has come there, those that are right notarize again. A bound from above, not a forecast.
     """
     hits = [fault for fault in plan if fault.enabled]
-    needed = max(validators - (validators - 1) // 3 - liars, 1)
+    needed = max(quorum_of(validators) - liars, 1)
     edges_ms = sorted({edge_ms for fault in hits for edge_ms in (fault.start_ms, fault.stop_ms)})
     again_ms = max(edges_ms, default=0)
     for start_ms, stop_ms in pairwise(edges_ms):

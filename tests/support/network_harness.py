@@ -18,8 +18,7 @@ from network.latency import Latency
 from network.port import Inbound, Port
 from network.topology import LinkSpec, build_topology
 from network.trace import Sink, Trace
-
-MILLISECOND_US = 1_000
+from network.types import MILLISECOND_US
 
 
 @dataclass

@@ -34,6 +34,10 @@ MessageRole: TypeAlias = Literal["vote", "certificate", "request", "answer", "re
 """What a message is for; a replica beyond the validators keeps certificates to itself."""
 
 
+class ConfigError(ValueError):
+    """The times of an engine's configuration contradict each other."""
+
+
 class CorruptRecordError(Exception):
     """A journal record that is whole but is none of this engine's, or contradicts the others."""
 
@@ -362,6 +366,7 @@ class EngineKind:
         name: What a scenario calls it.
         messages: Its messages on the wire, each a frozen struct with a tag below 16.
         records: What its journal holds.
+        configure: Makes its configuration of times in microseconds, by name; raises ConfigError.
         make: Makes the engine of one life.
         verify_finality: Whether a finality from outside is proved, among so many validators.
         label: What a message is about.
@@ -370,6 +375,7 @@ class EngineKind:
     name: str
     messages: Mapping[type[Any], MessageInfo]
     records: RecordCodec
+    configure: Callable[..., EngineConfig]
     make: EngineMaker
     verify_finality: Callable[[Scheme, Finality, int], bool]
     label: Callable[[EngineMessage], MessageLabel]

@@ -16,7 +16,7 @@ from validators.consensus.simplex.artifacts import (
     encode_artifact,
 )
 from validators.consensus.simplex.certificates import certificate_signers, verify_certificate
-from validators.consensus.simplex.config import ConfigError, SimplexConfig
+from validators.consensus.simplex.config import SimplexConfig
 from validators.consensus.simplex.engine import Simplex
 from validators.consensus.simplex.messages import (
     Certificate,
@@ -40,7 +40,6 @@ __all__ = [
     "CertificateRequest",
     "CertificateResponse",
     "Certification",
-    "ConfigError",
     "ConsensusMessage",
     "Finalization",
     "Finalize",

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from network.types import Micros
-
-
-class ConfigError(ValueError):
-    """The times of a configuration contradict each other."""
+from validators.consensus.interface import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from validators.consensus.interface import (
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.artifacts import Artifact, artifact_view, decode_artifact, encode_artifact
 from validators.consensus.simplex.certificates import certificate_signers, verify_certificate
+from validators.consensus.simplex.config import SimplexConfig
 from validators.consensus.simplex.engine import Simplex
 from validators.consensus.simplex.messages import (
     CertificateRequest,
@@ -87,6 +88,7 @@ SIMPLEX: Final = EngineKind(
         vote_of=vote_of,
         certificate_of=certificate_of,
     ),
+    configure=SimplexConfig,
     make=Simplex,
     verify_finality=verify_finality,
     label=label_of,
