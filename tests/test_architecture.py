@@ -1,14 +1,13 @@
 """What the layout promises: imports point down, pure rooms stay pure, nothing tracked names a registry."""
 
 import ast
+import re
 import subprocess
 
 import pytest
 
 from checker.record.root import PROJECT_ROOT
-
-LAYERS = ["scheduler", "network", "validators", "faults", "checker", "report", "cluster"]
-"""From the bottom to the top; a package imports itself and what stands before it."""
+from tests.support.layers import LAYERS
 
 IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "threading", "asyncio")
 
@@ -132,3 +131,15 @@ def test_every_pinned_requirement_has_a_hash():
         pins = [line for line in text.splitlines() if "==" in line]
         assert pins
         assert all("--hash=sha256:" in line for line in pins)
+
+
+def test_no_test_module_imports_another():
+    """What several of them need stands in tests/support."""
+    imported = re.compile(
+        r"^\s*(?:from tests\.[\w.]*test_\w+ import|from tests[\w.]* import .*\btest_|import tests\.[\w.]*test_)",
+        re.MULTILINE,
+    )
+    wrong = [path.relative_to(PROJECT_ROOT) for path in modules_of("tests") if imported.search(path.read_text())]
+
+    # The breaks of rules are run against the rules' own tests, which stand in both.
+    assert [str(path) for path in wrong] == ["tests/checker/mutants/test_rule_breaks.py"]

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conformance import lane_adapters, lifecycle_adapters, queue_adapters
+from tests.support.golden_cases import expected_of
 
 ADAPTERS = {**lifecycle_adapters.ADAPTERS, **lane_adapters.ADAPTERS, **queue_adapters.ADAPTERS}
 
@@ -11,12 +12,6 @@ NOT_BUILT = {
     "D": "the policy bias-auction does not exist yet",
     "F": "the policy aptos does not exist yet",
 }
-
-READINGS_LEFT_OUT = {
-    "basefee": ("floor_product",),
-    "rollover_pos": ("page_append",),
-}
-"""Parts of an answer that show another reading than the one built (docs/spec.md)."""
 
 
 def test_golden_case(golden_case):
@@ -51,9 +46,3 @@ def part_of(found, stated):
     if isinstance(found, dict) and isinstance(stated, dict):
         return {name: value for name, value in found.items() if name in stated}
     return found
-
-
-def expected_of(case):
-    left_out = READINGS_LEFT_OUT.get(case["kind"], ())
-    expected = case["expected"]
-    return {name: value for name, value in expected.items() if name not in left_out} if left_out else expected

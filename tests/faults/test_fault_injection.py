@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.verdict.determinism import repeat_in_fresh_process
 from faults import Fault, Injector, IsolateLeader, kind_of
@@ -12,22 +12,9 @@ from network.chance import Chance
 from network.events import Event
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, judged
+from tests.support.fault_runs import count_of, run_with
 from tests.support.network_harness import build_rig, record_inbound
 from validators.events import Entered
-
-
-def run_with(fault, *settings, seed=0):
-    """Run the calm scenario with one fault called ``it``; return the run and its events."""
-    events = []
-    scenario = load_scenario("calm", (f"faults.it={fault}", *settings))
-    run = Cluster(scenario, seed, hooks=RunHooks(on_event=events.append)).run()
-    assert run.outcome.reason == "stopped"
-    return run, events
-
-
-def count_of(run):
-    (effect,) = run.effects
-    return effect.count
 
 
 def test_isolate_leader_cuts_the_links_of_whoever_leads_and_moves_on():

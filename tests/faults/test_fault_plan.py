@@ -1,16 +1,14 @@
 """Fault plans as data: what is refused, and which links a partition cuts."""
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import Fault, PlanError, check_plan, explain_fault, kind_of, span_ms
+from faults import PlanError, check_plan, explain_fault, kind_of, span_ms
 from faults.kinds import cut_windows_ms
 from faults.plan import crossing_links, rule_links
+from tests.support.fault_plans import RULE, SPAN, plan_of
 from validators.messages import MESSAGE_KINDS
-
-SPAN = {"start_ms": 1, "stop_ms": 5}
 
 ONE_OF_EACH = {
     "split": {"kind": "partition", "groups": [[0, 1], [2, 3]], **SPAN},
@@ -43,12 +41,6 @@ ONE_OF_EACH = {
     "uneven": {"kind": "clock-swing", "validators": [2], "ppm": 50_000, "period_ms": 3_000, **SPAN},
     "jumping": {"kind": "clock-strobe", "validators": [3], "offset_ms": -70, "period_ms": 20, **SPAN},
 }
-
-RULE = {"kind": "rule", "action": "hold", "start_ms": 10, "stop_ms": 50}
-
-
-def plan_of(**faults):
-    return msgspec.convert(faults, dict[str, Fault])
 
 
 def test_a_plan_that_can_be_meant_is_accepted():

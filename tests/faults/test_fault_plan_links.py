@@ -4,7 +4,7 @@ import pytest
 
 from faults import PlanError, check_plan, explain_fault, named_validators, span_ms
 from faults.plan import crossing_links
-from tests.faults.test_fault_plan import RULE, SPAN, plan_of
+from tests.support.fault_plans import RULE, SPAN, plan_of
 from validators.messages import CHANNELS, MESSAGE_KINDS, kinds_of
 
 SPLIT = {"kind": "partition", "groups": [[0, 1], [2, 3]], **SPAN}

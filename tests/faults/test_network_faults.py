@@ -6,7 +6,7 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
-from tests.faults.test_fault_injection import count_of, run_with
+from tests.support.fault_runs import count_of, run_with
 
 HALVES = 'kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_060, stop_ms=6_000'
 BETWEEN_HALVES = {(first, second) for first in range(4) for second in range(4) if (first < 2) != (second < 2)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -15,23 +14,10 @@ from network.latency import Latency
 from network.port import Delivery
 from network.topology import LinkSpec, TopologyError, build_topology, components
 from network.types import SUPERVISOR, EventKind, Label
-from tests.support.network_harness import Rig, build_rig, record_inbound, shuffled
+from tests.support.bus_runs import JITTERED, run_bus
+from tests.support.network_harness import Rig, build_rig, shuffled
 
 FIXED = Latency("fixed", 1_000)
-JITTERED = Latency("normal", 10_000, 3_000)
-
-
-def run_bus(rig: Rig, *steps: tuple[int, Callable[..., None], object]) -> dict[int, list[tuple[int, object]]]:
-    """Perform (at_us, call, *arguments) as the supervisor, and return what each node received."""
-    for ordinal, (at_us, call, *arguments) in enumerate(steps):
-        rig.kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, ordinal, call, *arguments)
-    heard: dict[int, list[tuple[int, object]]] = {}
-    tasks = []
-    for node in range(len(rig.bus._receivers)):
-        heard[node] = []
-        tasks.append(partial(record_inbound, rig, rig.port(node), heard[node]))
-    rig.run(*tasks)
-    return heard
 
 
 class TestDelivery:

@@ -12,18 +12,8 @@ from network.conditions import MessageRule, flip_bytes
 from network.latency import Latency
 from network.topology import TopologyError
 from network.types import Label
-from tests.network.test_bus import JITTERED, run_bus
+from tests.support.bus_runs import JITTERED, VOTE, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
-
-VOTE = Label("Notarize", view=5, height=3)
-
-
-def degrade(rig, name, links=((0, 1),), **rates):
-    return partial(rig.bus.degrade, name, links, latency=None, **{"loss_ppm": 0, **rates})
-
-
-def impose(rig, name, action, links=((0, 1),), **matching):
-    return partial(rig.bus.impose, name, links, MessageRule(action, **matching))
 
 
 class TestCopies:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from network.bus import ConditionError
 from network.latency import Latency
 from network.types import Label
-from tests.network.test_bus import JITTERED, run_bus
-from tests.network.test_bus_conditions import VOTE, degrade, impose
+from tests.support.bus_runs import JITTERED, VOTE, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
 
 BLOCK = Label("BlockRelay", view=5, height=3)

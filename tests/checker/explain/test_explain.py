@@ -11,16 +11,13 @@ from checker.explain.cause import Circumstances, cause_of
 from checker.mutants.mutant import Swaps
 from checker.results import CheckResult
 from cluster.cli.commands import main
-from cluster.inspect.explain_run import explain_run
-from cluster.scenario.load import load_scenario
 from scheduler.policies import fifo
-from tests.cluster.runtime.test_bad_validators import SlowHeart, make_slow_hearted
+from tests.support.bad_validators import SlowHeart, make_slow_hearted
 from tests.support.cluster_runs import judged
+from tests.support.explained import SHORT, explained
 from validators.actors import PROGRAMS
 from validators.settings import ValidatorFactory, make_engine
 from validators.state import Batch
-
-SHORT = ("run.until_height=4", "run.time_limit_ms=6_000")
 
 STORM = """
 name = "dead"
@@ -46,10 +43,6 @@ time_limit_ms = 9_000
 [mutants]
 expiry-a-slot-late = {validators}
 """
-
-
-def explained(name, *settings, factories=None, checks=()):
-    return explain_run(load_scenario(name, settings), 0, checks, factories).explanation
 
 
 def storm_with_late_expiry(directory, validators):

@@ -7,7 +7,7 @@ from checker.results import CheckResult
 from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario
 from scheduler import TimerScheduled
-from tests.checker.explain.test_explain import SHORT, explained
+from tests.support.explained import SHORT, explained
 from validators.execution import Block
 from validators.execution.blocks import Header
 from validators.execution.receipts import TimerReceipt, encode_receipt

@@ -11,7 +11,7 @@ from scheduler.policies import eip1559
 from scheduler.ranking import Scale
 from tests.conformance.conftest import PUBLISHED
 from tests.conformance.lane_adapters import ADAPTERS
-from tests.conformance.test_golden_cases import expected_of
+from tests.support.golden_cases import expected_of
 from tests.support.oracle_runs import consult
 
 FULL_LANE = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.checker.oracle.test_oracle_property import consult
 from tests.support.chain_harness import PUPPET, advance, do, make_engine
 from tests.support.oracle_plans import make_governed_genesis
+from tests.support.puppets import consult
 from validators.actors import Meter
 from validators.execution import mailbox
 from validators.execution.mailbox import StateMailbox

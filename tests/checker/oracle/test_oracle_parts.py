@@ -15,7 +15,7 @@ from checker.oracle.timers import _read_convention
 from scheduler import fees
 from scheduler.lifecycle import resolve_convention
 from tests.support.state_batches import commit
-from tests.validators.state.test_state_vectors import VECTORS, published_batches, section
+from tests.support.state_vectors import VECTORS, published_batches, section
 from validators.state import Database
 
 

@@ -9,11 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.oracle import blocks as oracle_blocks
-from checker.oracle import programs as oracle_programs
-from checker.oracle.calls import OutOfGasError, RevertedError
-from checker.oracle.storm import CrashedError
-from cluster.verdict.pipeline import consult_oracle
 from scheduler import MAX_U63
 from tests.support.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, transaction
 from tests.support.oracle_plans import (
@@ -28,6 +23,7 @@ from tests.support.oracle_plans import (
     plans,
     run_engine,
 )
+from tests.support.puppets import consult
 from validators.actors import FeedOrder, PositionOrder, PriceOrder, StormOrder, Submission
 from validators.execution import SystemUpdateTimerConfig
 
@@ -38,67 +34,6 @@ chains = st.fixed_dictionaries(
         "timer_config": st.sampled_from([TIGHT, ROOMY]),
     }
 )
-
-
-def play(call, payload):
-    """Do what a payload says: the oracle's puppet."""
-    for verb, *arguments in msgspec.msgpack.decode(payload)[0]:
-        VERBS[verb](call, *arguments)
-
-
-def swallow(call, cycles):
-    try:
-        call.gas.use(cycles)
-    except OutOfGasError:
-        call.events.clear()
-
-
-def revert(call, reason):
-    raise RevertedError(reason)
-
-
-def crash(_call):
-    raise CrashedError
-
-
-def schedule(call, delay, steps, gas_limit=None, ttl=None, payer=None):
-    expires_at = None if ttl is None else call.now + delay + ttl
-    payload = msgspec.msgpack.encode([steps])
-    timer_id = call.schedule(call.now + delay, payload, gas_limit=gas_limit, expires_at=expires_at, fee_payer=payer)
-    call.put(b"last", timer_id)
-
-
-def cancel_last(call):
-    try:
-        call.cancel(call.get(b"last") or bytes(32))
-    except RevertedError as error:
-        call.emit(str(error), b"")
-
-
-VERBS = {
-    "put": lambda call, key, value: call.put(key, value),
-    "delete": lambda call, key: call.delete(key),
-    "pay": lambda call, to, amount: call.transfer(to, amount),
-    "emit": lambda call, topic: call.emit(topic, b"data"),
-    "compute": lambda call, cycles: call.compute(cycles),
-    "revert": revert,
-    "crash": crash,
-    "swallow": swallow,
-    "timer": schedule,
-    "send": lambda call, actor, steps, cycles, handler: call.send(
-        actor, handler, msgspec.msgpack.encode([steps]), cycles
-    ),
-    "cancel_last": cancel_last,
-    "extend_last": lambda call, expires_at: call.extend(call.get(b"last") or bytes(32), expires_at),
-}
-
-
-def consult(genesis, chain):
-    """Ask an oracle that knows the puppet and takes every signature for valid, as the harness's engine does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(oracle_programs.PROGRAMS, "puppet", {"do": play, "handle_timer": play})
-        patch.setattr(oracle_blocks, "_is_signed", lambda _transaction: True)
-        return consult_oracle(genesis, chain)
 
 
 @settings(max_examples=80, deadline=None)

@@ -13,8 +13,8 @@ from checker.oracle.market import Bid
 from checker.oracle.selection import fee_of
 from checker.oracle.timers import TimerPhase
 from scheduler import TimerConfig
-from tests.checker.oracle.test_oracle_lane_property import consult
 from tests.support.lane_plans import AGENT, RACERS, drain, lane_config, on_known, race, run_lane, tell
+from tests.support.racers import consult
 from validators.execution import SystemCancelTimer
 
 

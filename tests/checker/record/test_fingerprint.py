@@ -10,7 +10,7 @@ from checker.record import fingerprint
 from checker.record.fingerprint import LIBRARIES, PACKAGES, UNKNOWN, Code, commit_of, fingerprint_of, this_code
 from checker.record.root import PROJECT_ROOT
 from tests.support.cluster_runs import judged
-from tests.test_architecture import LAYERS
+from tests.support.layers import LAYERS
 
 SHORT = ("run.until_height=2",)
 

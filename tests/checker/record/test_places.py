@@ -15,8 +15,8 @@ from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordExistsError, RecordReader, RecordWriter
 from cluster.campaign.results_db import ResultsFile
 from cluster.cli.commands import main
-from tests.checker.record.test_record import finished
 from tests.support.cluster_runs import judged
+from tests.support.records import finished
 
 OTHER = "ab" * 32
 

@@ -17,7 +17,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
-from tests.cluster.runtime.test_bad_validators import make_slow_hearted
+from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import judged
 from validators.settings import ValidatorFactory
 

@@ -22,6 +22,7 @@ from cluster.cli.sweep_command import parse_seeds, repeat_of
 from cluster.scenario.load import encode_scenario, load_scenario
 from faults import Cell
 from tests.support.cluster_runs import judged
+from tests.support.results_files import count_rows, read_rows
 
 RESULT = SeedResult(7, 1, "safety", "safety: equal-roots: height #", "height 3", "ab", 12)
 PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
@@ -57,20 +58,6 @@ def test_a_sweep_killed_again_and_again_loses_no_seed_and_repeats_none(tmp_path)
     rows = read_rows(path)
     assert [row[0] for row in rows] == list(range(1, 10))
     assert [row for row in rows if row in there] == there
-
-
-def count_rows(path):
-    try:
-        return len(read_rows(path))
-    except sqlite3.OperationalError:
-        return 0
-
-
-def read_rows(path):
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-        rows = connection.execute("SELECT * FROM results ORDER BY seed").fetchall()
-    connection.close()
-    return rows
 
 
 def die_with_seed_three(task):

@@ -16,7 +16,7 @@ from cluster.campaign.sweep import sweep
 from cluster.campaign.workers import Workers
 from cluster.cli.commands import main
 from cluster.scenario.load import encode_scenario, load_scenario
-from tests.cluster.campaign.test_sweep import count_rows, read_rows
+from tests.support.results_files import count_rows, read_rows
 
 SCENARIO = encode_scenario(load_scenario("calm", ["run.until_height=2"]))
 SEEDS = range(1, 7)

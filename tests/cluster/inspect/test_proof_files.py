@@ -13,7 +13,7 @@ from cluster.cli.commands import main
 from cluster.inspect.proofs import ProofError, decode_proof, encode_proof, find_difference, find_flaw, prove, show_value
 from cluster.inspect.state_keys import parse_state_key
 from tests.support.cluster_runs import judged
-from tests.validators.state.test_state_proofs import flip
+from tests.support.proof_bytes import flip
 from validators.execution import schema
 from validators.state import Database
 

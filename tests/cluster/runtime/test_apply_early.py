@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.checks.readback import read_back
+from tests.support.branches import BLOCK, build, check_state, derived, tight_genesis
 from tests.support.chain_harness import (
     ALICE,
     BOB,
@@ -21,7 +22,6 @@ from tests.support.chain_harness import (
     propose,
     stored,
 )
-from tests.validators.execution.test_execution_branches import BLOCK, build, check_state, derived, tight_genesis
 from validators.execution import StateRoad
 from validators.execution.schema import ACCOUNTS, account_key
 from validators.execution.timers import Waiting

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import msgspec
 
 from checker.record.streams import iterate_events
+from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import check_named, judged
-from validators.actors import PROGRAMS, Heartbeat
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
@@ -18,19 +18,6 @@ from validators.sync.block_exchange import BlockExchange
 from validators.sync.serving import Serving
 
 MEBIBYTE = 1024 * 1024
-
-
-class SlowHeart(Heartbeat):
-    """Counts every beat twice."""
-
-    def handle_timer(self, payload):
-        super().handle_timer(payload)
-        beats = int.from_bytes(self.host.get(b"beats"), "big")
-        self.host.put(b"beats", (beats + 1).to_bytes(8, "big"))
-
-
-def make_slow_hearted(*arguments):
-    return make_engine(*arguments, programs={**PROGRAMS, "heartbeat": SlowHeart})
 
 
 def make_fragile(*arguments):

@@ -10,7 +10,7 @@ import pytest
 from checker.record.fingerprint import this_code
 from checker.record.run_directory import BLOCKS, BRANCHES, VERDICT, RecordReader
 from cluster.cli.commands import main
-from tests.cluster.runtime.test_bad_validators import make_slow_hearted
+from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import judged
 from validators.settings import ValidatorFactory
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from cluster.workloads.edge_scripts import script_of
 from scheduler import MAX_U63, LaneConfig, TimerConfig
-from tests.checker.oracle.test_oracle_property import consult
 from tests.support.chain_harness import ALICE, BALANCE, BOB, make_engine, make_genesis, propose, stored, transaction
+from tests.support.puppets import consult
 from validators.actors import Status
 from validators.execution import ExecuteActor, GenesisActor, decode_receipt
 

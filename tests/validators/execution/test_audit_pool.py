@@ -7,7 +7,7 @@ from checker.checks.readback import read_back, take_back
 from scheduler import TimerConfig
 from tests.support.chain_harness import advance
 from tests.support.checker_chain import HEIGHTS, run_chain
-from tests.validators.execution.test_execution_lane import beat, racing
+from tests.support.lane_chains import beat, racing
 from validators.state import history
 
 TIMERS = TimerConfig(max_cells_per_fire=2_000, lane_timer_cycles=2_500)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.state_batches import canonical_plainly, commit, fork
 from tests.support.state_model import plain_roots
-from tests.validators.state.test_state_vectors import VECTORS, published_batches, section
+from tests.support.state_vectors import VECTORS, published_batches, section
 from validators.state import BadValue, Database, DeadBranch, NotMerkleized, qmdb_root
 from validators.state.mmr import append_leaves
 from validators.state.tree import grow_tree, node_position

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import validators.state.verify
+from tests.support.proof_bytes import flip
 from tests.support.state_batches import commit
 from validators.state import AbsentKey, BadKey, Database, PrunedLocation, verify_key, verify_operation, verify_root
 
@@ -27,12 +28,6 @@ DATABASES = [make_database(rounds) for rounds in (1, 3, 9, 25)]
 PRUNED = make_database(25)
 PRUNED.prune()
 DATABASES.append(PRUNED)
-
-
-def flip(data: bytes, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 @pytest.mark.parametrize("database", DATABASES, ids=lambda database: f"{database.start}-{database.size}")

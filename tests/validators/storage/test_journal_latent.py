@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.cluster_runs import judged
-from tests.validators.storage.test_journal_pruning import (
+from tests.support.journals import (
     HEAD,
     KEPT,
     OLD,

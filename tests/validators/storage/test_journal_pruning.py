@@ -6,6 +6,18 @@ from cluster.runtime.cluster import Cluster
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import check_named, judged
+from tests.support.journals import (
+    HEAD,
+    KEPT,
+    OLD,
+    FailingDisk,
+    PowerCutError,
+    damage,
+    half_pruned,
+    recovered,
+    sync,
+    written,
+)
 from tests.support.simplex_bench import (
     CONFIG,
     GENESIS,
@@ -22,59 +34,11 @@ from validators.consensus.simplex.kind import SIMPLEX
 from validators.pruning import JournalPruner, PruneDue
 from validators.storage import JOURNAL_FILES, Journal, JournalHead, JournalLostError, SimulatedDisk, provision
 
-HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
-OLD = [b"one" * 9, b"two", b"three" * 30]
-KEPT = [b"four", b"five" * 50]
 DISKS = ["simulated", "directory"]
-
-
-class PowerCutError(Exception):
-    """The machine stops here."""
-
-
-class FailingDisk:
-    """Passes everything on until it has made so many steps; an overwrite takes four, each writing a part more."""
-
-    def __init__(self, disk, steps):
-        self._disk = disk
-        self._steps = steps
-
-    def __getattr__(self, name):
-        return getattr(self._disk, name)
-
-    def _step(self):
-        self._steps -= 1
-        if self._steps < 0:
-            raise PowerCutError
-
-    def truncate(self, name, length):
-        self._step()
-        self._disk.truncate(name, length)
-
-    def overwrite(self, name, offset, data):
-        for part in (1, 2, 3):
-            self._step()
-            self._disk.overwrite(name, offset, data[: len(data) * part // 3])
-        self._step()
-
-
-def sync(disk):
-    disk.finish_sync(disk.begin_sync())
 
 
 def make_disk(kind, tmp_path):
     return SimulatedDisk() if kind == "simulated" else DirectoryDisk(tmp_path / "disk")
-
-
-def written(disk):
-    """Provision a journal with the artifacts `OLD` and `KEPT`, all durable, and return it."""
-    provision(disk, HEAD)
-    journal = Journal(disk)
-    journal.recover(HEAD)
-    for artifact in [*OLD, *KEPT]:
-        journal.append(artifact)
-        sync(disk)
-    return journal
 
 
 def pruned(disk):
@@ -82,23 +46,6 @@ def pruned(disk):
     journal = written(disk)
     journal.prune(b"floor", keep=KEPT.__contains__)
     return journal
-
-
-def half_pruned(disk):
-    """Cut the power when one copy is pruned and the other is not."""
-    journal = written(disk)
-    journal._copies = Journal(FailingDisk(disk, 5))._copies
-    with pytest.raises(PowerCutError):
-        journal.prune(b"floor", keep=KEPT.__contains__)
-
-
-def damage(disk, copy, offset):
-    flipped = disk.read(JOURNAL_FILES[copy], offset, 1)[0] ^ 0x40
-    disk.overwrite(JOURNAL_FILES[copy], offset, bytes([flipped]))
-
-
-def recovered(disk):
-    return Journal(disk).recover(HEAD)
 
 
 class TestJournal:
