@@ -20,7 +20,7 @@ Groups: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Milliseconds and number of the seeds of each signature, the quickest first."""
 
 
-class Progress:
+class CampaignProgress:
     """The progress of a campaign on standard error: a live picture on a terminal, lines on a pipe, nothing if quiet.
 
     `header` stands before the first line.
@@ -74,7 +74,7 @@ class SweepCounts(NamedTuple):
     verdicts: Mapping[str, int]
 
 
-class SweepProgress(Progress):
+class SweepProgress(CampaignProgress):
     """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure."""
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
@@ -173,7 +173,7 @@ def _named_cells(phases: Sequence[str], cells: Sequence[Text]) -> Text:
     return Text(", ").join(named)
 
 
-class ShrinkProgress(Progress):
+class ShrinkProgress(CampaignProgress):
     """Says each reduction that holds; on a pipe, at most one line every two seconds."""
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:

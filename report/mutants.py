@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from report.campaign import Progress
+from report.campaign import CampaignProgress
 from report.layout import fitting_columns
 
 
@@ -44,7 +44,7 @@ _DROPPED_FIRST: Final = ("explained", "shrunk", "held by", "cause", "area", "sec
 """Columns that a narrow terminal does without; the page of docs/ has all of them."""
 
 
-class MutantsProgress(Progress):
+class MutantsProgress(CampaignProgress):
     """Says the result of each mutant, in fixed columns under one header; a terminal shows the last seed as well.
 
     `names` are the mutants: the column is as wide as the longest.
