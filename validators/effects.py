@@ -16,7 +16,6 @@ from validators.consensus.interface import (
     Build,
     CancelTimer,
     Effect,
-    EnteredView,
     Finalized,
     Judge,
     RecordCodec,
@@ -98,9 +97,9 @@ class EffectRunner:
             case Finalized(finality):
                 application.finalize(finality)
                 self._pruner.finalized(finality)
-            case EnteredView(view, leader):
-                self._port.trace(Entered(view, leader))
-                application.enter(view)
+            case Entered():
+                self._port.trace(effect)
+                application.enter(effect.view)
             case Relay(digest):
                 # Before the vote is durable, as the specification has it: a block is not a promise.
                 application.relay(digest)

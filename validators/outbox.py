@@ -10,7 +10,6 @@ from network.codec import Codec
 from network.port import Port
 from network.types import Label
 from validators.consensus.interface import EngineKind, EngineMessage, Record, RecordCodec
-from validators.events import CertificateHeld, Voted
 from validators.messages import Message
 
 
@@ -18,14 +17,14 @@ def trace_vote(port: Port, records: RecordCodec, message: EngineMessage | Record
     """Trace a vote; other messages are not traced."""
     vote = records.vote_of(message)
     if vote is not None:
-        port.trace(Voted(*vote))
+        port.trace(vote)
 
 
 def trace_certificate(port: Port, records: RecordCodec, record: Record) -> None:
     """Trace a certificate that is durable; other records are not traced."""
     certificate = records.certificate_of(record)
     if certificate is not None:
-        port.trace(CertificateHeld(*certificate))
+        port.trace(certificate)
 
 
 @final

@@ -9,6 +9,7 @@ from tests.support.chain_harness import pay
 from validators.consensus.interface import STALE, MessageCheck, Received
 from validators.consensus.simplex import CertificateRequest, Nullification, Nullify
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.events import MessageRefused
 from validators.execution.blocks import encode_transaction
 from validators.identity import TransactionVerifier
 from validators.intake import Intake
@@ -35,7 +36,7 @@ class Wire:
     def work(self, cost_us, token):
         self.works.append((cost_us, token))
 
-    def trace(self, *values):
+    def trace(self, values):
         self.traced.append(values)
 
     def set_timer(self, key, after_us):
@@ -78,7 +79,7 @@ def test_a_refused_certificate_costs_the_signatures_verified_before_it():
     door.take(CERTIFICATE)
 
     assert door.wire.spent_us == 180
-    assert door.wire.traced == [("refused", "Nullification", "invalid certificate")]
+    assert door.wire.traced == [MessageRefused("Nullification", "invalid certificate")]
     assert door.wire.works == []
 
 
@@ -95,7 +96,7 @@ def test_requests_for_certificates_beyond_a_peers_share_are_dropped():
         door.take(CertificateRequest(4))
 
     assert len(door.wire.works) == 2
-    assert door.wire.traced == [("refused", "CertificateRequest", TOO_MANY)]
+    assert door.wire.traced == [MessageRefused("CertificateRequest", TOO_MANY)]
 
 
 def test_a_transaction_with_a_wrong_signature_costs_its_verification():

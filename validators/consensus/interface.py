@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from network.types import Digest, Micros, NodeId
 from validators.consensus.signing import Scheme
+from validators.events import CertificateHeld, Entered, Voted
 
 EngineMessage: TypeAlias = Any
 """A message between engines of one kind."""
@@ -100,23 +101,6 @@ class MessageLabel(NamedTuple):
     kind: str
     view: int
     digest: Digest | None
-
-
-class VoteLabel(NamedTuple):
-    """A vote as the trace names it; the digest is empty where the vote is for no block."""
-
-    kind: str
-    view: int
-    digest: Digest
-
-
-class CertificateLabel(NamedTuple):
-    """A certificate as the trace names it."""
-
-    kind: str
-    view: int
-    digest: Digest
-    signers: tuple[NodeId, ...]
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -228,14 +212,6 @@ class Finalized:
 
 
 @dataclass(frozen=True, slots=True)
-class EnteredView:
-    """The validator is in `view` now; answers about earlier views' proposals are not needed any more."""
-
-    view: int
-    leader: NodeId
-
-
-@dataclass(frozen=True, slots=True)
 class Relay:
     """Send the bytes of our own block to everybody, at once."""
 
@@ -254,8 +230,9 @@ class ReportActivity:
 
 
 Effect: TypeAlias = (
-    Append | Send | SetTimer | CancelTimer | Build | Judge | Finalized | EnteredView | Relay | ReportActivity
+    Append | Send | SetTimer | CancelTimer | Build | Judge | Finalized | Entered | Relay | ReportActivity
 )
+"""`Entered` is the trace event: answers about earlier views' proposals are not needed any more."""
 
 
 # -- engines ---------------------------------------------------------------------------------------
@@ -286,8 +263,8 @@ class RecordCodec:
     encode: Callable[[Record], bytes]
     decode: Callable[[bytes], Record]
     view_of: Callable[[Record], int]
-    vote_of: Callable[[Record | EngineMessage], VoteLabel | None]
-    certificate_of: Callable[[Record], CertificateLabel | None]
+    vote_of: Callable[[Record | EngineMessage], Voted | None]
+    certificate_of: Callable[[Record], CertificateHeld | None]
 
     def decode_finality(self, encoded: bytes) -> Finality:
         """Return the finality of an encoding; raises CorruptRecordError."""

@@ -21,11 +21,10 @@ from tests.support.simplex_bench import (
     proposal_of,
     served,
 )
-from validators.consensus.interface import MessageCheck, Received, Send
+from validators.consensus.interface import ConfigError, MessageCheck, Received, Send
 from validators.consensus.simplex import (
     CertificateRequest,
     CertificateResponse,
-    ConfigError,
     Notarization,
     SimplexConfig,
 )

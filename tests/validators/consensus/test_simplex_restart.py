@@ -21,7 +21,7 @@ from tests.support.simplex_bench import (
     payload_of,
     proposal_of,
 )
-from validators.consensus.interface import Build, CorruptRecordError, EnteredView, Finalized, Send
+from validators.consensus.interface import Build, CorruptRecordError, Finalized, Send
 from validators.consensus.simplex import (
     Certification,
     Finalize,
@@ -32,6 +32,7 @@ from validators.consensus.simplex import (
     encode_artifact,
 )
 from validators.consensus.simplex.messages import Proposal
+from validators.events import Entered
 
 ONE_OF_EACH = [
     notarize(0, proposal_of(1, 0)),
@@ -53,7 +54,7 @@ class TestRestart:
         bench.pass_view(proposal_of(1, 0))
         bench.hear(nullification(2))
         bench.hear(notarization(proposal_of(3, 1)))
-        assert bench.restarted().all_of(EnteredView) == [EnteredView(3, 3)]
+        assert bench.restarted().all_of(Entered) == [Entered(3, 3)]
 
     def test_no_recertification_after_replay(self):
         """successful_certification_replayed_after_restart: a certified view is not certified again, nor finalized."""

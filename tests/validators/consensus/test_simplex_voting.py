@@ -18,7 +18,7 @@ from tests.support.simplex_bench import (
     payload_of,
     proposal_of,
 )
-from validators.consensus.interface import Append, BlockRef, Build, EnteredView, Judge, Question, Relay, Send
+from validators.consensus.interface import Append, BlockRef, Build, Judge, Question, Relay, Send
 from validators.consensus.simplex import (
     Finalization,
     Finalize,
@@ -30,6 +30,7 @@ from validators.consensus.simplex import (
 )
 from validators.consensus.simplex.messages import Proposal
 from validators.consensus.simplex.rounds import Round
+from validators.events import Entered
 
 
 class TestProposing:
@@ -263,7 +264,7 @@ class TestCounting:
         bench.hear(nullify(2, 1))
         bench.hear(nullify(3, 1))
         assert bench.said(Nullification)[0].view == 1
-        assert bench.of(EnteredView) == [EnteredView(2, 2)]
+        assert bench.of(Entered) == [Entered(2, 2)]
         assert "retry" in bench.cancelled()
 
     def test_a_quorum_of_finalizes_finalizes_without_notarization(self):

@@ -26,7 +26,6 @@ from validators.consensus.interface import (
     Built,
     CancelTimer,
     Effect,
-    EnteredView,
     Event,
     Finality,
     Finalized,
@@ -84,6 +83,7 @@ from validators.consensus.simplex.timeouts import (
     tick_timer,
 )
 from validators.consensus.simplex.views import Invalid, Missing, Ready, Views
+from validators.events import Entered
 
 
 @final
@@ -176,7 +176,7 @@ class Simplex:
     def _start(self) -> None:
         """Enter the first view, or the one that the journal leads to."""
         current = self._current()
-        self._emit(EnteredView(current.view, current.leader))
+        self._emit(Entered(current.view, current.leader))
         self._emit(tick_timer(self._activity, self._config))
         for kept in self._views.unfinalized():
             self._request_certification(kept)
@@ -293,7 +293,7 @@ class Simplex:
         self._views.current = view
         self._is_dirty = True
         entered = self._current()
-        self._emit(EnteredView(view, entered.leader))
+        self._emit(Entered(view, entered.leader))
         self._begin_view(entered)
 
     def _begin_view(self, entered: Round) -> None:

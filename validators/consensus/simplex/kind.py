@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from validators.consensus.interface import (
-    CertificateLabel,
     EngineKind,
     Finality,
     MessageInfo,
     MessageLabel,
     RecordCodec,
-    VoteLabel,
 )
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.artifacts import Artifact, artifact_view, decode_artifact, encode_artifact
@@ -29,6 +27,7 @@ from validators.consensus.simplex.messages import (
     Nullification,
     Nullify,
 )
+from validators.events import CertificateHeld, Voted
 
 MESSAGE_BYTES_MAX: Final = 64 * 1024
 """Votes, certificates and requests; 64 signatures of 64 bytes leave room to spare."""
@@ -47,20 +46,20 @@ def label_of(message: ConsensusMessage) -> MessageLabel:
     return MessageLabel(kind, message.view, None)
 
 
-def vote_of(message: ConsensusMessage | Artifact) -> VoteLabel | None:
+def vote_of(message: ConsensusMessage | Artifact) -> Voted | None:
     """Return the vote that a message or artifact is, None for another one."""
     if isinstance(message, Notarize | Finalize):
-        return VoteLabel(type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
-    return VoteLabel("nullify", message.view, b"") if isinstance(message, Nullify) else None
+        return Voted(type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
+    return Voted("nullify", message.view, b"") if isinstance(message, Nullify) else None
 
 
-def certificate_of(artifact: Artifact) -> CertificateLabel | None:
+def certificate_of(artifact: Artifact) -> CertificateHeld | None:
     """Return the certificate that an artifact is, None for another one."""
     if not isinstance(artifact, Notarization | Nullification | Finalization):
         return None
     payload = b"" if isinstance(artifact, Nullification) else artifact.proposal.payload
     signers = tuple(certificate_signers(artifact))
-    return CertificateLabel(type(artifact).__name__.lower(), artifact_view(artifact), payload, signers)
+    return CertificateHeld(type(artifact).__name__.lower(), artifact_view(artifact), payload, signers)
 
 
 def verify_finality(scheme: Scheme, finality: Finality, validators: int) -> bool:
