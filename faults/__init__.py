@@ -1,83 +1,45 @@
-"""Fault plans as data, their injection into a run, and what they say in plain words."""
+"""Fault plans as data, their injection into a run, and what they say in plain words.
+
+`kinds` holds one class a kind of fault, `plan` the rules across faults, `injection` what applies them to links and
+machines, `byzantine` adversaries, `coverage` the phases in which validators are hit. Nothing in here judges a run, and
+nothing outside knows a kind by its type.
+"""
 
 from faults.byzantine import LIES, Liar, LyingPort
 from faults.coverage.cells import Cell, Coverage
 from faults.coverage.phases import PHASES, ROLES
-from faults.coverage.required import promised_cells
-from faults.explain import explain_fault
-from faults.injection.injection import FaultEffect, Injector, Touched
+from faults.injection.context import Touched
+from faults.injection.injector import FaultEffect, Injector
 from faults.injection.power import Power, Watch
-from faults.kinds import Fault, edges_of, kind_of, named_validators, outages_of, span_ms
+from faults.kinds.base import Fault
 from faults.kinds.byzantine import Dishonest
-from faults.kinds.clock import ClockDrift, ClockFault, ClockOffset, ClockStrobe, ClockSwing
-from faults.kinds.disk import (
-    BitRot,
-    DiskFault,
-    DiskFull,
-    IoErrorFault,
-    MisdirectedWrites,
-    SlowDisk,
-    StaleReads,
-    TornWrites,
-)
-from faults.kinds.machine import Blackout, Crash, CrashAtBoundary, Pause, RestartStorm, Slow, Wipe
-from faults.kinds.network import Clog, Cut, Flapping, IsolateLeader, Links, Partition, Rule, SwizzleClog
-from faults.plan import PlanError, all_over_ms, check_plan, dishonest_validators, is_destroying, resolve_regions
+from faults.kinds.crash import Crash
+from faults.kinds.registry import add_fault, fault_kinds, kind_named, kind_of
+from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_regions
 
 __all__ = [
     "LIES",
     "PHASES",
     "ROLES",
-    "BitRot",
-    "Blackout",
     "Cell",
-    "ClockDrift",
-    "ClockFault",
-    "ClockOffset",
-    "ClockStrobe",
-    "ClockSwing",
-    "Clog",
     "Coverage",
     "Crash",
-    "CrashAtBoundary",
-    "Cut",
     "Dishonest",
-    "DiskFault",
-    "DiskFull",
     "Fault",
     "FaultEffect",
-    "Flapping",
     "Injector",
-    "IoErrorFault",
-    "IsolateLeader",
     "Liar",
-    "Links",
     "LyingPort",
-    "MisdirectedWrites",
-    "Partition",
-    "Pause",
     "PlanError",
     "Power",
-    "RestartStorm",
-    "Rule",
-    "Slow",
-    "SlowDisk",
-    "StaleReads",
-    "SwizzleClog",
-    "TornWrites",
     "Touched",
     "Watch",
-    "Wipe",
+    "add_fault",
     "all_over_ms",
+    "byzantine_validators",
     "check_plan",
-    "dishonest_validators",
-    "edges_of",
-    "explain_fault",
-    "is_destroying",
+    "fault_kinds",
+    "kind_named",
     "kind_of",
-    "named_validators",
-    "outages_of",
-    "promised_cells",
     "resolve_regions",
-    "span_ms",
 ]

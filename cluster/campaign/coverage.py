@@ -1,14 +1,14 @@
 """The coverage of a campaign: in how many runs each cell of kind, phase and role was hit, and which never.
 
 A cell that no run reached says that the campaign did not try something, whatever else it shows: a promise that is not
-kept makes it inconclusive. What each kind promises stands beside the phases, in `faults.coverage.required`.
+kept makes it inconclusive. Each kind of fault says what it promises.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, final
 
-from faults import Cell, promised_cells
+from faults import Cell, kind_named
 
 Place: TypeAlias = tuple[str, str, str]
 """A cell without its count: kind, phase, role."""
@@ -60,4 +60,4 @@ class CoverageTable:
 
 def promise_of(kinds: Iterable[str]) -> tuple[Place, ...]:
     """Return every cell that a campaign with these kinds of faults promises to reach."""
-    return tuple((kind, phase, role) for kind in sorted(dict.fromkeys(kinds)) for phase, role in promised_cells(kind))
+    return tuple((kind, phase, role) for kind in sorted(dict.fromkeys(kinds)) for phase, role in kind_named(kind).cells)

@@ -42,11 +42,11 @@ from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossibl
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
-from cluster.swarm.draw import NAME as SWARM
 from cluster.swarm.generator import banner, draw_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import Judged, judge
 from cluster.verdict.replay import replay_record
+from network.draw import SWARM
 from network.kernel import RunFailedError
 from report.console import LiveProgress, check_table, print_tables, validator_table
 from report.layout import output_console

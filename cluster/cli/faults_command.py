@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from checker.record.program import program_name
-from faults.kinds.catalogue import catalogue, lines_of
+from faults.catalogue import catalogue, lines_of
 from faults.nearest import did_you_mean
 
 _EXIT_USAGE: Final = 2

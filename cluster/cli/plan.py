@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cluster.scenario.model import Scenario
-from faults import explain_fault, kind_of, span_ms
+from faults import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,6 @@ class ExplainedFault:
 def explain_plan(scenario: Scenario) -> list[ExplainedFault]:
     """Return what each fault of the scenario does, in the plan's order."""
     return [
-        ExplainedFault(
-            name, kind_of(fault), fault.enabled, name in scenario.requires, *span_ms(fault), explain_fault(fault)
-        )
+        ExplainedFault(name, kind_of(fault), fault.enabled, name in scenario.requires, *fault.span(), fault.describe())
         for name, fault in scenario.faults.items()
     ]

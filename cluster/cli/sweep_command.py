@@ -17,9 +17,9 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
 from cluster.cli.command_lines import RUNS, parse_runs, run_command
 from cluster.scenario.load import encode_scenario, load_scenario
-from cluster.swarm.draw import NAME as SWARM
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of
+from network.draw import SWARM
 from report.campaign import SweepProgress, coverage_table, group_table, seeds_per_hour
 from report.console import print_tables
 from report.layout import output_console

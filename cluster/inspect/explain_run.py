@@ -26,7 +26,7 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import recorded_scenario
-from faults import dishonest_validators
+from faults import byzantine_validators
 from network.events import events_of_type
 from validators.events import BlockExecuted
 from validators.execution import Block, BrokenOff, Engine, Executed, InvalidBlockError
@@ -124,7 +124,7 @@ def explain_run(
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     watch = _Watch(executions, Block(blank.finalized, ()), blank.genesis_digest)
     # What a dishonest validator makes of a block is nobody's finding.
-    honest = {node: factory for node, factory in own.items() if node not in dishonest_validators(scenario.faults)}
+    honest = {node: factory for node, factory in own.items() if node not in byzantine_validators(scenario.faults)}
     cluster.factories = {**own, **{node: watch.over(node, factory) for node, factory in honest.items()}}
     cluster.hooks = RunHooks(on_applied=partial(_note_final, executions, honest))
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):

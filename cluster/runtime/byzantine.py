@@ -2,14 +2,14 @@
 
 from cluster.runtime.genesis import ClusterKeys
 from cluster.scenario.model import Scenario
-from faults import Liar, dishonest_validators
+from faults import Liar, byzantine_validators
 from network.chance import Chance
 from validators.settings import make_scheme
 
 
 def liars_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dict[int, Liar]:
     """Return the liar of each validator that is dishonest at any time of the run."""
-    dishonest = dishonest_validators(scenario.faults)
+    dishonest = byzantine_validators(scenario.faults)
     return {
         node: Liar(
             node,

@@ -236,7 +236,7 @@ class Cluster:
             chain=trace.chain(SUPERVISOR),
             chance=chance,
             validators=replicas,
-            liars=self._liars,
+            adversaries=self._liars,
             observers=len(scenario.observers),
             earlier={} if self.data is None else self.data.touched,
         )

@@ -27,7 +27,7 @@ from cluster.runtime.directory_disk import DirectoryDisk, sync_directory
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from faults import Dishonest, DiskFault, Touched, Wipe, kind_of
+from faults import Touched, kind_of
 from network.events import Event, LoggedValues, Value
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted, SnapshotJoined, Voted
 from validators.identity import journal_head
@@ -198,8 +198,7 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         OSError: The file system refuses.
     """
     for name, fault in scenario.faults.items():
-        is_amnesia = isinstance(fault, Dishonest) and fault.behaviour == "amnesia"
-        if fault.enabled and (is_amnesia or isinstance(fault, DiskFault | Wipe)):
+        if fault.enabled and not fault.runs_on_real_disks():
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
     path = path.resolve()

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.workloads.submission import Volume
-from faults import edges_of, outages_of, span_ms
 
 SECONDS_WARNED: Final = 600
 """A run that may take longer than this is warned of."""
@@ -72,8 +71,8 @@ def estimate_cost(scenario: Scenario) -> PlanCost:
     events = replicas * replicas * _EVENTS_PER_BLOCK_AND_PAIR * blocks
     events += replicas * _EVENTS_PER_TRANSACTION * total.transactions
     faults = [fault for fault in scenario.faults.values() if fault.enabled]
-    outages = sum(outages_of(fault, replicas) for fault in faults)
-    edges = sum(map(edges_of, faults)) + 2 * outages
+    outages = sum(fault.outages(replicas) for fault in faults)
+    edges = sum(fault.moments() for fault in faults) + 2 * outages
     microseconds = events * _MICROSECONDS_PER_EVENT + replicas * total.timers * _MICROSECONDS_PER_TIMER
     microseconds += edges * _MICROSECONDS_PER_EDGE + outages * _MICROSECONDS_PER_OUTAGE
     events += edges + outages * _EVENTS_PER_OUTAGE
@@ -112,4 +111,4 @@ def _blocks_of(scenario: Scenario) -> int:
 
 
 def _edge_ms(scenario: Scenario) -> int:
-    return max((span_ms(fault)[1] for fault in scenario.faults.values() if fault.enabled), default=0)
+    return max((fault.span()[1] for fault in scenario.faults.values() if fault.enabled), default=0)

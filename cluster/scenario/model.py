@@ -18,6 +18,7 @@ from cluster.scenario.replicas_section import CHUNK_BYTES_MAX, Observer, Validat
 from cluster.workloads.registry import workload_kinds
 from cluster.workloads.submission import WorkloadKind
 from faults import Fault
+from faults.kinds.registry import fault_union
 from network.latency import Latency
 from network.regions import Region
 
@@ -138,9 +139,13 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 def scenario_type(plugins: tuple[str, ...] = ()) -> type[Scenario]:
     """Return the scenario whose tables decode the built-in kinds, and those of these plug-ins, which are loaded."""
     workload: Any = reduce(or_, workload_kinds(plugins))
+    faults: Any = fault_union(plugins)
     found = msgspec.defstruct(
         "Scenario",
-        [("workload", dict[EntryName, workload], msgspec.field(default_factory=dict))],
+        [
+            ("workload", dict[EntryName, workload], msgspec.field(default_factory=dict)),
+            ("faults", dict[EntryName, faults], msgspec.field(default_factory=dict)),
+        ],
         bases=(Scenario,),
         frozen=True,
         forbid_unknown_fields=True,

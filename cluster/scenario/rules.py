@@ -10,7 +10,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.replicas_section import OBSERVERS_MAX
 from cluster.workloads.registry import sites_of
-from faults import PlanError, all_over_ms, check_plan, span_ms
+from faults import PlanError, all_over_ms, check_plan
 from faults.nearest import did_you_mean
 from network.latency import LatencyError
 
@@ -87,7 +87,7 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         yield "network", False, str(error)
     limit_ms = scenario.run.time_limit_ms
     for name, fault in scenario.faults.items():
-        stop_ms = span_ms(fault)[1]
+        stop_ms = fault.span()[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
     again_ms = all_over_ms(scenario.faults, validators)

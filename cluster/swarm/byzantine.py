@@ -5,8 +5,9 @@ What is drawn here comes after all other faults and leaves their draws as they w
 
 from typing import Final
 
-from cluster.swarm.draw import Draw, Plain
 from faults.byzantine.catalogue import FORMS
+from faults.kinds.drawing import Plain
+from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 PERCENT: Final = 20

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from cluster.swarm.draw import Draw, Plain
+from faults.kinds.drawing import Plain
+from network.draw import Draw
 
 PERCENT: Final = 55
 """For so many seeds of a hundred there is a drama."""

@@ -14,13 +14,14 @@ import msgspec
 
 from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.swarm.draw import NAME, Draw, Plain
 from cluster.swarm.fault_sequences import draw_drama
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.replicas import draw_observer_fault, draw_observers, draw_roads
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
 from cluster.workloads.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
+from faults.kinds.drawing import Plain
+from network.draw import SWARM, Draw
 
 IDENTITY_SEEDS: Final = 16
 """So many drawn scenarios stand for all of them."""
@@ -38,7 +39,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     drama, observers = draw_drama(draw, validators), draw_observers(draw)
     faults = draw_faults(draw, validators, drama.faults)
     raw: Plain = {
-        "name": NAME,
+        "name": SWARM,
         "title": f"drawn from seed {seed}",
         "cluster": {"validators": validators},
         "chain": chain,
@@ -68,7 +69,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
 def swarm_identity(settings: Sequence[str]) -> str:
     """Return what tells this swarm apart from that of another version of this file, or with other settings."""
     drawn = b"".join(encode_scenario(draw_scenario(seed, settings)) for seed in range(IDENTITY_SEEDS))
-    return f"{NAME} {hashlib.sha256(drawn).hexdigest()}"
+    return f"{SWARM} {hashlib.sha256(drawn).hexdigest()}"
 
 
 def drawn_kinds() -> tuple[str, ...]:

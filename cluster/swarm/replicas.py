@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from cluster.swarm.draw import Draw, Plain
-from cluster.swarm.faults import FAULTS_FROM_MS, FAULTS_MAX, FAULTS_UNTIL_MS
+from cluster.swarm.faults import FAULTS_MAX
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
+from network.draw import Draw
 
 
 def draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from cluster.swarm.draw import Draw, Plain
 from cluster.workloads.edge_cases import CASES
+from faults.kinds.drawing import Plain
+from network.draw import Draw
 
 NARROW_LANE_CYCLES: Final = 9_000
 NARROW_GAS_LIMIT: Final = 3_000

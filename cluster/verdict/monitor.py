@@ -20,7 +20,7 @@ from cluster.runtime.machines import Place
 from cluster.scenario.model import Scenario
 from cluster.scenario.replicas_section import count_of_road, deeds_of_road, kind_of_observer, loses_its_state
 from cluster.workloads.registry import promised_counts
-from faults import Crash, DiskFault, Wipe, dishonest_validators, is_destroying, named_validators
+from faults import Crash, byzantine_validators
 from network.events import Event, read_event
 from report.console import ValidatorRow
 from validators.consensus.quorum import faults_of
@@ -146,7 +146,7 @@ def make_jury(cluster: Cluster) -> Jury:
     """Return the checks for a cluster that has not run yet."""
     scenario = cluster.scenario
     values, rules = _genesis_state(cluster.genesis)
-    dishonest = dishonest_validators(scenario.faults)
+    dishonest = byzantine_validators(scenario.faults)
     honest = [node for node in range(scenario.replicas) if node not in dishonest]
     disk_faults = _disk_faults(scenario)
     suite = Suite(
@@ -218,10 +218,10 @@ def still_max_us(scenario: Scenario) -> int | None:
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:
     enabled = [fault for fault in scenario.faults.values() if fault.enabled]
-    touching = [fault for fault in enabled if isinstance(fault, DiskFault | Wipe)]
-    destroying = [fault for fault in enabled if is_destroying(fault)]
+    touching = [fault for fault in enabled if fault.touches_disk]
+    destroying = [fault for fault in enabled if fault.destroys_synced]
     touched, destroyed = (
-        sorted({node for fault in faults for node in named_validators(fault)}) for faults in (touching, destroying)
+        sorted({node for fault in faults for node in fault.targets()}) for faults in (touching, destroying)
     )
     # What a road takes from an observer's disk is gone as well; nothing else may be wrong with it.
     lost = [node for node, observer in scenario.observers_by_number.items() if loses_its_state(observer)]

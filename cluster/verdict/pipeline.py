@@ -34,7 +34,7 @@ from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.monitor import Jury, deeds_of, figures_of, make_jury, recoveries_of, roads_of, row_of
 from cluster.workloads.registry import promised_workloads
-from faults import Cell, FaultEffect, span_ms
+from faults import Cell, FaultEffect
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
 from validators.execution import Executed, Genesis
@@ -244,7 +244,7 @@ def picture_of(scenario: Scenario, seed: int, jury: Jury) -> str:
         )
         for executed in jury.chain
     ]
-    bands = [FaultBand(name, *span_ms(fault)) for name, fault in scenario.faults.items() if fault.enabled]
+    bands = [FaultBand(name, *fault.span()) for name, fault in scenario.faults.items() if fault.enabled]
     return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
 
 

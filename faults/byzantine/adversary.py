@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from faults.byzantine.policy import Twist, lying_policies
-from faults.kinds.byzantine import Dishonest
 from network.chance import Chance, below
 from network.codec import Codec
 from network.types import Label, Micros, NodeId
@@ -63,10 +62,23 @@ class Wire(Protocol):
         """Trace a lie."""
 
 
+class Orders(Protocol):
+    """The fault that a behaviour is of: how often, in which form, and for `withhold` what is kept from whom."""
+
+    @property
+    def every(self) -> int: ...  # noqa: D102
+    @property
+    def what(self) -> str: ...  # noqa: D102
+    @property
+    def kinds(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def to(self) -> tuple[int, ...]: ...  # noqa: D102
+
+
 class Lie:
     """One behaviour while it is on; this one does nothing. `count` is messages forged, changed or held back."""
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         self.liar = liar
         self.name = name
         self.fault = fault

@@ -8,10 +8,9 @@ from typing import Final, final
 
 import msgspec
 
-from faults.byzantine.adversary import Liar, Lie, Post
+from faults.byzantine.adversary import Liar, Lie, Orders, Post
 from faults.byzantine.policy import TwistKind
 from faults.byzantine.votes import other_digest
-from faults.kinds.byzantine import Dishonest
 from network.types import NodeId
 from validators.consensus.simplex import Finalize, Notarize, Proposal
 from validators.execution import Block, Engine, Executed, InvalidBlockError, ProposalContext, Transaction
@@ -45,7 +44,7 @@ class _OtherBlock(Lie):
 class Equivocate(_OtherBlock):
     """Proposes two valid blocks, one to each half of the honest validators, and votes for each before its half."""
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._pairs: dict[bytes, tuple[Block, Block]] = {}
 
@@ -119,7 +118,7 @@ class ForgeBlock(_OtherBlock):
     CLAIMS: Final = ("state-root", "receipts-root", "height", "parent", "body", "due-set", "order", "clean-up")
     _TWISTS: Final[dict[str, TwistKind]] = {"due-set": "due-set", "order": "order", "clean-up": "clean-up"}
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._forged: dict[bytes, bytes] = {}
         self._twisted: bytes = b""
@@ -187,7 +186,7 @@ class ForgeBlock(_OtherBlock):
 class DragTime(Lie):
     """Gives its block the earliest time that is valid, the latest one, or one years ahead (`absurd`)."""
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._dragged = b""
 

@@ -1,9 +1,9 @@
 """The behaviours of dishonest validators by name, what may be said of each, and what it does in plain words."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from faults.byzantine.adversary import Liar, Lie
+from faults.byzantine.adversary import Liar, Lie, Orders
 from faults.byzantine.answers import ForgeAnswers, ThinCertificates
 from faults.byzantine.blocks import DragTime, Equivocate, ForgeBlock, SilentLeader
 from faults.byzantine.noise import Flood, Garbage
@@ -17,9 +17,28 @@ from faults.byzantine.votes import (
     StaleVotes,
     Withhold,
 )
-from faults.kinds.byzantine import Behaviour, Dishonest
 
-LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Dishonest], Lie]]] = {
+Behaviour: TypeAlias = Literal[
+    "equivocate",
+    "double-vote",
+    "conflicting-votes",
+    "blind-vote",
+    "nullify-and-finalize",
+    "amnesia",
+    "silent-leader",
+    "withhold",
+    "stale-votes",
+    "mutate-votes",
+    "replay",
+    "forge-block",
+    "drag-time",
+    "forge-answers",
+    "thin-certificates",
+    "garbage",
+    "flood",
+]
+
+LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Orders], Lie]]] = {
     "equivocate": Equivocate,
     "double-vote": DoubleVote,
     "conflicting-votes": ConflictingVotes,
@@ -80,17 +99,17 @@ _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def explain_dishonest(fault: Dishonest) -> str:
+def explain_behaviour(behaviour: Behaviour, fault: Orders, every_ms: int) -> str:
     """Return what a dishonest validator does, without when and who."""
-    if fault.behaviour == "withhold":
+    if behaviour == "withhold":
         kinds = ", ".join(fault.kinds) if fault.kinds else "votes and certificates"
         whom = ", ".join(str(node) for node in fault.to) if fault.to else ""
         does = f"keeps {kinds} to itself" if not whom else f"keeps {kinds} from validators {whom}"
-    elif fault.behaviour == "drag-time":
+    elif behaviour == "drag-time":
         does = _FORM_SENTENCES["drag-time", fault.what or "latest"]
     else:
-        does = _FORM_SENTENCES.get((fault.behaviour, fault.what), _SENTENCES.get(fault.behaviour, ""))
-        does += f" ({fault.what})" if fault.what and (fault.behaviour, fault.what) not in _FORM_SENTENCES else ""
-    if fault.behaviour == "amnesia":
-        return f"{does}, every {fault.every_ms} ms"
+        does = _FORM_SENTENCES.get((behaviour, fault.what), _SENTENCES.get(behaviour, ""))
+        does += f" ({fault.what})" if fault.what and (behaviour, fault.what) not in _FORM_SENTENCES else ""
+    if behaviour == "amnesia":
+        return f"{does}, every {every_ms} ms"
     return f"{does}, one time in {fault.every}" if fault.every > 1 else does

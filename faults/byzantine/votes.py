@@ -8,8 +8,7 @@ from typing import Final, final
 
 import msgspec
 
-from faults.byzantine.adversary import Liar, Lie, Post
-from faults.kinds.byzantine import Dishonest
+from faults.byzantine.adversary import Liar, Lie, Orders, Post
 from network.types import Label, NodeId
 from validators.consensus.simplex import (
     CertificateResponse,
@@ -49,7 +48,7 @@ class DoubleVote(Lie):
     Where the leader has made two, it votes for these as soon as it knows both; else for one that does not exist.
     """
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._voted: dict[int, None] = {}
 
@@ -112,7 +111,7 @@ class BlindVote(Lie):
     it can complete a certificate. `what` says which of the two votes is blind; by default both.
     """
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._voted: dict[tuple[str, int], None] = {}
 
@@ -186,7 +185,7 @@ class Withhold(Lie):
 class StaleVotes(Lie):
     """Sends its vote of an earlier view again in the place of the new one."""
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._last: dict[str, Post] = {}
 
@@ -235,7 +234,7 @@ class MutatedVotes(Lie):
 class Replay(Lie):
     """Sends old messages again along with each vote: its own, and those that it has heard from others."""
 
-    def __init__(self, liar: Liar, name: str, fault: Dishonest) -> None:
+    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
         super().__init__(liar, name, fault)
         self._kept: deque[Message] = deque(maxlen=_MESSAGES_KEPT)
 

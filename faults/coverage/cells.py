@@ -1,11 +1,9 @@
-"""Which kinds of faults hit which validators in which phase: the cells of a run.
+"""Cells of a run: the kind of a fault, and the phase and role of the validators that it hit.
 
 A cell is (kind, phase, role). Each fault counts for itself whom it touched (``Injector.count_at``); here those counts
 are read off whenever a validator leaves a phase, and what was added since goes to the phase that it leaves. That is
 exact to a turn of the kernel, the same under every order of trio's tasks, and costs nothing while nothing is touched.
-A fault that had no effect in the end fills no cell.
-
-What a campaign promises to reach is `PROMISED`: a kind that is not named there promises `DEFAULT_PROMISE`.
+A fault that had no effect in the end fills no cell. Cells that a campaign has to reach are a kind's `cells`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +15,7 @@ from network.events import Event, read_event
 
 
 class Cell(NamedTuple):
-    """So often a kind of fault hit a validator of this role in this phase.
+    """The hits of a kind of fault on validators of this role in this phase.
 
     ``hits`` is in the fault's own count: messages, crashes, pieces of work.
     """

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-MILLISECOND_US: Final = 1_000
+from network.types import MILLISECOND_US
 
 
 @dataclass(frozen=True, slots=True)

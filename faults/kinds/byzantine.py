@@ -1,31 +1,18 @@
-"""The kind of fault that makes a validator lie, as data; what each behaviour does is in ``faults.byzantine``."""
+"""Byzantine validators; what each behaviour does is in `faults.byzantine`."""
 
-from typing import Literal
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, ClassVar
 
-from faults.kinds.fields import FaultBase, Milliseconds, Positive, Validator
-
-Behaviour = Literal[
-    "equivocate",
-    "double-vote",
-    "conflicting-votes",
-    "blind-vote",
-    "nullify-and-finalize",
-    "amnesia",
-    "silent-leader",
-    "withhold",
-    "stale-votes",
-    "mutate-votes",
-    "replay",
-    "forge-block",
-    "drag-time",
-    "forge-answers",
-    "thin-certificates",
-    "garbage",
-    "flood",
-]
+from faults.byzantine.catalogue import FORMS, LIES, Behaviour, explain_behaviour
+from faults.coverage.required import VERIFYING, Cells
+from faults.injection.context import FaultContext
+from faults.injection.edges import Edge
+from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
+from faults.kinds.fields import Positive, Requirement, Start, Stop, Validator, distinct, known_messages, means
 
 
-class Dishonest(FaultBase, tag="dishonest", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class Dishonest(Windowed, tag="dishonest", kw_only=True, frozen=True):
     """One validator lies, with its true key, at each ``every``-th occasion; no check judges it in the whole run.
 
     ``what`` chooses among the forms of a behaviour; ``kinds`` and ``to`` say what ``withhold`` keeps from whom;
@@ -33,13 +20,76 @@ class Dishonest(FaultBase, tag="dishonest", kw_only=True, frozen=True, forbid_un
     their faults says ``above_f``: then the checks have to find what comes of it.
     """
 
-    validator: Validator
-    behaviour: Behaviour
-    start_ms: Milliseconds
-    stop_ms: Milliseconds
-    every: Positive = 1
-    what: str = ""
-    kinds: tuple[str, ...] = ()
-    to: tuple[Validator, ...] = ()
-    every_ms: Positive = 3_000
-    above_f: bool = False
+    counts: ClassVar[str] = (
+        "messages that left forged or changed, were added, or were kept back, for each receiver; for `amnesia` restarts"
+    )
+    cells: ClassVar[Cells] = VERIFYING
+    family: ClassVar[Family] = "validator"
+    is_byzantine: ClassVar[bool] = True
+
+    validator: Annotated[
+        Validator, means("The Byzantine validator; several faults may give one validator several behaviours.")
+    ]
+    behaviour: Annotated[Behaviour, means("The behaviour (docs/dishonest.md).")]
+    start_ms: Start
+    stop_ms: Stop
+    every: Annotated[Positive, means("At each occasion, or once in this many.")] = 1
+    what: Annotated[str, means("The form of the behaviour.")] = ""
+    kinds: Annotated[
+        tuple[str, ...], means("With `withhold`, the kinds of messages; left out: votes and certificates.")
+    ] = ()
+    to: Annotated[tuple[Validator, ...], means("With `withhold`, the deprived; left out: all.")] = ()
+    every_ms: Annotated[Positive, means("With `amnesia`, the time between two restarts.")] = 3_000
+    above_f: Annotated[bool, means("Allows more than f Byzantine validators in the plan.")] = False
+
+    def targets(self) -> tuple[int, ...]:
+        return (self.validator,)
+
+    def occupies(self) -> Occupied | None:
+        return DOWN if self.behaviour == "amnesia" else None
+
+    def runs_on_real_disks(self) -> bool:
+        """Whether the behaviour needs no new journal."""
+        return self.behaviour != "amnesia"
+
+    def exceeds_f(self) -> bool:
+        """Whether the fault says so."""
+        return self.above_f
+
+    def check(self, plan: Plan) -> Iterator[Requirement]:
+        has_vote = self.validator < plan.validators
+        yield "validator", has_vote, "an observer has no vote to lie with; validators alone are dishonest"
+        forms = FORMS.get(self.behaviour, ())
+        yield "what", not self.what or self.what in forms, f"{self.behaviour} knows {', '.join(forms) or 'no forms'}"
+        is_withholding = self.behaviour == "withhold"
+        yield "kinds", is_withholding or not (self.kinds or self.to), "kinds and to belong to the behaviour withhold"
+        yield from known_messages(self.kinds)
+        yield distinct("to", self.to)
+        yield "to", self.validator not in self.to, "a validator keeps nothing from itself"
+        is_known = all(node < plan.replicas for node in self.to)
+        yield "to", is_known, f"names an unknown validator; this cluster has 0 to {plan.replicas - 1}"
+
+    def describe(self) -> str:
+        return f"{self.when()} validator {self.validator} {explain_behaviour(self.behaviour, self, self.every_ms)}."
+
+    def inject(self, context: FaultContext) -> Iterator[Edge]:
+        if self.behaviour == "amnesia":
+            for at_ms in range(self.start_ms, self.stop_ms, self.every_ms):
+                yield Edge(at_ms, at_ms, "forget", partial(self._forget, context))
+            return
+        adversary, name = context.machinery.adversaries[self.validator], context.name
+        make = LIES[self.behaviour]
+        yield from context.metered_window(
+            self.span(),
+            lambda: adversary.begin(make(adversary, name, self)),
+            partial(adversary.end, name),
+            meter=lambda _node: adversary.count(name),
+            nodes=self.targets(),
+        )
+
+    def _forget(self, context: FaultContext) -> None:
+        """Restart the validator without its journal; one that is down already forgets nothing now."""
+        if context.power.crash(self.validator):
+            context.power.forget_votes(self.validator)
+            context.power.restart(self.validator)
+            context.touch(self.validator)

@@ -1,64 +1,276 @@
-"""Faults of disks."""
+"""Faults of disks: sectors that go bad, writes that go astray, operations that fail or take long."""
 
-from faults.kinds.fields import FaultBase, FileGroup, Milliseconds, NotNegative, PartsPerMillion, Positive, Validator
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, ClassVar
+
+from faults.coverage.required import VOTING, Cells
+from faults.injection.context import FaultContext
+from faults.injection.edges import Edge
+from faults.kinds.base import Family, Occupied, Plan, Windowed
+from faults.kinds.drawing import Drawn, Plain, draw_validator, draw_window
+from faults.kinds.fields import (
+    FileGroup,
+    Milliseconds,
+    NotNegative,
+    PartsPerMillion,
+    Positive,
+    Requirement,
+    Start,
+    Stop,
+    Validator,
+    distinct,
+    means,
+)
+from faults.kinds.wording import join, seconds, share, who
+from network.draw import Draw
+from network.types import MILLISECOND_US
+from validators import storage
 
 
-class DiskFaultBase(FaultBase, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """A fault of one validator's disk, from when to when."""
+class DiskFault(Windowed, kw_only=True, frozen=True):
+    """A fault of one validator's disk; most of them are a condition of its medium."""
 
-    validator: Validator
-    start_ms: Milliseconds
-    stop_ms: Milliseconds
+    family: ClassVar[Family] = "disk"
+    touches_disk: ClassVar[bool] = True
+    restarts_halted: ClassVar[bool] = False
+    """Whether the operator restarts a validator at the end that has stopped over its disk."""
+
+    validator: Annotated[Validator, means("The validator whose disk is hit.")]
+    start_ms: Start
+    stop_ms: Annotated[Milliseconds, means("When it ends; what is damaged by then stays damaged.")]
+
+    def targets(self) -> tuple[int, ...]:
+        return (self.validator,)
+
+    def condition(self, used_bytes: int) -> storage.Condition:
+        """Return the condition of a medium that holds this much at the start."""
+        raise NotImplementedError
+
+    def inject(self, context: FaultContext) -> Iterator[Edge]:
+        yield from impose_on_media(self, context)
 
 
-class BitRot(DiskFaultBase, tag="bit-rot", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class _Damage(DiskFault, kw_only=True, frozen=True):
+    """Damage of what was synced: at most f validators may be hit by it over the whole plan."""
+
+    destroys_synced: ClassVar[bool] = True
+    medium: ClassVar[type[storage.BitRot | storage.StaleRead | storage.MisdirectedWrite]]
+    effect: ClassVar[str]
+
+    ppm: Annotated[PartsPerMillion, means("The share of operations that are hit.")]
+    files: Annotated[tuple[FileGroup, ...], means("The files that may be hit; left out: all.")] = ()
+
+    def condition(self, used_bytes: int) -> storage.Condition:
+        return self.medium(self.ppm, self.files)
+
+    def check(self, plan: Plan) -> Iterator[Requirement]:
+        yield "ppm", self.ppm > 0, "changes nothing; give at least 1"
+
+    def describe(self) -> str:
+        files = f" under {join(self.files)}" if self.files else ""
+        return f"{self.when()} on the disk of validator {self.validator}{files} {share(self.ppm)} {self.effect}."
+
+
+class BitRot(_Damage, tag="bit-rot", kw_only=True, frozen=True):
     """Sectors of one validator's disk go bad when they are read: one bit, from then on."""
 
-    ppm: PartsPerMillion
-    files: tuple[FileGroup, ...] = ()
+    counts: ClassVar[str] = "sectors"
+    cells: ClassVar[Cells] = (("recovering", "voter"),)
+    medium: ClassVar = storage.BitRot
+    effect: ClassVar[str] = "of the sectors that are read have a bit flipped from then on"
+
+    @classmethod
+    def draws(cls) -> tuple[Drawn, ...]:
+        return (Drawn(15, "bit-rot", _draw_bit_rot, companion=_draw_restart),)
 
 
-class StaleReads(DiskFaultBase, tag="stale-read", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class StaleReads(_Damage, tag="stale-read", kw_only=True, frozen=True):
     """Sectors of one validator's disk read as an earlier sync left them, from then on."""
 
-    ppm: PartsPerMillion
-    files: tuple[FileGroup, ...] = ()
+    counts: ClassVar[str] = "sectors"
+    cells: ClassVar[Cells] = (("recovering", "voter"),)
+    medium: ClassVar = storage.StaleRead
+    effect: ClassVar[str] = "of the sectors that are read show what an earlier sync left there, from then on"
 
 
-class MisdirectedWrites(DiskFaultBase, tag="misdirected-write", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class MisdirectedWrites(_Damage, tag="misdirected-write", kw_only=True, frozen=True):
     """Writes of one validator land on synced bytes elsewhere; their own place holds zeros."""
 
-    ppm: PartsPerMillion
-    files: tuple[FileGroup, ...] = ()
+    counts: ClassVar[str] = "appends"
+    cells: ClassVar[Cells] = (("notarized", "voter"),)
+    medium: ClassVar = storage.MisdirectedWrite
+    effect: ClassVar[str] = "of the writes land in another place and destroy what stood there"
 
 
-class IoErrorFault(DiskFaultBase, tag="io-error", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
     """Reads, writes and syncs of one validator fail; at the end it is restarted if it stopped over that."""
 
-    read_ppm: PartsPerMillion = 0
-    write_ppm: PartsPerMillion = 0
-    sync_ppm: PartsPerMillion = 0
+    counts: ClassVar[str] = "failures"
+    cells: ClassVar[Cells] = ()
+    restarts_halted: ClassVar[bool] = True
+
+    read_ppm: Annotated[PartsPerMillion, means("Reads that fail.")] = 0
+    write_ppm: Annotated[PartsPerMillion, means("Writes that fail.")] = 0
+    sync_ppm: Annotated[PartsPerMillion, means("Syncs that fail.")] = 0
+
+    def check(self, plan: Plan) -> Iterator[Requirement]:
+        is_failing = any((self.read_ppm, self.write_ppm, self.sync_ppm))
+        yield "kind", is_failing, "changes nothing; give at least one of read_ppm, write_ppm and sync_ppm"
+
+    def describe(self) -> str:
+        rates = (("reads", self.read_ppm), ("writes", self.write_ppm), ("syncs", self.sync_ppm))
+        failing = join([f"{share(ppm)} of {what}" for what, ppm in rates if ppm])
+        end = "if it stops, it is restarted at the end"
+        return f"{self.when()} {failing} on the disk of validator {self.validator} fail; {end}."
+
+    def condition(self, used_bytes: int) -> storage.Condition:
+        return storage.IoErrors(self.read_ppm, self.write_ppm, self.sync_ppm)
 
 
-class DiskFull(DiskFaultBase, tag="disk-full", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class DiskFull(DiskFault, tag="disk-full", kw_only=True, frozen=True):
     """One validator's disk takes ``spare_bytes`` more and no byte beyond; at the end it is restarted if it stopped."""
 
-    spare_bytes: NotNegative = 0
+    counts: ClassVar[str] = "appends that did not fit"
+    cells: ClassVar[Cells] = (("verifying", "voter"),)
+    restarts_halted: ClassVar[bool] = True
+
+    spare_bytes: Annotated[NotNegative, means("The bytes that fit in beyond those at the start.")] = 0
+
+    def describe(self) -> str:
+        room = f"{self.spare_bytes} more bytes" if self.spare_bytes else "nothing more"
+        end = "if it stops, it is restarted at the end"
+        return f"{self.when()} the disk of validator {self.validator} takes {room}; {end}."
+
+    def condition(self, used_bytes: int) -> storage.Condition:
+        return storage.FullDisk(used_bytes + self.spare_bytes)
 
 
-class SlowDisk(DiskFaultBase, tag="slow-disk", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class SlowDisk(DiskFault, tag="slow-disk", kw_only=True, frozen=True):
     """Each sync of one validator takes ``factor`` times as long and ``extra_ms`` on top."""
 
-    factor: Positive = 1
-    extra_ms: Milliseconds = 0
+    counts: ClassVar[str] = "syncs"
+    cells: ClassVar[Cells] = (*VOTING, ("certifying", "leader"), ("certifying", "voter"))
+
+    factor: Annotated[Positive, means("How many times as long a sync takes.")] = 1
+    extra_ms: Annotated[Milliseconds, means("What a sync takes on top.")] = 0
+
+    def occupies(self) -> Occupied | None:
+        return Occupied("disk pace", "slow at its disk")
+
+    def check(self, plan: Plan) -> Iterator[Requirement]:
+        is_slower = self.factor > 1 or self.extra_ms > 0
+        yield "factor", is_slower, "changes nothing; give factor (2 or more) or extra_ms"
+
+    def describe(self) -> str:
+        longer = [f"{self.factor} times as long"] * (self.factor > 1)
+        longer += [f"{seconds(self.extra_ms)} more"] * (self.extra_ms > 0)
+        return f"{self.when()} each sync of validator {self.validator} takes {join(longer)}."
+
+    def inject(self, context: FaultContext) -> Iterator[Edge]:
+        begin = partial(context.power.slow_disk, self.validator, self.factor, self.extra_ms * MILLISECOND_US)
+        end = partial(context.power.speed_up_disk, self.validator)
+        meter, nodes = context.power.slowed_disk, self.targets()
+        yield from context.metered_window(self.span(), begin, end, meter=meter, nodes=nodes)
+
+    @classmethod
+    def draws(cls) -> tuple[Drawn, ...]:
+        return (Drawn(13, "slow-disk", _draw_slow),)
 
 
-class TornWrites(FaultBase, tag="torn-writes", kw_only=True, frozen=True, forbid_unknown_fields=True):
+class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
     """Crashes of these validators leave part of what was not synced: a prefix, or a random subset of sectors."""
 
-    validators: tuple[Validator, ...]
-    start_ms: Milliseconds
-    stop_ms: Milliseconds
+    counts: ClassVar[str] = "files of which a part was left"
+    cells: ClassVar[Cells] = (("verifying", "voter"), ("certifying", "voter"))
+    family: ClassVar[Family] = "disk"
+    touches_disk: ClassVar[bool] = True
+    restarts_halted: ClassVar[bool] = False
+
+    validators: Annotated[tuple[Validator, ...], means("The validators; a crash has to come from another fault.")]
+    start_ms: Start
+    stop_ms: Stop
+
+    def targets(self) -> tuple[int, ...]:
+        return self.validators
+
+    def check(self, plan: Plan) -> Iterator[Requirement]:
+        yield "validators", bool(self.validators), "names nobody; give at least one validator"
+        yield distinct("validators", self.validators)
+
+    def describe(self) -> str:
+        left = "leaves a part of what was not synced on the disk"
+        return f"{self.when()} a crash of {who(self.validators)} {left}."
+
+    def condition(self, used_bytes: int) -> storage.Condition:
+        return storage.TornWrites()
+
+    def inject(self, context: FaultContext) -> Iterator[Edge]:
+        yield from impose_on_media(self, context)
+
+    @classmethod
+    def draws(cls) -> tuple[Drawn, ...]:
+        return (Drawn(14, "torn-writes", _draw_torn, companion=_draw_boundary),)
 
 
-DiskFault = BitRot | StaleReads | MisdirectedWrites | IoErrorFault | DiskFull | SlowDisk | TornWrites
+def impose_on_media(fault: DiskFault | TornWrites, context: FaultContext) -> tuple[Edge, Edge]:
+    """Return the edges of a time in which the media of a fault's targets have its condition."""
+    power, name = context.power, context.name
+
+    def begin() -> None:
+        for node in fault.targets():
+            disk = power.disk(node)
+            disk.medium.impose(name, fault.condition(disk.used_bytes))
+
+    def end() -> None:
+        for node in fault.targets():
+            power.disk(node).medium.lift(name)
+            if fault.restarts_halted:
+                power.revive(node)
+
+    def touched(node: int) -> int:
+        return power.disk(node).medium.touched(name)
+
+    return context.metered_window(fault.span(), begin, end, meter=touched, nodes=fault.targets())
+
+
+def _draw_slow(draw: Draw, name: str, validators: int) -> Plain:
+    return {
+        "validator": draw_validator(draw, name, validators),
+        "factor": draw.one_of(f"{name}.factor", (2, 20)),
+        "extra_ms": draw.one_of(f"{name}.extra_ms", (0, 150)),
+        **draw_window(draw, name),
+    }
+
+
+def _draw_bit_rot(draw: Draw, name: str, validators: int) -> Plain:
+    return {
+        "validator": draw_validator(draw, name, validators),
+        "ppm": draw.one_of(f"{name}.ppm", (20_000, 200_000)),
+        "files": draw.one_of(f"{name}.files", (["blocks"], ["operations"])),
+        **draw_window(draw, name),
+    }
+
+
+def _draw_restart(draw: Draw, name: str, fault: Plain, _validators: int) -> Plain:
+    """Return a restart while the fault is at work: a validator reads most of its disk then."""
+    at_ms = draw.between(f"{name}.at_ms", fault["start_ms"] + 100, fault["stop_ms"] - 500)
+    restart_ms = at_ms + draw.between(f"{name}.down_ms", 100, 400)
+    return {"kind": "crash", "validator": fault["validator"], "at_ms": at_ms, "restart_ms": restart_ms}
+
+
+def _draw_torn(draw: Draw, name: str, validators: int) -> Plain:
+    return {"validators": list(range(validators)), **draw_window(draw, name)}
+
+
+def _draw_boundary(draw: Draw, name: str, fault: Plain, validators: int) -> Plain:
+    """Return a crash with something written and not synced: only that can be torn."""
+    return {
+        "kind": "crash-at-boundary",
+        "validator": draw_validator(draw, name, validators),
+        "boundary": "after-append",
+        "occurrence": draw.between(f"{name}.occurrence", 1, 6),
+        "restart_after_ms": draw.between(f"{name}.restart_after_ms", 100, 1_500),
+        "start_ms": fault["start_ms"],
+        "stop_ms": fault["stop_ms"],
+    }

@@ -1,13 +1,26 @@
-"""What the fields of faults are made of: types that refuse what cannot be meant, and the base of every kind."""
+"""Types of the fields of faults, which refuse what is out of range, and the rules that several kinds share."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
+
+from faults.nearest import did_you_mean
+from validators.messages import MESSAGE_KINDS
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-VALIDATOR_TITLE = "validator"
+
+
+def means(sentence: str) -> msgspec.Meta:
+    """Return the annotation of a key that says in a sentence what it means; docs/faults.md prints it."""
+    return msgspec.Meta(description=sentence)
+
+
+Start = Annotated[Milliseconds, means("When it begins.")]
+Stop = Annotated[Milliseconds, means("When it ends.")]
+VALIDATOR_TITLE: Final = "validator"
 """Tells a validator's number from every other number, in the type of a value."""
 
 Validator = Annotated[int, msgspec.Meta(ge=0, title=VALIDATOR_TITLE)]
@@ -16,13 +29,48 @@ Range = tuple[NotNegative, NotNegative]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 FileGroup = Literal["journal", "blocks", "operations", "snapshot"]
 Factor = Annotated[int, msgspec.Meta(ge=2, le=1_000_000)]
+InFlight = Literal["arrives", "lost"]
+"""The fate of messages that are on their way when a cut begins."""
+
+_Value = TypeVar("_Value", int, str, Link)
+
+Requirement: TypeAlias = tuple[str, bool, str]
+"""A rule about one fault: the key, whether it is kept, and what is allowed."""
 
 
-class FaultBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """What every kind of fault has: a fault that is not enabled stays in the plan and does nothing.
+def distinct(key: str, named: Sequence[int]) -> Requirement:
+    """Require that no validator is named twice."""
+    twice = _second(named)
+    return key, not twice, f"validator {twice[0] if twice else ''} is named twice"
 
-    An enabled one has to touch the run, or the run is inconclusive; one that ``may_be_idle`` need not.
-    """
 
-    enabled: bool = True
-    may_be_idle: bool = False
+def no_repeats(key: str, names: Sequence[str]) -> Requirement:
+    """Require that no word is named twice."""
+    twice = _second(names)
+    return key, not twice, f"{twice[0] if twice else ''} is named twice"
+
+
+def sound_links(key: str, links: Sequence[Link], *, is_directed: bool = False) -> Iterator[Requirement]:
+    """Require that no link leads from a validator to itself, and that none is named twice."""
+    loops = [first for first, second in links if first == second]
+    yield key, not loops, f"validator {loops[0] if loops else ''} has no link to itself"
+    twice = _second(links if is_directed else [(min(pair), max(pair)) for pair in links])
+    yield key, not twice, f"the link {list(twice[0]) if twice else ''} is named twice"
+
+
+def known_messages(kinds: Sequence[str]) -> Iterator[Requirement]:
+    """Require that `kinds` are kinds of messages."""
+    for kind in kinds:
+        named = f"{kind!r}{did_you_mean(kind, MESSAGE_KINDS)}"
+        reason = f"no message is called {named}; there are {', '.join(MESSAGE_KINDS)}"
+        yield "kinds", kind in MESSAGE_KINDS, reason
+
+
+def both_or_neither(key: str, first: str, first_value: int, second: str, second_value: int) -> Requirement:
+    """Require that two numbers are both given or both left out."""
+    reason = f"{first} and {second} go together, both at least 1 or both left out"
+    return key, bool(first_value) == bool(second_value), reason
+
+
+def _second(values: Sequence[_Value]) -> list[_Value]:
+    return [value for place, value in enumerate(values) if value in values[:place]]

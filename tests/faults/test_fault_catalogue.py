@@ -6,10 +6,11 @@ import pytest
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.commands import main
 from cluster.swarm.generator import draw_scenario
-from faults import Fault, kind_of
-from faults.kinds.catalogue import SHARED, catalogue, lines_of
+from faults import kind_of
+from faults.catalogue import SHARED, catalogue, lines_of
+from faults.kinds.registry import BUILT_IN, decode_fault
 
-KINDS = [str(kind.__struct_config__.tag) for kind in Fault.__args__]
+KINDS = [kind_of(kind) for kind in BUILT_IN]
 DOCUMENTS = PROJECT_ROOT / "docs"
 DOCUMENT = "".join((DOCUMENTS / name).read_text(encoding="utf-8") for name in ("scenarios.md", "dishonest.md"))
 
@@ -26,7 +27,7 @@ def test_every_kind_is_listed_once_with_a_family_and_a_line():
     assert [entry.kind for entry in entries if entry.family == "other" or len(entry.summary) < 20] == []
 
 
-@pytest.mark.parametrize("kind", Fault.__args__, ids=KINDS)
+@pytest.mark.parametrize("kind", BUILT_IN, ids=KINDS)
 def test_every_key_of_a_kind_is_listed_with_what_it_takes(kind):
     """In the struct's own names for scenario files, required or with the default it really has."""
     (entry,) = [entry for entry in catalogue() if entry.kind == str(kind.__struct_config__.tag)]
@@ -34,7 +35,7 @@ def test_every_key_of_a_kind_is_listed_with_what_it_takes(kind):
 
     assert [parameter.name for parameter in entry.parameters] == [field.encode_name for field in fields]
     assert [parameter.is_required for parameter in entry.parameters] == [field.required for field in fields]
-    assert all(parameter.takes for parameter in entry.parameters)
+    assert all(parameter.takes and parameter.meaning.endswith(".") for parameter in entry.parameters)
     for parameter, field in zip(entry.parameters, fields, strict=True):
         if not field.required and field.default is not None:
             assert parameter.default == msgspec.json.encode(field.default).decode()
@@ -42,7 +43,7 @@ def test_every_key_of_a_kind_is_listed_with_what_it_takes(kind):
 
 def test_a_listed_default_is_what_a_fault_has_that_leaves_the_key_out():
     (entry,) = [entry for entry in catalogue() if entry.kind == "partition"]
-    fault = msgspec.convert({"kind": "partition", "groups": [[0], [1]], "start_ms": 1, "stop_ms": 2}, Fault)
+    fault = decode_fault({"kind": "partition", "groups": [[0], [1]], "start_ms": 1, "stop_ms": 2})
 
     optional = {each.name: msgspec.json.decode(each.default) for each in entry.parameters if not each.is_required}
     assert len(optional) == 5
@@ -92,6 +93,7 @@ def test_the_command_gives_the_same_as_data(capsys):
         "unit": "",
         "default": '"both"',
         "is_required": False,
+        "meaning": "The direction of those links: into the validators, out of them, or both.",
     }
 
 

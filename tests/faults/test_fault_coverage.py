@@ -10,7 +10,7 @@ from cluster.cli.commands import main
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
-from faults import PHASES, ROLES, Cell, Coverage, kind_of, promised_cells
+from faults import PHASES, ROLES, Cell, Coverage, kind_named, kind_of
 from faults.coverage.phases import Phases
 from faults.events import FaultEdge
 from network.events import Event
@@ -188,7 +188,7 @@ def test_the_cells_of_a_run_are_the_same_under_another_shuffle_of_tasks():
 
 
 def test_every_promise_is_of_a_phase_and_a_role_that_exist():
-    promised = [place for kind in drawn_kinds() for place in promised_cells(kind)]
+    promised = [place for kind in drawn_kinds() for place in kind_named(kind).cells]
 
     assert {phase for phase, _ in promised} <= set(PHASES)
     assert {role for _, role in promised} <= set(ROLES)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import RestartStorm, SwizzleClog
-from faults.kinds.drawn import clog_links, storm_outages, swizzle_windows
-from faults.kinds.network import Clog
+from faults.kinds.clog import Clog
+from faults.kinds.restart_storm import RestartStorm
+from faults.kinds.swizzle_clog import SwizzleClog
 from network.chance import Chance
 
 STORM = RestartStorm(start_ms=0, stop_ms=20_000, every_ms=(300, 900), down_ms=(200, 2_500))
@@ -17,11 +17,11 @@ SWIZZLE = SwizzleClog(start_ms=1_000, stop_ms=9_000, pairs=3)
 
 
 def outages(fault=STORM, name="storm", seed=0, validators=5):
-    return list(storm_outages(fault, name, Chance(seed), validators))
+    return list(fault.drawn_outages(name, Chance(seed), validators))
 
 
 def windows(fault=SWIZZLE, seed=0, validators=6):
-    return list(swizzle_windows(fault, "swizzle", Chance(seed), validators))
+    return list(fault.windows("swizzle", Chance(seed), validators))
 
 
 @given(seed=st.integers(0, 1_000), is_drawn=st.booleans(), count=st.integers(1, 7))
@@ -98,4 +98,4 @@ def test_a_swizzle_of_named_validators_draws_nobody_else():
 )
 def test_a_clog_is_about_the_links_of_whom_it_names(clog, links):
     """On their way in or out; pairs both ways."""
-    assert list(clog_links(Clog(start_ms=0, stop_ms=9, **clog), 3)) == links
+    assert list(Clog(start_ms=0, stop_ms=9, **clog).links(3)) == links

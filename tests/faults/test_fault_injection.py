@@ -7,7 +7,9 @@ import pytest
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.verdict.determinism import repeat_in_fresh_process
-from faults import Fault, Injector, IsolateLeader, kind_of
+from faults import Injector, kind_of
+from faults.kinds.isolate_leader import IsolateLeader
+from faults.kinds.registry import BUILT_IN
 from network.chance import Chance
 from network.events import Event
 from network.types import SUPERVISOR, EventKind
@@ -185,4 +187,4 @@ def test_every_kind_of_fault_is_required_by_some_scenario():
         if name in scenario.faults
     }
 
-    assert required == {str(kind.__struct_config__.tag) for kind in Fault.__args__}
+    assert required == {kind_of(kind) for kind in BUILT_IN}

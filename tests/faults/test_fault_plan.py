@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import PlanError, check_plan, explain_fault, kind_of, span_ms
-from faults.kinds import cut_windows_ms
-from faults.plan import crossing_links, rule_links
+from faults import PlanError, check_plan, kind_of
+from faults.injection.links import crossing_links
+from faults.kinds.base import windows_ms
 from tests.support.fault_plans import RULE, SPAN, plan_of
 from validators.messages import MESSAGE_KINDS
 
@@ -41,6 +41,7 @@ ONE_OF_EACH = {
     "uneven": {"kind": "clock-swing", "validators": [2], "ppm": 50_000, "period_ms": 3_000, **SPAN},
     "jumping": {"kind": "clock-strobe", "validators": [3], "offset_ms": -70, "period_ms": 20, **SPAN},
 }
+
 
 
 def test_a_plan_that_can_be_meant_is_accepted():
@@ -168,35 +169,31 @@ def test_after_a_blackout_that_ends_in_waves_each_validator_is_back_at_its_time(
     check_plan(plan, 4)
 
     assert list(plan["dark"].restarts_ms()) == [(2, 20), (0, 50)]
-    assert span_ms(plan["dark"]) == (5, 50)
+    assert plan["dark"].span() == (5, 50)
     with pytest.raises(PlanError, match="validator 0 is down until 50"):
         check_plan(plan_of(dark=dark, crash={**crash, "validator": 0}), 4)
 
 
 def test_a_cut_that_comes_and_goes_ends_with_its_fault():
-    """The last window is shortened; without open_ms there is one window."""
-    flap = {"kind": "flapping", "groups": [[0], [1]], "start_ms": 10, "stop_ms": 37, "cut_ms": 5, "open_ms": 7}
-    leader = {"kind": "isolate-leader", "start_ms": 10, "stop_ms": 37}
-    plan = plan_of(flap=flap, leader=leader)
-
-    assert list(cut_windows_ms(plan["flap"])) == [(10, 15), (22, 27), (34, 37)]
-    assert list(cut_windows_ms(plan["leader"])) == [(10, 37)]
+    """The last window is shortened; without a pause in between there is one window."""
+    assert list(windows_ms(10, 37, 5, 7)) == [(10, 15), (22, 27), (34, 37)]
+    assert list(windows_ms(10, 37, 0, 0)) == [(10, 37)]
 
 
 def test_a_rule_watches_the_links_between_those_it_names():
     """Who is not named at all may be anybody."""
     plan = plan_of(some={**RULE, "from": [0, 1], "to": [1, 2]}, to={**RULE, "to": [1]}, all=RULE)
 
-    assert rule_links(plan["some"], 3) == ((0, 1), (0, 2), (1, 2))
-    assert rule_links(plan["to"], 3) == ((0, 1), (2, 1))
-    assert len(rule_links(plan["all"], 3)) == 6
+    assert plan["some"].links(3) == ((0, 1), (0, 2), (1, 2))
+    assert plan["to"].links(3) == ((0, 1), (2, 1))
+    assert len(plan["all"].links(3)) == 6
 
 
 def test_a_rule_that_holds_lasts_until_its_release():
     """Only then is nothing of it left."""
     plan = plan_of(hold={**RULE, "release_ms": 70}, plain=RULE, drop={**RULE, "action": "drop"})
 
-    assert [span_ms(fault) for fault in plan.values()] == [(10, 70), (10, 50), (10, 50)]
+    assert [fault.span() for fault in plan.values()] == [(10, 70), (10, 50), (10, 50)]
 
 
 def test_rules_name_messages_as_the_wire_does():
@@ -273,7 +270,7 @@ EXPLAINED = {
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_fault_is_explained_in_one_sentence(name):
     """Who, what, when, until when."""
-    assert explain_fault(plan_of(**ONE_OF_EACH)[name]) == EXPLAINED[name]
+    assert plan_of(**ONE_OF_EACH)[name].describe() == EXPLAINED[name]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +312,7 @@ def test_a_fault_is_explained_in_one_sentence(name):
 )
 def test_what_a_fault_may_say_besides_is_explained_as_well(fault, expected):
     """Ranges, releases, rhythms."""
-    assert expected in explain_fault(plan_of(it=fault)["it"])
+    assert expected in plan_of(it=fault)["it"].describe()
 
 
 def disk_fault(kind, validator, **changes):

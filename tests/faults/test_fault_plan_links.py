@@ -2,8 +2,8 @@
 
 import pytest
 
-from faults import PlanError, check_plan, explain_fault, named_validators, span_ms
-from faults.plan import crossing_links
+from faults import PlanError, check_plan
+from faults.injection.links import crossing_links
 from tests.support.fault_plans import RULE, SPAN, plan_of
 from validators.messages import CHANNELS, MESSAGE_KINDS, kinds_of
 
@@ -74,13 +74,13 @@ def test_nobody_is_hit_twice_by_what_hits_several(first, second, until_ms):
 def test_a_fault_lasts_until_nothing_of_it_is_left():
     plan = plan_of(storm=STORM, replay={**RULE, "action": "replay", "release_ms": 70}, clog=CLOG)
 
-    assert [span_ms(fault) for fault in plan.values()] == [(1, 45), (10, 70), (1, 5)]
+    assert [fault.span() for fault in plan.values()] == [(1, 45), (10, 70), (1, 5)]
 
 
 def test_all_who_are_named_are_told():
     plan = plan_of(pause={**PAUSE, "also": [2]}, edge={**EDGE, "also": [3]}, clog={**CLOG, "between": [[1, 2]]})
 
-    assert [named_validators(fault) for fault in plan.values()] == [(0, 2), (1, 3), (0, 1, 2)]
+    assert [fault.targets() for fault in plan.values()] == [(0, 2), (1, 3), (0, 1, 2)]
 
 
 def test_a_one_way_partition_goes_from_earlier_groups_to_later_ones():
@@ -144,4 +144,4 @@ def test_each_kind_of_message_travels_in_one_channel():
     ],
 )
 def test_each_is_explained_in_a_sentence(fault, expected):
-    assert expected in explain_fault(plan_of(it=fault)["it"])
+    assert expected in plan_of(it=fault)["it"].describe()

@@ -9,8 +9,9 @@ import pytest
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
-from faults import Fault, PlanError, all_over_ms, check_plan
-from faults.injection.clocks import true_again_ms
+from faults import PlanError, all_over_ms, check_plan
+from faults.kinds.registry import decode_fault
+from faults.plan import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock
 from network.port import Port, TimerFired
 from network.types import SUPERVISOR, EventKind
@@ -285,7 +286,7 @@ SWING = {"kind": "clock-swing", "validators": [1], "ppm": 5, "period_ms": 100, "
 )
 def test_a_fault_of_clocks_that_cannot_be_meant_is_refused_with_its_key(fault, place):
     with pytest.raises(PlanError) as refusal:
-        check_plan({"it": msgspec.convert(fault, Fault)}, 4)
+        check_plan({"it": decode_fault(fault)}, 4)
 
     assert refusal.value.place == place
 
@@ -302,11 +303,11 @@ def test_a_fault_of_clocks_that_cannot_be_meant_is_refused_with_its_key(fault, p
 )
 def test_what_no_clock_does_is_refused(fault, reason):
     with pytest.raises(msgspec.ValidationError, match=reason):
-        msgspec.convert(fault, Fault)
+        decode_fault(fault)
 
 
 def test_one_fault_at_a_time_has_a_validators_clocks():
-    plan = {"one": msgspec.convert(OFFSET, Fault), "other": msgspec.convert({**SWING, "start_ms": 5}, Fault)}
+    plan = {"one": decode_fault(OFFSET), "other": decode_fault({**SWING, "start_ms": 5})}
 
     with pytest.raises(PlanError, match=r"validator 1 is wrong in time until 9 by faults.one; start later"):
         check_plan(plan, 4)
@@ -317,7 +318,7 @@ def test_one_fault_at_a_time_has_a_validators_clocks():
 
 def clocks(*faults):
     span = {"start_ms": 1_000, "stop_ms": 5_000}
-    return [msgspec.convert({**span, **fault}, Fault) for fault in faults]
+    return [decode_fault({**span, **fault}) for fault in faults]
 
 
 def ahead(*validators, offset_ms=60_000, **changes):
@@ -348,7 +349,7 @@ def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, 
 
 def test_a_vote_that_can_be_bought_counts_for_any_time():
     lie = {"kind": "dishonest", "validator": 3, "behaviour": "drag-time", "start_ms": 1_000, "stop_ms": 6_000}
-    plan = {name: msgspec.convert(fault, Fault) for name, fault in (("it", clocks(ahead(0, 1))[0]), ("lie", lie))}
+    plan = {name: decode_fault(fault) for name, fault in (("it", clocks(ahead(0, 1))[0]), ("lie", lie))}
 
     assert all_over_ms(plan, 4) == 65_000
     assert all_over_ms({"lie": plan["lie"]}, 4) == 6_000

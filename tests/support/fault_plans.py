@@ -1,8 +1,6 @@
 """Fault plans in one line."""
 
-import msgspec
-
-from faults import Fault
+from faults.kinds.registry import decode_fault
 
 SPAN = {"start_ms": 1, "stop_ms": 5}
 
@@ -11,4 +9,4 @@ RULE = {"kind": "rule", "action": "hold", "start_ms": 10, "stop_ms": 50}
 
 
 def plan_of(**faults):
-    return msgspec.convert(faults, dict[str, Fault])
+    return {name: decode_fault(fault) for name, fault in faults.items()}

@@ -12,9 +12,9 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, judge
-from faults import ClockDrift, ClockSwing, FaultEffect
-from faults.injection.clocks import setting_after, turns_of
+from faults import FaultEffect
 from faults.injection.edges import Edge
+from faults.kinds.clock import ClockDrift, ClockSwing
 from network.clock import ClockSetting, MachineClock
 from network.kernel import RunFailedError
 from report.console import LiveProgress
@@ -232,12 +232,12 @@ class TestEdges:
     @pytest.mark.parametrize("elapsed_ms", [0, 6_000, 7_000, 9_000, 16_000, 23_000])
     def test_a_clock_that_is_set_in_its_midst_shows_what_it_would_have(self, fault, elapsed_ms):
         whole, resumed = MachineClock(), MachineClock()
-        whole.set(1_000_000, setting_after(fault, 0))
-        for at_ms, ppm in turns_of(fault):
+        whole.set(1_000_000, fault.setting_after(0))
+        for at_ms, ppm in fault.turns():
             if at_ms <= 1_000 + elapsed_ms:
                 whole.set(at_ms * 1_000, ClockSetting(offset_us=None, ppm=ppm))
         now_us = (1_000 + elapsed_ms) * 1_000
-        resumed.set(now_us, setting_after(fault, elapsed_ms))
+        resumed.set(now_us, fault.setting_after(elapsed_ms))
 
         for later_us in (now_us, now_us + 400_000):
             assert resumed.wall_us(later_us) == whole.wall_us(later_us)

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import msgspec
 import pytest
 
 from checker.checks.liveness import FinalityRegained
@@ -12,8 +11,9 @@ from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.pipeline import judge
-from faults import Fault, PlanError, check_plan
-from faults.injection.clocks import true_again_ms
+from faults import PlanError, check_plan
+from faults.kinds.registry import decode_fault
+from faults.plan import true_again_ms
 from network.events import Event, TimerElapsed
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named, judged
@@ -215,7 +215,7 @@ class TestJudgement:
 
 class TestPlans:
     def plan(self, **faults):
-        return {name: msgspec.convert(fault, Fault) for name, fault in faults.items()}
+        return {name: decode_fault(fault) for name, fault in faults.items()}
 
     def test_a_fault_may_name_an_observer_and_nobody_beyond(self):
         """By its number."""

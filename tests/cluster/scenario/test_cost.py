@@ -9,7 +9,6 @@ from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
 from cluster.workloads.registry import transactions_of
-from faults import edges_of, outages_of
 
 
 def cost_of(*settings, name="outage-storm"):
@@ -119,6 +118,6 @@ def test_the_edges_that_are_counted_are_about_those_there_are(name):
     cluster.run()
     faults = scenario.faults.values()
 
-    counted = sum(edges_of(fault) + 2 * outages_of(fault, scenario.replicas) for fault in faults)
+    counted = sum(fault.moments() + 2 * fault.outages(scenario.replicas) for fault in faults)
 
     assert counted / 2 <= seen.count("fault") <= 2 * counted

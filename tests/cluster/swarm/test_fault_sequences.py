@@ -1,11 +1,10 @@
 """Dramas of the swarm: faults that show something only together, and what they have shown."""
 
-from msgspec import convert
-
-from cluster.swarm.draw import Draw
 from cluster.swarm.fault_sequences import draw_drama
 from cluster.swarm.generator import draw_scenario
-from faults import Fault, check_plan, span_ms
+from faults import check_plan
+from faults.kinds.registry import decode_fault
+from network.draw import Draw
 from tests.support.cluster_runs import judged
 
 SEEDS = range(200)
@@ -40,13 +39,13 @@ def test_a_drama_is_a_sound_plan_in_every_cluster():
     for seed in SEEDS:
         for validators in (4, 5, 6, 7):
             faults = draw_drama(Draw(seed), validators).faults
-            check_plan({name: convert(fault, Fault) for name, fault in faults.items()}, validators)
+            check_plan({name: decode_fault(fault) for name, fault in faults.items()}, validators)
 
 
 def test_a_drama_is_over_before_the_run_is_judged():
     faults = (fault for seed in SEEDS for fault in draw_scenario(seed).faults.values())
 
-    assert max(span_ms(fault)[1] for fault in faults) <= 21_000
+    assert max(fault.span()[1] for fault in faults) <= 21_000
 
 
 def test_who_joins_from_a_snapshot_takes_the_rest_by_blocks():

@@ -10,13 +10,13 @@ from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import sweep
 from cluster.cli.shrink_command import write_scenario_file
 from cluster.scenario.load import encode_scenario, load_scenario
-from cluster.swarm.draw import Draw
 from cluster.swarm.faults import FAULTS_UNTIL_MS
 from cluster.swarm.generator import banner, draw_scenario, swarm_identity
 from cluster.swarm.workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
 from cluster.verdict.monitor import still_max_us
 from cluster.workloads.edge_cases import CASES
-from faults import dishonest_validators, kind_of, span_ms
+from faults import byzantine_validators, kind_of
+from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig
 from tests.frozen import SWARM_SEEDS, read_frozen
 
@@ -104,7 +104,7 @@ def test_most_kinds_of_faults_are_off_in_a_run_and_all_are_drawn_in_some():
 
 
 def test_some_runs_have_dishonest_validators_and_most_have_none():
-    dishonest = [dishonest_validators(scenario.faults) for scenario in DRAWN]
+    dishonest = [byzantine_validators(scenario.faults) for scenario in DRAWN]
 
     assert 20 < sum(map(bool, dishonest)) < 60
     assert all(
@@ -126,7 +126,7 @@ def test_wrong_clocks_of_every_kind_are_drawn_of_one_validator_and_of_all():
 
 
 def test_every_fault_is_over_in_time():
-    assert all(span_ms(fault)[1] <= FAULTS_UNTIL_MS + 5_000 for scenario in DRAWN for fault in scenario.faults.values())
+    assert all(fault.span()[1] <= FAULTS_UNTIL_MS + 5_000 for scenario in DRAWN for fault in scenario.faults.values())
 
 
 def test_what_makes_timers_die_and_move_prices_is_drawn_often():

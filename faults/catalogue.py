@@ -4,25 +4,13 @@ Nothing is written down twice: a kind of the union is in the list, with the rang
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, get_args
+from typing import Final
 
 import msgspec
 from msgspec import inspect
 
-from faults.kinds import Fault
-from faults.kinds.byzantine import Dishonest
-from faults.kinds.clock import ClockFault
-from faults.kinds.disk import DiskFault
-from faults.kinds.machine import MachineFault
-from faults.kinds.network import NetworkFault
-
-_FAMILIES: Final[Sequence[tuple[str, object]]] = (
-    ("network", NetworkFault),
-    ("machine", MachineFault),
-    ("disk", DiskFault),
-    ("clock", ClockFault),
-    ("validator", Dishonest),
-)
+from faults.kinds.base import Fault
+from faults.kinds.registry import BUILT_IN, kind_of
 
 SHARED: Final = ("enabled", "may_be_idle")
 """Keys that every kind has."""
@@ -37,7 +25,7 @@ _UNITS: Final = (
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One key of a fault: what it takes, in which unit, and what it is when it is left out.
+    """One key of a fault: what it takes, in which unit, what it is when it is left out, and what it means.
 
     ``default`` is as a scenario file would write it, and empty for a key that must be given.
     """
@@ -47,32 +35,35 @@ class Parameter(msgspec.Struct, frozen=True):
     unit: str
     default: str
     is_required: bool
+    meaning: str
 
 
 class KindEntry(msgspec.Struct, frozen=True):
-    """One kind: its family, what it does in one line, what there is to say besides, and its parameters."""
+    """One kind: its family, what it does in one line, its notes, what it counts, and its parameters."""
 
     kind: str
     family: str
     summary: str
     notes: str
+    counts: str
     parameters: tuple[Parameter, ...]
 
 
-def catalogue() -> tuple[KindEntry, ...]:
-    """Return every kind of the union, in its order."""
-    return tuple(_entry(kind) for kind in get_args(Fault))
+def catalogue(kinds: Sequence[type[Fault]] = BUILT_IN) -> tuple[KindEntry, ...]:
+    """Return the entries of kinds, in their order."""
+    return tuple(map(_entry, kinds))
 
 
-def _entry(kind: type[msgspec.Struct]) -> KindEntry:
+def _entry(kind: type[Fault]) -> KindEntry:
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType), f"a kind of fault is a struct; got {kind}"
     summary, _, notes = " ".join((kind.__doc__ or "").replace("``", "").split("\n\n", 1)).partition(". ")
     return KindEntry(
-        kind=str(described.tag),
-        family=next((name for name, members in _FAMILIES if kind in (get_args(members) or (members,))), "other"),
+        kind=kind_of(kind),
+        family=kind.family,
         summary=f"{' '.join(summary.split()).rstrip('.')}.",
         notes=" ".join(notes.split()),
+        counts=kind.counts,
         parameters=tuple(_parameter(field) for field in described.fields if field.name not in SHARED),
     )
 
@@ -86,7 +77,12 @@ def _parameter(field: inspect.Field) -> Parameter:
         unit=next((unit for end, unit in _UNITS if name.endswith(end)), ""),
         default="" if field.required else "none" if default is None else _written(default),
         is_required=field.required,
+        meaning=str(_notes(field.type).get("description", "")),
     )
+
+
+def _notes(described: inspect.Type) -> dict[str, object]:
+    return (described.extra_json_schema or {}) if isinstance(described, inspect.Metadata) else {}
 
 
 def _written(default: object) -> str:
@@ -96,10 +92,10 @@ def _written(default: object) -> str:
 def _takes(described: inspect.Type) -> str:
     """Return what a value must be, in a few words."""
     match described:
-        case inspect.BoolType() | inspect.StrType():
-            return "text" if isinstance(described, inspect.StrType) else "true or false"
-        case inspect.IntType() | inspect.Metadata():
-            return _number(described)
+        case inspect.Metadata():
+            return str(_notes(described).get("title", "")) or _takes(described.type)
+        case inspect.BoolType() | inspect.StrType() | inspect.IntType():
+            return _plain(described)
         case inspect.LiteralType():
             return f"({' | '.join(str(value) for value in described.values)})"
         case inspect.VarTupleType():
@@ -111,10 +107,10 @@ def _takes(described: inspect.Type) -> str:
             return " or ".join(_takes(each) for each in described.types if not isinstance(each, inspect.NoneType))
 
 
-def _number(number: inspect.IntType | inspect.Metadata) -> str:
-    """Return the bounds of a number, or the name of one that stands for something, such as a validator."""
-    if isinstance(number, inspect.Metadata):
-        return str((number.extra_json_schema or {}).get("title", ""))
+def _plain(number: inspect.BoolType | inspect.StrType | inspect.IntType) -> str:
+    """Return the name of a type, or the bounds of a number."""
+    if not isinstance(number, inspect.IntType):
+        return "text" if isinstance(number, inspect.StrType) else "true or false"
     if number.ge is not None and number.le is not None:
         return f"whole number {number.ge:,} to {number.le:,}"
     return f"whole number from {number.ge:,} on" if number.ge is not None else "whole number"

@@ -1,15 +1,14 @@
-"""The chance of a drawn scenario: every draw by its name, none streamed."""
+"""Chance by names, for whatever is drawn before a run: every draw has a name, none is streamed."""
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar, final
+from typing import Final, TypeVar, final
 
 from network.chance import Chance, below
 
-NAME: Final = "swarm"
-"""The name of every drawn scenario; its seed tells it apart."""
+SWARM: Final = "swarm"
+"""The purpose of all draws of a drawn scenario, and that scenario's name."""
 
 _Value = TypeVar("_Value")
-Plain = dict[str, Any]
 
 
 @final
@@ -21,10 +20,10 @@ class Draw:
 
     def between(self, name: str, lowest: int, highest: int) -> int:
         """Return a whole number, both ends included."""
-        return lowest + below(self._chance.draw(NAME, name, 0), highest - lowest + 1)
+        return lowest + below(self._chance.draw(SWARM, name, 0), highest - lowest + 1)
 
     def chance(self, name: str, percent: int) -> bool:
-        """Return true for so many seeds of a hundred."""
+        """Return true for `percent` of a hundred seeds."""
         return self.between(name, 0, 99) < percent
 
     def one_of(self, name: str, values: Sequence[_Value]) -> _Value:
@@ -32,6 +31,6 @@ class Draw:
         return values[self.between(name, 0, len(values) - 1)]
 
     def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
-        """Return so many different values, in an order that is drawn as well."""
-        keyed = [(self._chance.draw(NAME, name, place), value) for place, value in enumerate(values)]
+        """Return `count` different values, in an order that is drawn as well."""
+        keyed = [(self._chance.draw(SWARM, name, place), value) for place, value in enumerate(values)]
         return [value for _, value in sorted(keyed, key=lambda pair: pair[0])[:count]]

@@ -1,0 +1,206 @@
+"""The handle by which one fault of a plan acts on a running cluster, and the count of what it did.
+
+A fault has taken effect only when something that would have happened did not: a message it touched, a running validator
+that it stopped and that later came back, an event it held back, work that took longer, a clock that was read and was
+wrong. So the context counts what bus and machines report, never that a fault was begun.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+from faults.byzantine.adversary import Liar
+from faults.injection.edges import Edge, window
+from faults.injection.power import Power
+from network.bus import Bus
+from network.chance import Chance
+from network.types import MILLISECOND_US
+
+PART_MARK: Final = "@"
+"""Stands between the name of a fault and the part of it that a condition of the bus is; no fault's name has it."""
+
+
+class Touched(NamedTuple):
+    """The touches of a fault so far, and the number of validators that it has stopped and that are not back yet."""
+
+    done: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """The parts of a cluster that faults act on.
+
+    Attributes:
+        nodes: The number of validators and observers on the bus.
+        begin_us: The virtual time at which this process begins.
+        now_us: Returns the virtual time.
+        fire: Lets the supervisor reach an edge of the fault of this name, at a virtual time.
+        trace: Notes a moment of the fault of this name that was not planned.
+        on_restart: Is called before a validator gets power back.
+        leader: Returns the leader of the greatest view that any validator has entered; -1 before the first.
+        followers: Is called, by fault, when the leader has changed.
+    """
+
+    bus: Bus
+    power: Power
+    chance: Chance
+    adversaries: Mapping[int, Liar]
+    nodes: int
+    begin_us: int
+    now_us: Callable[[], int]
+    fire: Callable[[str, int, Edge], None]
+    trace: Callable[[str, str], None]
+    on_restart: Callable[[int], None]
+    leader: Callable[[], int]
+    followers: dict[str, Callable[[], None]]
+
+
+@final
+class FaultContext:
+    """One fault of a plan in one run.
+
+    Attributes:
+        name: The fault's name.
+        is_resumed: Whether an earlier process has recorded something of it.
+        machinery: What it acts on.
+        bus: The bus; conditions on it are named by `condition`.
+        power: The validators' machines.
+        chance: The run's chance.
+        nodes: The number of validators and observers.
+    """
+
+    def __init__(self, name: str, machinery: Machinery, *, is_resumed: bool = False) -> None:
+        self.name: Final = name
+        self.is_resumed: Final = is_resumed
+        self.machinery: Final = machinery
+        self.bus: Final = machinery.bus
+        self.power: Final = machinery.power
+        self.chance: Final = machinery.chance
+        self.nodes: Final = machinery.nodes
+        self._count = 0
+        self._hits: dict[int, int] = {}
+        self._conditions: dict[str, None] = {}
+        self._meters: list[_Meter] = []
+        self._stopped: dict[int, None] = {}
+
+    # -- counting ------------------------------------------------------------------------------
+
+    def touch(self, node: int, count: int = 1) -> None:
+        """Count something that was done to a validator."""
+        self._count += count
+        self._hit(node, count)
+
+    def condition(self, part: str = "") -> str:
+        """Return the name of a condition on the bus, whose touches count for this fault from now on."""
+        condition = f"{self.name}{PART_MARK}{part}" if part else self.name
+        self._conditions[condition] = None
+        return condition
+
+    def metered_window(
+        self,
+        span_ms: tuple[int, int],
+        begin: Callable[[], object],
+        end: Callable[[], object],
+        *,
+        meter: Callable[[int], int],
+        nodes: Iterable[int],
+    ) -> tuple[Edge, Edge]:
+        """Return the edges of a time in which the fault counts by how much the `meter` of each node grows."""
+        measured = _Meter(meter, tuple(nodes))
+        self._meters.append(measured)
+
+        def start() -> None:
+            begin()
+            measured.open()
+
+        def stop() -> None:
+            end()
+            measured.close()
+
+        return window(*span_ms, start, stop)
+
+    def touched(self) -> Touched:
+        """Return what the fault has come to so far."""
+        metered = sum(meter.at(node) for meter in self._meters for node in meter.nodes)
+        messages = sum(self.bus.touched(condition) for condition in self._conditions)
+        return Touched(self._count + metered + messages, len(self._stopped))
+
+    def count_at(self, node: int) -> int:
+        """Return how often it has touched one validator so far; a message touches its sender and its receiver."""
+        metered = sum(meter.at(node) for meter in self._meters if node in meter.nodes)
+        messages = sum(self.bus.touched_at(condition, node) for condition in self._conditions)
+        return self._hits.get(node, 0) + metered + messages
+
+    def _hit(self, node: int, count: int) -> None:
+        self._hits[node] = self._hits.get(node, 0) + count
+
+    # -- power ---------------------------------------------------------------------------------
+
+    def outage(self, span_ms: tuple[int, int], nodes: tuple[int, ...]) -> Iterator[Edge]:
+        """Yield the edges of a time in which validators have no power."""
+        yield from window(*span_ms, lambda: self.switch_off(nodes), lambda: self.switch_on(nodes))
+
+    def switch_off(self, nodes: Iterable[int]) -> None:
+        """Cut the power of validators in one instant: all are down before one could notice another's absence."""
+        self.note_stopped([node for node in nodes if self.power.crash(node)])
+
+    def note_stopped(self, nodes: Iterable[int]) -> None:
+        """Note that the fault has stopped validators; it counts once they are back."""
+        for node in nodes:
+            self._stopped[node] = None
+            self._hit(node, 1)
+
+    def switch_on(self, nodes: Iterable[int]) -> None:
+        """Give those of the validators power that this fault has stopped."""
+        stopped = [node for node in nodes if node in self._stopped]
+        for node in stopped:
+            del self._stopped[node]
+            self.machinery.on_restart(node)
+        self._count += len([node for node in stopped if self.power.restart(node)])
+
+    def wipe_stopped(self) -> None:
+        """Put an empty disk into each validator that this fault has stopped."""
+        for node in self._stopped:
+            self.power.wipe(node)
+
+    # -- leader and time -----------------------------------------------------------------------
+
+    def follow_leader(self, action: Callable[[], None]) -> None:
+        """Call `action` from now on whenever another validator leads."""
+        self.machinery.followers[self.name] = action
+
+    def unfollow_leader(self) -> None:
+        """End `follow_leader`."""
+        del self.machinery.followers[self.name]
+
+    def fire_later(self, after_ms: int, name: str, action: Callable[[], None]) -> None:
+        """Let the fault have one more moment, `after_ms` from now, which the trace calls `name`."""
+        at_us = self.machinery.now_us() + after_ms * MILLISECOND_US
+        at_ms = at_us // MILLISECOND_US
+        self.machinery.fire(self.name, at_us, Edge(at_ms, at_ms, name, action))
+
+
+@final
+class _Meter:
+    """Adds up by how much a reading of each node grows between `open` and `close`."""
+
+    def __init__(self, read: Callable[[int], int], nodes: tuple[int, ...]) -> None:
+        self.nodes = nodes
+        self._read = read
+        self._before: dict[int, int] = {}
+        self._grown = dict.fromkeys(nodes, 0)
+
+    def open(self) -> None:
+        """Read what there is before."""
+        self._before = {node: self._read(node) for node in self.nodes}
+
+    def close(self) -> None:
+        """Keep what it has grown by."""
+        self._grown = {node: self.at(node) for node in self.nodes}
+        self._before = {}
+
+    def at(self, node: int) -> int:
+        """Return the growth at one node so far."""
+        grown = self._grown[node]
+        return grown + self._read(node) - self._before[node] if node in self._before else grown

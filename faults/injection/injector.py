@@ -1,0 +1,180 @@
+"""Puts a fault plan to work on a running cluster, and keeps count of what really took effect.
+
+Invariant: every edge of a fault is one event of the supervisor in the kernel's queue, so it comes before anything that
+a validator does in the same instant, and alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from faults.byzantine.adversary import Liar
+from faults.coverage.cells import Cell, Coverage
+from faults.events import FaultEdge, Healed
+from faults.injection.context import FaultContext, Machinery, Touched
+from faults.injection.edges import Edge
+from faults.injection.power import Power
+from faults.kinds.base import Fault
+from faults.kinds.registry import kind_of
+from faults.plan import all_over_ms
+from network.bus import Bus
+from network.chance import Chance
+from network.events import Event, read_event
+from network.kernel import Kernel
+from network.trace import EventChain
+from network.types import MILLISECOND_US, SUPERVISOR, EventKind
+from validators.events import Entered
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEffect:
+    """The effect of one fault of the plan.
+
+    ``count`` is messages touched, validators stopped and restarted, events held back, work that took longer, or times
+    and timers that were not true; what earlier processes recorded is in it. ``is_past``: it was over before this one.
+    """
+
+    name: str
+    kind: str
+    is_enabled: bool
+    may_be_idle: bool
+    count: int
+    is_past: bool = False
+
+    @property
+    def took_effect(self) -> bool:
+        """Whether the run saw this fault at all."""
+        return self.is_enabled and self.count > 0
+
+
+_UNTOUCHED: Final = Touched(0, 0)
+_NOBODY: Final = -1
+
+
+class Injector:
+    """Schedules a plan's edges on the kernel and reports what each fault came to.
+
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote. ``earlier`` is what earlier
+    processes recorded of a run that goes on: a fault that was over by then is not put to work again, and one that was
+    in its midst resumes.
+    """
+
+    def __init__(
+        self,
+        plan: Mapping[str, Fault],
+        *,
+        kernel: Kernel,
+        bus: Bus,
+        power: Power,
+        chain: EventChain,
+        chance: Chance,
+        validators: int,
+        adversaries: Mapping[int, Liar] = MappingProxyType({}),
+        observers: int = 0,
+        earlier: Mapping[str, Touched] = MappingProxyType({}),
+    ) -> None:
+        self._plan = plan
+        self._begin_us = kernel.now_us
+        self._earlier = dict(earlier)
+        self._begun: dict[str, None] = {}
+        self._kernel = kernel
+        self._chain = chain
+        self._voters = validators - observers
+        self._ordinal = 0
+        self._view = 0
+        self._leader = _NOBODY
+        self._followers: dict[str, Callable[[], None]] = {}
+        self._last_edge_us = 0
+        self._coverage = Coverage({name: kind_of(fault) for name, fault in plan.items()}, validators, self.count_at)
+        machinery = Machinery(
+            bus=bus,
+            power=power,
+            chance=chance,
+            adversaries=adversaries,
+            nodes=validators,
+            begin_us=self._begin_us,
+            now_us=lambda: kernel.now_us,
+            fire=lambda name, at_us, edge: self._post(at_us, partial(self._fire, name, edge)),
+            trace=self._trace,
+            on_restart=self._coverage.restart,
+            leader=lambda: self._leader,
+            followers=self._followers,
+        )
+        self._contexts = {name: FaultContext(name, machinery, is_resumed=name in self._earlier) for name in plan}
+
+    @property
+    def last_edge_us(self) -> int:
+        """Virtual time from which no enabled fault is at work any more, nor what clocks that were ahead left behind."""
+        return self._last_edge_us
+
+    def schedule(self) -> None:
+        """Post the edges of every enabled fault, and the moment when the cluster is whole again."""
+        for name, fault in self._plan.items():
+            if fault.enabled:
+                for edge in fault.inject(self._contexts[name]):
+                    at_us = edge.at_us(self._begin_us)
+                    if at_us is not None:
+                        self._post(at_us, partial(self._fire, name, edge))
+        self._last_edge_us = all_over_ms(self._plan, self._voters) * MILLISECOND_US
+        self._post(max(self._last_edge_us, self._kernel.now_us), self._heal)
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run: the leader of the greatest view is the one whom `isolate-leader` cuts off."""
+        self._coverage.observe(event)
+        entered = read_event(event, Entered)
+        if entered is not None and entered.view > self._view:
+            self._view, self._leader = entered.view, entered.leader
+            for name in self._followers:
+                self._post(self._kernel.now_us, partial(self._follow, name))
+
+    def effects(self) -> Iterator[FaultEffect]:
+        """Yield what each fault of the plan came to, in the plan's order."""
+        for name, fault in self._plan.items():
+            touched, is_past = self._touched(name, fault), self._is_past(fault)
+            # Where the process ended before they were back, the next one started them.
+            count = touched.done + touched.pending if is_past else touched.done
+            yield FaultEffect(name, kind_of(fault), fault.enabled, fault.may_be_idle, count, is_past)
+
+    def touched(self) -> Iterator[tuple[str, Touched]]:
+        """Yield what each fault that has begun has come to so far."""
+        return ((name, self._touched(name, self._plan[name])) for name in self._begun)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return whom the faults that took effect hit, and in which phase; asked when the run is over."""
+        return self._coverage.cells(effect.name for effect in self.effects() if effect.took_effect)
+
+    def count_at(self, name: str, node: int) -> int:
+        """Return how often a fault has touched one validator so far."""
+        return self._contexts[name].count_at(node)
+
+    def _touched(self, name: str, fault: Fault) -> Touched:
+        earlier = self._earlier.get(name, _UNTOUCHED)
+        if self._is_past(fault):
+            return earlier
+        done, pending = self._contexts[name].touched()
+        return Touched(earlier.done + done, pending)
+
+    def _is_past(self, fault: Fault) -> bool:
+        return fault.enabled and fault.span()[1] * MILLISECOND_US < self._begin_us
+
+    def _follow(self, name: str) -> None:
+        # The fault may be over since the move was asked for.
+        if name in self._followers:
+            self._followers[name]()
+
+    def _post(self, at_us: int, action: Callable[[], None]) -> None:
+        self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, self._ordinal, action)
+        self._ordinal += 1
+
+    def _fire(self, name: str, edge: Edge) -> None:
+        self._begun[name] = None
+        self._trace(name, edge.name)
+        edge.act()
+
+    def _trace(self, name: str, moment: str) -> None:
+        self._chain.add(self._kernel.now_us, FaultEdge(name, moment))
+
+    def _heal(self) -> None:
+        self._chain.add(self._kernel.now_us, Healed())

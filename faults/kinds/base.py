@@ -1,0 +1,204 @@
+"""The interface of a kind of fault, and the bases that a kind is derived from.
+
+A kind is one frozen struct: its fields are the keys of `[faults.NAME]`, its docstring describes them, its methods are
+everything that the rest of the project asks of a fault. Nothing else knows a kind by its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
+
+import msgspec
+
+from faults.coverage.required import DEFAULT, Cells
+from faults.injection.context import FaultContext
+from faults.injection.edges import Edge
+from faults.kinds.drawing import Drawn
+from faults.kinds.fields import Requirement
+from faults.kinds.wording import seconds
+from network.regions import Region
+
+Family: TypeAlias = Literal["network", "machine", "disk", "clock", "validator", "other"]
+
+Resource: TypeAlias = Literal["power", "pace", "disk pace", "clock"]
+
+RESOURCES: Final[Sequence[Resource]] = ("power", "pace", "disk pace", "clock")
+"""Parts of a machine that one fault at a time may have."""
+
+
+class Occupied(NamedTuple):
+    """The part of a machine that a fault has to itself, and what the machine is called meanwhile."""
+
+    resource: Resource
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The fault plan of a cluster, for the rules of a kind; observers are numbered after the validators."""
+
+    faults: Mapping[str, Fault]
+    validators: int
+    observers: int = 0
+
+    @property
+    def replicas(self) -> int:
+        """The number of validators and observers together."""
+        return self.validators + self.observers
+
+
+class Fault:
+    """The interface of every kind of fault; `inject` has to be written, all else has a default.
+
+    Attributes:
+        enabled: A fault that is not enabled stays in the plan and does nothing.
+        may_be_idle: An enabled fault without effect makes a run inconclusive, unless it may be idle.
+        family: The heading under which the kind is listed.
+        counts: What its count is of: the figure `fault_NAME` of a run.
+        cells: The phases and roles that a campaign with this kind has to reach.
+        end_key: The key whose value must lie after the start.
+        touches_disk: Whether it makes a simulated disk worse.
+        destroys_synced: Whether it may destroy what a validator has synced.
+        is_byzantine: Whether its validator is judged by no check.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def enabled(self) -> bool: ...
+        @property
+        def may_be_idle(self) -> bool: ...
+
+    family: ClassVar[Family] = "other"
+    counts: ClassVar[str] = ""
+    cells: ClassVar[Cells] = DEFAULT
+    end_key: ClassVar[str] = "stop_ms"
+    touches_disk: ClassVar[bool] = False
+    destroys_synced: ClassVar[bool] = False
+    is_byzantine: ClassVar[bool] = False
+
+    def span(self) -> tuple[int, int]:
+        """Return when the fault starts and when nothing of it is left, in virtual milliseconds."""
+        raise NotImplementedError
+
+    def targets(self) -> tuple[int, ...]:
+        """Return every validator that the fault names, in the order in which it does."""
+        return ()
+
+    def check(self, plan: Plan) -> Iterable[Requirement]:
+        """Return the rules of the kind about this fault: key, whether it is kept, what is allowed."""
+        return ()
+
+    def describe(self) -> str:
+        """Return the fault as one sentence: who, what, when, until when."""
+        raise NotImplementedError
+
+    def inject(self, context: FaultContext) -> Iterator[Edge]:
+        """Yield the moments of the fault, each with what is done then."""
+        raise NotImplementedError
+
+    @classmethod
+    def draws(cls) -> tuple[Drawn, ...]:
+        """Return the ways in which the swarm draws this kind; without one it draws none."""
+        return ()
+
+    def span_at(self, node: int) -> tuple[int, int]:
+        """Return the part of the span in which one validator is hit."""
+        return self.span()
+
+    def occupies(self) -> Occupied | None:
+        """Return what no other fault may have of the same machine meanwhile."""
+        return None
+
+    def runs_on_real_disks(self) -> bool:
+        """Whether the fault can be injected where validators have directories for disks."""
+        return not self.touches_disk
+
+    def exceeds_f(self) -> bool:
+        """Whether the fault allows more than f Byzantine validators in its plan."""
+        return False
+
+    def lead_ms(self) -> int:
+        """Return how far ahead of true time the fault puts a clock at most."""
+        return 0
+
+    def resolved(self, regions: Sequence[Region]) -> Self:
+        """Return the fault with validators instead of regions; raises ValueError for a region without any."""
+        return self
+
+    def moments(self) -> int:
+        """Return about how many moments it has, beside those of its outages."""
+        return 2
+
+    def outages(self, replicas: int) -> int:
+        """Return about how many outages it draws."""
+        return 0
+
+
+class FaultBase(Fault, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
+    """The keys of every kind."""
+
+    enabled: bool = True
+    may_be_idle: bool = False
+
+
+class Windowed(FaultBase, kw_only=True, frozen=True):
+    """A fault that is at work from `start_ms` to `stop_ms`; the kind has both fields."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def start_ms(self) -> int: ...
+        @property
+        def stop_ms(self) -> int: ...
+
+    def span(self) -> tuple[int, int]:
+        """Return `start_ms` and `stop_ms`."""
+        return self.start_ms, self.stop_ms
+
+    def when(self) -> str:
+        """Return the beginning of the sentence."""
+        return f"From {seconds(self.start_ms)} to {seconds(self.stop_ms)}"
+
+
+class Outage(FaultBase, kw_only=True, frozen=True):
+    """A loss of power from `at_ms` to `restart_ms`; the kind has both fields."""
+
+    family: ClassVar[Family] = "machine"
+    end_key: ClassVar[str] = "restart_ms"
+
+    if TYPE_CHECKING:
+
+        @property
+        def at_ms(self) -> int: ...
+        @property
+        def restart_ms(self) -> int: ...
+
+    def span(self) -> tuple[int, int]:
+        """Return `at_ms` and `restart_ms`."""
+        return self.at_ms, self.restart_ms
+
+    def occupies(self) -> Occupied | None:
+        """Return the machine's power."""
+        return DOWN
+
+
+DOWN: Final = Occupied("power", "down")
+
+
+def windows_ms(start_ms: int, stop_ms: int, on_ms: int, off_ms: int) -> Iterator[tuple[int, int]]:
+    """Yield when a fault that comes and goes is there; one that never goes has one window."""
+    if not off_ms:
+        yield start_ms, stop_ms
+        return
+    for begin_ms in range(start_ms, stop_ms, on_ms + off_ms):
+        yield begin_ms, min(begin_ms + on_ms, stop_ms)
+
+
+def moments_of(span_ms: int, period_ms: int) -> int:
+    """Return about how many moments a fault has that begins and ends in each period."""
+    return 2 * -(-span_ms // period_ms)

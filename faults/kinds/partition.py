@@ -1,0 +1,116 @@
+"""Partitions: links between groups of validators are cut, jammed or slowed."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, assert_never
+
+from faults.coverage.required import CUTS, Cells
+from faults.injection.context import FaultContext
+from faults.injection.edges import Edge
+from faults.injection.links import clog_window, crossing_links, cut_window, rule_window
+from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_in_flight, draw_window
+from faults.kinds.fields import InFlight, Milliseconds, Requirement, Start, Stop, Validator, distinct, means
+from faults.kinds.wording import IN_FLIGHT, braced, join, seconds
+from network.conditions import MessageRule
+from network.draw import Draw
+from network.types import MILLISECOND_US
+
+
+class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
+    """Cut, jam or slow every link between different groups; a validator in no group is a group of its own.
+
+    ``one_way``: only from earlier groups to later ones, in the order in which they are named.
+    """
+
+    counts: ClassVar[str] = "messages lost, held or delayed"
+    cells: ClassVar[Cells] = CUTS
+    family: ClassVar[Family] = "network"
+
+    groups: Annotated[
+        tuple[tuple[Validator, ...], ...],
+        means(
+            "Lists of validators, at least two, each validator once; a validator in no group, and an "
+            "observer, is alone."
+        ),
+    ]
+    start_ms: Start
+    stop_ms: Stop
+    manner: Annotated[
+        Literal["cut", "jammed", "slowed"],
+        means(
+            "`cut`: messages are lost; `jammed`: they wait, and arrive in their order at the end; "
+            "`slowed`: they arrive `delay_ms` later."
+        ),
+    ] = "cut"
+    one_way: Annotated[bool, means("Only from earlier groups to later ones.")] = False
+    delay_ms: Annotated[Milliseconds, means("With `slowed`, at least 1.")] = 0
+    release_gap_ms: Annotated[
+        Milliseconds,
+        means("With `jammed`, the time between two released messages of one receiver."),
+    ] = 0
+    in_flight: Annotated[
+        InFlight,
+        means(
+            "With `cut`, `lost` is a connection that is reset: messages that are on their way at the "
+            "start, or held, are lost too."
+        ),
+    ] = "arrives"
+
+    def targets(self) -> tuple[int, ...]:
+        return tuple(node for group in self.groups for node in group)
+
+    def check(self, plan: Plan) -> Iterator[Requirement]:
+        yield distinct("groups", self.targets())
+        yield split("groups", self.groups)
+        is_slow = self.manner == "slowed"
+        yield "delay_ms", is_slow == bool(self.delay_ms), "belongs to the manner slowed, at least 1"
+        yield "release_gap_ms", self.manner == "jammed" or not self.release_gap_ms, "belongs to the manner jammed"
+        yield "in_flight", self.manner == "cut" or self.in_flight == "arrives", "belongs to the manner cut"
+
+    def describe(self) -> str:
+        if self.one_way:
+            links = f"all links from {' to '.join(map(braced, self.groups))}"
+        else:
+            links = f"all links between {join([braced(group) for group in self.groups])}"
+        match self.manner:
+            case "cut":
+                fate = f"{links} are cut{IN_FLIGHT[self.in_flight]}"
+            case "jammed":
+                fate = f"{links} are jammed: messages wait, and arrive in their order at the end"
+            case "slowed":
+                fate = f"messages on {links} arrive {seconds(self.delay_ms)} later"
+        return f"{self.when()} {fate}."
+
+    def inject(self, context: FaultContext) -> Iterator[Edge]:
+        links = crossing_links(self.groups, context.nodes, one_way=self.one_way)
+        match self.manner:
+            case "cut":
+                yield from cut_window(context, self.span(), links, self.in_flight)
+            case "jammed":
+                yield from clog_window(context, self.span(), links, gap_ms=self.release_gap_ms)
+            case "slowed":
+                rule = MessageRule("delay", delay_us=self.delay_ms * MILLISECOND_US)
+                yield from rule_window(context, self.span(), links, rule)
+            case _:
+                assert_never(self.manner)
+
+    @classmethod
+    def draws(cls) -> tuple[Drawn, ...]:
+        return (Drawn(0, "partition", _draw),)
+
+
+def split(key: str, groups: tuple[tuple[int, ...], ...]) -> Requirement:
+    """Require at least two groups with somebody in each."""
+    is_split = len(groups) >= 2 and all(groups)
+    return key, is_split, "needs at least two groups, none of them empty"
+
+
+def _draw(draw: Draw, name: str, validators: int) -> Plain:
+    fault = {"groups": draw_groups(draw, name, validators), **draw_window(draw, name)}
+    fault["manner"] = draw.one_of(f"{name}.manner", ("cut", "cut", "cut", "cut", "cut", "jammed", "jammed", "slowed"))
+    fault["one_way"] = draw.chance(f"{name}.one_way", 15)
+    if fault["manner"] == "slowed":
+        return {**fault, "delay_ms": draw.one_of(f"{name}.delay_ms", (300, 1_200))}
+    if fault["manner"] == "jammed":
+        return {**fault, "release_gap_ms": draw.one_of(f"{name}.release_gap_ms", (0, 20))}
+    return {**fault, **draw_in_flight(draw, name)}
