@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from checker.record.program import program_name
+from cluster.scenario.plugins import PluginError, load_plugins
+from faults import fault_kinds
 from faults.catalogue import catalogue, lines_of
 from faults.nearest import did_you_mean
 
@@ -26,12 +28,24 @@ def add_faults_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         epilog="example: run_cluster.py faults clog",
     )
     parser.add_argument("kind", nargs="?", metavar="KIND", help="one kind only (default: all)")
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="list the kinds of this plug-in too; may be given again",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=_run_faults)
 
 
 def _run_faults(options: argparse.Namespace) -> int:
-    entries = catalogue()
+    try:
+        load_plugins(tuple(sorted(options.plugin)))
+    except PluginError as error:
+        sys.stderr.write(f"{program_name()}: --plugin: {error}\n")
+        return _EXIT_USAGE
+    entries = catalogue(fault_kinds(options.plugin))
     if options.kind is not None:
         known = [entry.kind for entry in entries]
         if options.kind not in known:

@@ -9,7 +9,7 @@ from cluster.scenario.load import load_scenario
 from faults import LIES, Dishonest, Liar
 from faults.byzantine.adversary import Post
 from faults.byzantine.answers import padded, strayed, thinned
-from faults.byzantine.catalogue import FORMS, explain_dishonest
+from faults.byzantine.catalogue import FORMS
 from faults.byzantine.votes import label_of
 from network.chance import Chance
 from validators.consensus.simplex import (
@@ -241,4 +241,4 @@ def test_every_behaviour_is_explained():
     for behaviour in behaviours:
         for what in ("", *FORMS.get(behaviour, ())):
             fault = Dishonest(validator=ME, behaviour=behaviour, what=what, start_ms=0, stop_ms=9, every=3)
-            assert len(explain_dishonest(fault)) > 20
+            assert len(fault.describe()) > 60

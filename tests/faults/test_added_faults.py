@@ -1,0 +1,142 @@
+"""Faults of other packages: added by name, decoded where the scenario names the plug-in, injected, counted, judged."""
+
+import msgspec
+import pytest
+
+from checker.record.cold_replay import replay_directory
+from cluster.campaign.fewer_validators import with_validators
+from cluster.cli.commands import main
+from cluster.cli.plan import explain_plan
+from cluster.scenario.defaults import without_defaults
+from cluster.scenario.load import convert_scenario, encode_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.verdict.pipeline import judge
+from faults import add_fault, fault_kinds
+from faults.kinds.base import FaultBase, Windowed
+from faults.kinds.fields import Start, Stop
+from report.console import LiveProgress
+from tests.support.cluster_runs import check_named
+from tests.support.examples import run_example, scenario_of
+
+DEAF = run_example("fault.md")["Deaf"]
+
+
+class Idle(DEAF, tag="idle", frozen=True, kw_only=True):
+    """A fault that begins and ends, and does nothing in between."""
+
+    def inject(self, context):
+        yield from context.metered_window(self.span(), list, list, meter=lambda _node: 0, nodes=self.targets())
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch):
+    monkeypatch.setattr("faults.kinds.registry._ADDED", {})
+    add_fault(DEAF, plugin="deaf")
+    add_fault(Idle, plugin="deaf")
+
+
+def convert(**changes):
+    """Convert the page's scenario, whose plug-in is loaded already."""
+    raw = {**scenario_of("fault.md"), "run": {"until_height": 6}, **changes}
+    return convert_scenario(raw, "deaf.toml", load=lambda _plugins: None)
+
+
+def judged(scenario):
+    with LiveProgress(title="", is_quiet=True) as progress:
+        return judge(
+            scenario,
+            0,
+            runs=None,
+            progress=progress,
+            replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
+        )
+
+
+def test_the_example_of_the_page_takes_effect():
+    found = judged(convert())
+
+    assert (found.verdict, found.figures["fault_deaf-3"] > 10) == ("passed", True), found.headline
+    assert check_named(found, "faults-effective").status == "passed"
+
+
+def test_a_fault_without_effect_is_inconclusive():
+    idle = {"deaf-3": {**scenario_of("fault.md")["faults"]["deaf-3"], "kind": "idle"}}
+
+    found = judged(convert(faults=idle))
+
+    assert (found.verdict, check_named(found, "faults-effective").status) == ("inconclusive", "inconclusive")
+
+
+def test_the_scenario_is_written_and_read_back():
+    scenario = convert()
+
+    plain = msgspec.json.decode(encode_scenario(scenario))
+
+    assert convert_scenario(plain, "again", load=lambda _plugins: None) == scenario
+    assert without_defaults(plain)["faults"] == scenario_of("fault.md")["faults"]
+
+
+def test_the_plan_is_explained_in_its_sentence():
+    (explained,) = explain_plan(convert())
+
+    assert explained.sentence == "From 2 s to 6 s validator 3 hears nothing."
+
+
+def test_the_command_lists_it_where_the_plugin_is_named(capsys, monkeypatch):
+    monkeypatch.setattr("cluster.cli.faults_command.load_plugins", lambda _names: None)
+
+    assert main(["faults", "deaf"]) == 2
+    assert main(["faults", "deaf", "--plugin", "deaf"]) == 0
+    assert capsys.readouterr().out.startswith("deaf (network): One validator hears nothing")
+
+
+def test_a_smaller_cluster_renumbers_its_validators():
+    plain = msgspec.json.decode(encode_scenario(convert()))
+
+    assert with_validators(plain, 3)["faults"]["deaf-3"]["validator"] == 0
+
+
+def test_a_scenario_that_names_no_plugin_does_not_know_the_kind():
+    with pytest.raises(ScenarioError, match=r"faults\.deaf-3\.kind: Invalid value 'deaf'; the kinds are bit-rot"):
+        convert(plugins=[])
+
+
+def test_a_rule_of_every_fault_holds_for_it_too():
+    wrong = {"deaf-3": {"kind": "deaf", "validator": 9, "start_ms": 1, "stop_ms": 5}}
+
+    with pytest.raises(ScenarioError, match=r"faults\.deaf-3: unknown validator 9"):
+        convert(faults=wrong)
+
+
+class TestAddFault:
+    def test_adding_a_kind_twice_changes_nothing(self):
+        add_fault(DEAF, plugin="deaf")
+
+        assert DEAF in fault_kinds(["deaf"])
+        assert DEAF not in fault_kinds()
+
+    @pytest.mark.parametrize("name", ["crash", "deaf"])
+    def test_a_name_that_is_taken_is_refused(self, name):
+        class Other(DEAF, tag=name, frozen=True, kw_only=True):
+            """Another kind of that name."""
+
+        with pytest.raises(ValueError, match=f"'{name}' of other is a kind of"):
+            add_fault(Other, plugin="other")
+
+    def test_a_kind_without_inject_does_not_load(self):
+        class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
+            """A fault that cannot be put to work."""
+
+            start_ms: Start
+            stop_ms: Stop
+
+            def describe(self):
+                return "Nothing."
+
+        with pytest.raises(ValueError, match="'mute' has no inject"):
+            add_fault(Mute, plugin="other")
+
+    @pytest.mark.parametrize("kind", [FaultBase, int, "Deaf"])
+    def test_a_class_that_is_no_kind_is_refused(self, kind):
+        with pytest.raises(ValueError, match="is no kind of fault"):
+            add_fault(kind, plugin="other")
