@@ -1,8 +1,10 @@
 """The fault catalogue read off itself: each kind with its parameters, from the structs and their docstrings.
 
-Nothing is written down twice: a kind of the union is in the list, with the ranges that a scenario file is held to.
+Nothing is written down twice: every kind is in the list, with the ranges that a scenario file is held to. As a program
+it prints docs/faults.md.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -124,3 +126,43 @@ def lines_of(entries: Sequence[KindEntry]) -> Iterator[str]:
             given = "required" if parameter.is_required else f"default {parameter.default}"
             unit = f", {parameter.unit}" if parameter.unit else ""
             yield f"    {parameter.name}: {parameter.takes}{unit}; {given}"
+
+
+_HEADINGS: Final = {
+    "network": "On links",
+    "machine": "On machines",
+    "disk": "On disks",
+    "clock": "On clocks",
+    "validator": "Byzantine validators",
+}
+
+_PAGE_HEAD: Final = """\
+# Kinds of faults
+
+`python -m faults.catalogue > docs/faults.md` writes this page from the kinds themselves; do not edit it.
+[scenarios.md](scenarios.md#faults) says what all of them have in common, [fault-catalogues.md](fault-catalogues.md)
+which faults of other systems they stand for, and [extend/fault.md](extend/fault.md) how to write one.
+
+Every kind also takes `enabled` (default true) and `may_be_idle` (default false). *Count* is the figure `fault_NAME` of
+a run: with 0 the fault took no effect.
+"""
+
+
+def page() -> Iterator[str]:
+    """Yield the lines of docs/faults.md."""
+    yield from _PAGE_HEAD.splitlines()
+    family = ""
+    for entry in catalogue():
+        if entry.family != family:
+            family = entry.family
+            yield from ("", f"## {_HEADINGS[family]}")
+        yield from ("", f"### `{entry.kind}`", "", f"{entry.summary} {entry.notes}".rstrip(), "")
+        yield from (f"Count: {entry.counts}.", "")
+        for parameter in entry.parameters:
+            given = "required" if parameter.is_required else f"default `{parameter.default}`"
+            unit = f", {parameter.unit}" if parameter.unit else ""
+            yield f"- `{parameter.name}`, {parameter.takes}{unit}; {given}. {parameter.meaning}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write("".join(f"{line}\n" for line in page()))

@@ -227,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     add_faults_parser(commands)
     check = commands.add_parser(
         "check",
-        help="say in plain words what a scenario's faults do and what it costs; refuse a plan that cannot be meant",
+        help="say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
         epilog="example: run_cluster.py check lossy --set faults.weather.loss_ppm=100_000",
     )
     check.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from functools import reduce
 from importlib import import_module
 from operator import or_
-from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Final
 
 import msgspec
@@ -33,9 +33,8 @@ def kind_of(fault: Fault | type[Fault]) -> str:
 def _built_in() -> Iterator[type[Fault]]:
     """Yield every kind that a file of this folder defines."""
     listed = {name: place for place, name in enumerate(_LISTED_FIRST)}
-    names = sorted(
-        path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in {"__init__", "registry"}
-    )
+    names = sorted(found.name for found in iter_modules(import_module("faults.kinds").__path__))
+    names.remove("registry")
     for name in sorted(names, key=lambda name: listed.get(name, len(listed))):
         module = import_module(f"faults.kinds.{name}")
         for found in vars(module).values():

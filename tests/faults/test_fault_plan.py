@@ -43,7 +43,6 @@ ONE_OF_EACH = {
 }
 
 
-
 def test_a_plan_that_can_be_meant_is_accepted():
     """One of each kind, at different times; kinds are called as in scenario files."""
     plan = plan_of(**ONE_OF_EACH)
