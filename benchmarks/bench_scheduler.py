@@ -15,6 +15,7 @@ import msgspec
 from scheduler import (
     Basefees,
     Bucket,
+    CalendarProfile,
     CalendarQueue,
     Eip1559,
     FeeParams,
@@ -26,7 +27,6 @@ from scheduler import (
     Moment,
     PhaseResult,
     PoolRules,
-    Profile,
     Quote,
     RunOutcome,
     Timer,
@@ -48,7 +48,7 @@ BLOCKS: Final = 20
 RICH: Final = 10**15
 POOR: Final = 10**9
 STATE_TIMERS: Final = 20_000
-PROFILE: Final = Profile(4_096, 3_600, 24)
+PROFILE: Final = CalendarProfile(4_096, 3_600, 24)
 
 GROWTH_TARGET: Final = 1.5
 EAGER_TARGET_US: Final = 0.3

@@ -27,7 +27,8 @@ RECENT_FIRES: Final = 0x11
 EPOCH: Final = 0x12
 OVERFLOW: Final = 0x13
 GC_CURSOR: Final = 0x14
-LANE_TABLES: Final = range(LANE_CONFIG, GC_CURSOR + 1)
+CALENDAR: Final = 0x15
+LANE_TABLES: Final = (LANE_CONFIG, LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
 """Tables of chains that have the timer lane."""
 
 LANE_BOOKS: Final = (LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
@@ -54,6 +55,7 @@ TABLE_NAMES: Final[dict[int, str]] = {
     EPOCH: "epoch",
     OVERFLOW: "overflow",
     GC_CURSOR: "GC cursor",
+    CALENDAR: "calendar profile",
 }
 """Name of each table by the first byte of its keys."""
 
@@ -66,7 +68,9 @@ TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
 _KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES)
 _KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH)
-_WITHOUT_IDENTITY: Final = (FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR)
+_WITHOUT_IDENTITY: Final = (
+    *(FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR, CALENDAR),
+)
 _SHOWN_BYTES: Final = 48
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import trio
@@ -40,6 +40,8 @@ _INCARNATION_SHIFT: Final = 40
 class Delivery(msgspec.Struct, frozen=True, gc=False):
     """A message arrived."""
 
+    traced_name: ClassVar[str] = "Delivery"
+
     source: NodeId
     payload: bytes
 
@@ -47,17 +49,23 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 class TimerFired(msgspec.Struct, frozen=True):
     """A timer that was set is due."""
 
+    traced_name: ClassVar[str] = "TimerFired"
+
     key: TimerKey
 
 
 class WorkDone(msgspec.Struct, frozen=True):
     """Work that was started has taken its virtual time."""
 
+    traced_name: ClassVar[str] = "WorkDone"
+
     token: object
 
 
 class Submission(msgspec.Struct, frozen=True, gc=False):
     """A client handed in a payload (an encoded transaction)."""
+
+    traced_name: ClassVar[str] = "Submission"
 
     payload: bytes
 

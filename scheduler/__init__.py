@@ -7,7 +7,7 @@ floats; it reads and writes state only through the protocols of `scheduler.table
 from scheduler import buckets
 from scheduler.bidding import NO_BID, Bid, FeeParams, GbaContext, GbaFailure, Prices
 from scheduler.buckets import Bucket, BucketTable
-from scheduler.calendar import CalendarQueue, Profile, Tier
+from scheduler.calendar import INTRO_CALENDAR, CalendarProfile, CalendarQueue, Tier
 from scheduler.errors import (
     AlreadyCollected,
     DuplicateTimer,
@@ -45,17 +45,16 @@ from scheduler.events import (
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
 from scheduler.governance import (
-    TIMER_PREFIX,
     cancel_by_governance,
+    decode_parameters,
     decode_timer_config,
     decode_update,
     extend_by_governance,
-    lane_key_of,
     require_deployer,
 )
 from scheduler.height_tree import HeightTree
 from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
-from scheduler.lane import INTRO, Lane, LaneConfig, note_used_cycles, read_market
+from scheduler.lane import Lane, LaneConfig, note_used_cycles, read_market
 from scheduler.lifecycle import (
     Admission,
     Desk,
@@ -82,6 +81,7 @@ from scheduler.types import (
     BlockPhase,
     LaneMarket,
     Moment,
+    Parameters,
     PhaseResult,
     Quote,
     RunOutcome,
@@ -92,14 +92,13 @@ from scheduler.types import (
 
 __all__ = [
     "DEFAULT_HANDLER",
-    "INTRO",
+    "INTRO_CALENDAR",
     "MAX_HANDLER_BYTES",
     "MAX_PAYLOAD_BYTES",
     "MAX_U63",
     "MIN_BASEFEE",
     "NO_BID",
     "POLICIES",
-    "TIMER_PREFIX",
     "ZERO_ORIGIN",
     "Admission",
     "AlreadyCollected",
@@ -108,6 +107,7 @@ __all__ = [
     "BlockPhase",
     "Bucket",
     "BucketTable",
+    "CalendarProfile",
     "CalendarQueue",
     "DeferralReason",
     "DeferredSummary",
@@ -132,12 +132,12 @@ __all__ = [
     "LaneTables",
     "Ledger",
     "Moment",
+    "Parameters",
     "PayloadTooLarge",
     "PhaseResult",
     "Policy",
     "PoolRules",
     "Prices",
-    "Profile",
     "Quote",
     "Rejected",
     "RunOutcome",
@@ -176,6 +176,7 @@ __all__ = [
     "cancel",
     "cancel_by_governance",
     "classify",
+    "decode_parameters",
     "decode_timer_config",
     "decode_update",
     "destroy",
@@ -184,7 +185,6 @@ __all__ = [
     "height_key_of",
     "is_expired",
     "keccak256",
-    "lane_key_of",
     "max_cost",
     "next_basefee",
     "note_used_cycles",

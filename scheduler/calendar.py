@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
+from scheduler.errors import InvalidInput
 from scheduler.height_tree import EMPTY, HeightTree
+from scheduler.types import MAX_U63, Parameters
+
+MAX_TIER: Final = 65_536
+"""The longest ring in places, and the farthest horizon in epochs."""
 
 NO_HEIGHT: Final = -1
 """Stands at a place of the ring that holds nothing."""
@@ -28,13 +33,32 @@ class Tier(enum.StrEnum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """The sizes of the tiers: places of the ring, heights in an epoch, epochs that the epoch queue reaches ahead."""
+class CalendarProfile(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The sizes of the tiers: places of the ring, heights in an epoch, epochs that the epoch queue reaches ahead.
 
-    ring_size: int
-    epoch_length: int
-    epoch_horizon: int
+    It is also a record of consensus state (docs/state.md, Tiers), read once per block; a change applies from its end.
+    """
+
+    ring_size: int = 4_096
+    epoch_length: int = 3_600
+    epoch_horizon: int = 24
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no chain can run on.
+
+        Raises:
+            InvalidInput: A size is out of its range.
+        """
+        ranges = {"ring_size": (1, MAX_TIER), "epoch_length": (1, MAX_U63), "epoch_horizon": (0, MAX_TIER)}
+        for name, (least, greatest) in ranges.items():
+            value = getattr(self, name)
+            if not least <= value <= greatest:
+                raise InvalidInput(name, f"{value} is not within {least}..{greatest}")
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field: as CIP-1 names it, on every chain."""
+        return "system:cip1:" + field
 
     def epoch_of(self, height: int) -> int:
         """Return the epoch of a height, counted from 0."""
@@ -69,6 +93,10 @@ class Profile:
         return Tier.EPOCH if height <= self.last_within_horizon(now) else Tier.OVERFLOW
 
 
+INTRO_CALENDAR: Final = CalendarProfile(256, 360, 13)
+"""The sizes of the introduction page (part E, Q-33)."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Advance:
@@ -88,7 +116,7 @@ class CalendarQueue:
 
     __slots__ = ("_early", "_epochs", "_now", "_overflow", "_ring", "profile")
 
-    def __init__(self, profile: Profile, now: int) -> None:
+    def __init__(self, profile: CalendarProfile, now: int) -> None:
         self.profile = profile
         self._now = now
         self._ring = [NO_HEIGHT] * profile.ring_size

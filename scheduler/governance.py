@@ -5,27 +5,17 @@ revert like any other. A new configuration is written at once and read by the ne
 its start. It is replaced as a whole, or changed by key, as the documents name the keys (docs/spec.md, governance).
 """
 
-from collections.abc import Collection
-from typing import Any, Final, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
 from scheduler.errors import InvalidInput, Unauthorized, UnknownTimer
 from scheduler.events import TimerCancelledByGovernance, TimerExtendedByGovernance
-from scheduler.lane import LaneConfig
 from scheduler.lifecycle import Desk, move_expiry
-from scheduler.types import TimerConfig
+from scheduler.types import Parameters, TimerConfig
 
-TIMER_PREFIX: Final = "timer_config."
-"""Precedes the fields of the timer configuration in their keys."""
-
-LANE_PREFIX: Final = "system:cip1:"
-"""Precedes the fields of the lane configuration in theirs."""
-
-_TIER: Final = "tier_"
-_TIER_KEY: Final = "priority_tier_multipliers."
-
-Config = TypeVar("Config", TimerConfig, LaneConfig)
+Record = TypeVar("Record", bound=Parameters)
 
 
 def require_deployer(sender: bytes, system_deployers: Collection[bytes]) -> None:
@@ -59,41 +49,32 @@ def extend_by_governance(desk: Desk, timer_id: bytes, new_expires_at: int) -> Ti
     return TimerExtendedByGovernance(timer_id, move_expiry(desk, timer, new_expires_at))
 
 
-def lane_key_of(field: str) -> str:
-    """Return the governance key of a field of the lane configuration."""
-    return LANE_PREFIX + (_TIER_KEY + field.removeprefix(_TIER) if field.startswith(_TIER) else field)
-
-
-def decode_update(
-    encoded: bytes, timers: TimerConfig, lane: LaneConfig | None
-) -> tuple[TimerConfig, LaneConfig | None]:
-    """Return both configurations as instruction 49 leaves them; `lane` is None on a chain that has none.
+def decode_update(encoded: bytes, current: Sequence[Parameters]) -> list[Parameters]:
+    """Return all parameters of a chain as instruction 49 leaves them; the timer configuration is the first.
 
     Raises:
-        InvalidInput: It is neither a configuration nor a map of keys, not in its one encoding, or nothing a chain can
-            run on.
+        InvalidInput: It is neither a timer configuration nor a map of keys, not in its one encoding, or nothing a chain
+            can run on.
     """
     try:
         changes = msgspec.msgpack.decode(encoded)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
         raise InvalidInput("config", str(error)) from None
     if not isinstance(changes, dict):
-        return decode_timer_config(encoded), lane
+        return [decode_timer_config(encoded), *current[1:]]
     keys = list(changes)
     if not keys or not all(isinstance(key, str) for key in keys) or keys != sorted(keys, key=_utf8):
         raise InvalidInput("config", "keys are text, at least one of them, and ascend")
     if msgspec.msgpack.encode(changes) != encoded:
         raise InvalidInput("config", "not the canonical encoding")
-    own = {TIMER_PREFIX + field: field for field in TimerConfig.__struct_fields__}
-    lanes = {} if lane is None else {lane_key_of(field): field for field in LaneConfig.__struct_fields__}
+    known = [{record.key_of(field): field for field in record.__struct_fields__} for record in current]
     for key in keys:
-        if key not in own and key not in lanes:
+        if not any(key in fields for fields in known):
             raise InvalidInput(key, "no such key")
-    timers = _changed(timers, {own[key]: changes[key] for key in keys if key in own})
-    if lane is not None:
-        lane = _changed(lane, {lanes[key]: changes[key] for key in keys if key in lanes})
-        lane.check_minimum()
-    return timers, lane
+    return [
+        _changed(record, {fields[key]: changes[key] for key in keys if key in fields})
+        for record, fields in zip(current, known, strict=True)
+    ]
 
 
 def decode_timer_config(encoded: bytes) -> TimerConfig:
@@ -102,24 +83,34 @@ def decode_timer_config(encoded: bytes) -> TimerConfig:
     Raises:
         InvalidInput: It is no configuration, not its one encoding, or one that no chain can run on.
     """
+    return decode_parameters(encoded, TimerConfig)
+
+
+def decode_parameters(encoded: bytes, kind: type[Record]) -> Record:
+    """Return parameters from the very bytes that the state is to hold.
+
+    Raises:
+        InvalidInput: They are none of this kind, not in their one encoding, or some that no chain can run on.
+    """
     try:
-        config = msgspec.msgpack.decode(encoded, type=TimerConfig)
+        record = msgspec.msgpack.decode(encoded, type=kind)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise InvalidInput("config", str(error)) from None
-    if msgspec.msgpack.encode(config) != encoded:
+    if msgspec.msgpack.encode(record) != encoded:
         raise InvalidInput("config", "not the canonical encoding")
-    return config
+    record.check_update()
+    return record
 
 
-def _changed(config: Config, changes: dict[str, Any]) -> Config:
-    """Return a configuration with some fields changed, checked as a whole."""
-    if not changes:
-        return config
-    fields = msgspec.structs.asdict(config) | changes
+def _changed(record: Record, changes: dict[str, Any]) -> Record:
+    """Return parameters with some fields changed, checked as a whole."""
+    fields = msgspec.structs.asdict(record) | changes
     try:
-        return msgspec.convert(list(fields.values()), type(config))
+        changed = msgspec.convert(list(fields.values()), type(record)) if changes else record
     except msgspec.ValidationError as error:
         raise InvalidInput("config", str(error)) from None
+    changed.check_update()
+    return changed
 
 
 def _utf8(key: str) -> bytes:

@@ -13,16 +13,13 @@ from scheduler.bidding import FeeParams, GbaContext, GbaFailure, Prices
 from scheduler.errors import InvalidInput
 from scheduler.fees import MAX_BASEFEE, MIN_BASEFEE
 from scheduler.tables import LaneTables
-from scheduler.types import MAX_U63, Basefees, LaneMarket, Ratio, Timer, TimerConfig
+from scheduler.types import MAX_U63, Basefees, LaneMarket, Parameters, Ratio, Timer, TimerConfig
 
 LOWEST_MINIMUM: Final = 8
 """Below this an eighth of a basefee is nothing, and it would not move any more (Q-3)."""
 
 MAX_PRICE: Final = 2**62 - 1
 """The greatest lane price, so that the default fee, twice as much, fits a record."""
-
-MAX_TIER: Final = 65_536
-"""The longest ring in places, and the farthest horizon in epochs."""
 
 
 def _require(name: str, value: object, is_valid: bool) -> None:  # noqa: FBT001 - the condition is the argument
@@ -31,10 +28,10 @@ def _require(name: str, value: object, is_valid: bool) -> None:  # noqa: FBT001 
 
 
 @final
-class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class LaneConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The parameters of the lane and the switches between readings, read once per block; changes apply from the next.
 
-    Fees are in units per cycle, limits in cycles, windows in blocks, tiers in the timebase.
+    Fees are in units per cycle, limits in cycles, windows in blocks.
     """
 
     max_cycles_per_fire_auction_phase: int = 250_000
@@ -55,9 +52,6 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     max_gba_calls_per_block: int = 1_000
     gc_scan_per_block: int = 25_000
     bid_deprecation_blocks: int = 0
-    ring_size: int = 4_096
-    epoch_length: int = 3_600
-    epoch_horizon: int = 24
     slope: Literal["literal", "classic"] = "literal"
     settlement: Literal["additive", "literal"] = "additive"
     packing_account: Literal["use", "limit"] = "use"
@@ -90,12 +84,15 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
         _require("weight_max", self.weight_max, low * high_under <= high * low_under)
         _require("max_lane_basefee", self.max_lane_basefee, self.max_lane_basefee <= MAX_BASEFEE)
         _require("initial_lane_basefee", self.initial_lane_basefee, self.initial_lane_basefee <= MAX_BASEFEE)
-        _require("ring_size", self.ring_size, 1 <= self.ring_size <= MAX_TIER)
-        _require("epoch_horizon", self.epoch_horizon, self.epoch_horizon <= MAX_TIER)
-        for name in ("fairness_window_blocks", "epoch_length"):
-            _require(name, getattr(self, name), getattr(self, name) > 0)
+        _require("fairness_window_blocks", self.fairness_window_blocks, self.fairness_window_blocks > 0)
 
-    def check_minimum(self) -> None:
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        tier = field.removeprefix("tier_")
+        return "system:cip1:" + (field if tier == field else f"priority_tier_multipliers.{tier}")
+
+    def check_update(self) -> None:
         """Refuse a floor at which the basefee would stand still; analysis may look at lower ones.
 
         Raises:
@@ -116,10 +113,6 @@ class LaneConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
             "fast": self.tier_fast,
             "urgent": self.tier_urgent,
         }
-
-
-INTRO: Final = LaneConfig(ring_size=256, epoch_length=360, epoch_horizon=13)
-"""The parameters of the introduction page (part E, Q-33)."""
 
 
 Bidder = Callable[[Timer, GbaContext], FeeParams | GbaFailure]

@@ -68,8 +68,24 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
     quote: Quote | None = None
 
 
+class Parameters(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A record of parameters that genesis sets and governance may change, as a whole or by key."""
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        raise NotImplementedError
+
+    def check_update(self) -> None:
+        """Refuse what the constructor takes, for those who look at a chain, and no chain may run on.
+
+        Raises:
+            InvalidInput: It is refused.
+        """
+
+
 @final
-class TimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class TimerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The limits and prices of timers, read once per block; a change applies from the next block."""
 
     max_ttl_blocks: int = 2_592_000
@@ -99,6 +115,11 @@ class TimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
         for name in ("lane_timer_cycles", "gc_cost_per_timer"):
             if getattr(self, name) == 0:
                 raise InvalidInput(name, "must be above zero")
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        return "timer_config." + field
 
     @property
     def lane_budget(self) -> int:

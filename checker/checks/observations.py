@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, Protocol, final
 
 from network import events
 from network.events import AnyEvent, Event
-from scheduler import Timebase
-from validators.execution.genesis import Genesis
+from scheduler import Eip1559, Timebase
+from validators.execution.genesis import Genesis, PolicyEntry
 from validators.execution.phases import PhaseEntry
 from validators.state import StateAudit
 
@@ -187,18 +187,25 @@ class ChainRules(NamedTuple):
     genesis_digest: bytes
     genesis_root: bytes
     timebase: Timebase
-    policy: str
+    policies: tuple[PolicyEntry, ...]
     block_cycles: int
     block_cells: int
     mailbox_cycles: int
     slot_ms: int
     timestamp_ms: int = 0
-    lane_from: int = 0
-    """The first height in the timer lane; 0 where the chain has none."""
+
+    def policy(self, height: int) -> str:
+        """Return the policy of a block."""
+        return [entry.policy for entry in self.policies if entry.height <= height][-1]
+
+    @property
+    def lane_from(self) -> int:
+        """The first height in the timer lane; 0 where the chain has none."""
+        return next((entry.height for entry in self.policies if entry.policy == Eip1559.name), 0)
 
     def is_in_lane(self, height: int) -> bool:
         """Say whether a block of this height goes by the rules of the timer lane."""
-        return bool(self.lane_from) and height >= self.lane_from
+        return self.policy(height) == Eip1559.name
 
 
 def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
@@ -207,13 +214,12 @@ def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
         genesis_digest=digest,
         genesis_root=root,
         timebase=genesis.timebase,
-        policy=genesis.policy,
+        policies=genesis.policies,
         block_cycles=genesis.block_cycles,
         block_cells=genesis.block_cells,
         mailbox_cycles=genesis.mailbox_cycles,
         slot_ms=genesis.slot_ms,
         timestamp_ms=genesis.timestamp_ms,
-        lane_from=0 if genesis.lane_config is None else genesis.activation_height,
     )
 
 

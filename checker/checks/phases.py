@@ -42,8 +42,7 @@ class PhaseLedger:
         self._judge_timers(block, entries.get("timers"))
         self._judge_mailbox(block, entries.get("mailbox"))
         self._judge_totals(block, entries.get("prices"), entries.get("burns"), entries.get("tiers"))
-        if block.lane is not None:
-            self._judge_promotion(block, entries.get("promotion"))
+        self._judge_promotion(block, entries.get("promotion"))
 
     def result(self) -> CheckResult:
         """Return the check result."""

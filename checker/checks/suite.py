@@ -374,7 +374,7 @@ class Suite:
             config=self._mirror.config(),
             summary=block.summary,
             lane=self._mirror.lane_config() if self._rules.is_in_lane(block.height) else None,
-            has_lane_budget=self._rules.policy != FifoFree.name,
+            has_lane_budget=self._rules.policy(block.height) != FifoFree.name,
             phases=block.phases,
         )
         self._block_times.settle(header, block.digest)

@@ -156,15 +156,15 @@ def tie_break_of_the_other_reading(tables_pool: Any) -> Any:
 
 
 @mutant(
-    (Genesis, "is_in_lane"),
+    (Genesis, "entry_at"),
     area="scheduler",
     kills=("equal-roots", "agreement"),
     cause="execution",
     shows="activation|lane",
 )
-def lane_active_a_block_early(is_in_lane: Any) -> Any:
+def lane_active_a_block_early(entry_at: Any) -> Any:
     """The timer lane holds from the block before its activation on."""
-    return lambda self, height: is_in_lane(self, height + 1)
+    return lambda self, height: entry_at(self, height + 1)
 
 
 @mutant(

@@ -9,7 +9,6 @@ from nacl.signing import VerifyKey
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
 from checker.oracle.contents import Basefees, Market, contents_at_genesis
 from checker.oracle.lane import CursorPhase, LanePhase
-from checker.oracle.lane_config import LaneConfig
 from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.market import Lane
 from checker.oracle.merkle import list_root
@@ -165,17 +164,18 @@ class _Block:
         self.proposer = chain.genesis.validators[header.proposer]
         self.parent_now = _present(chain.genesis, chain.header)
         self.basefees = chain.contents.basefees.rows[None]
-        self.lane_config = chain.contents.lane_config.get(None)
+        self.policy = self.genesis.policy_at(header.height)
+        self.calendar = chain.contents.calendar.rows[None]
         self.lane = self._lane(header.height)
         self.present = Present(
             height=header.height,
             now=_present(chain.genesis, header),
             config=chain.contents.config.rows[None],
             is_collected=False,
-            is_free=chain.genesis.policy == FREE_POLICY,
+            is_free=self.policy == FREE_POLICY,
             mailbox_cycles=chain.genesis.mailbox_cycles,
             lane=self.lane,
-            ring_size=(self.lane_config or LaneConfig()).ring_size,
+            ring_size=self.calendar.ring_size,
         )
         self.cycles = 0
         self.cells = 0
@@ -184,18 +184,17 @@ class _Block:
 
     def _lane(self, height: int) -> Lane | None:
         """What the block goes by if it is in the lane: the first one there finds no market yet."""
-        activation = self.genesis.activation_height
-        if self.lane_config is None or height < activation:
+        entry = self.genesis.lane_entry
+        if entry is None or height < entry.height:
             return None
-        first = self.lane_config.initial_lane_basefee or self.basefees.cycle
-        market = self.contents.market.get(None) or Market(first, 0, 0, activation, first, 0)
-        return Lane(self.lane_config, market, activation)
+        config = self.contents.lane_config.rows[None]
+        first = config.initial_lane_basefee or self.basefees.cycle
+        market = self.contents.market.get(None) or Market(first, 0, 0, entry.height, first, 0)
+        return Lane(config, market, entry.height)
 
     def maintain_epochs(self) -> list[list[object]]:
         """Return the event of a new epoch, where one begins; what moves is worked out when the block is over."""
-        if self.lane is None:
-            return []
-        now, config = self.present.now, self.lane.config
+        now, config = self.present.now, self.calendar
         epoch = now // config.epoch_length
         if epoch <= self.parent_now // config.epoch_length:
             return []
@@ -238,7 +237,7 @@ class _Block:
         present = self.present._replace(is_collected=True)
         if self.lane is None:
             # Where fires are free the phase goes by prices of nothing; the block's own go on for everything else.
-            prices = Basefees(0, 0) if self.genesis.policy == FREE_POLICY else self.basefees
+            prices = Basefees(0, 0) if self.policy == FREE_POLICY else self.basefees
             return TimerPhase(self.contents, present, self.parent_now, prices, self.proposer)
         kind = CursorPhase if self.lane.config.classification == "cursor" else LanePhase
         return kind(self.contents, present, self.parent_now, self.basefees, self.proposer, lane=self.lane)
@@ -259,7 +258,7 @@ class _Block:
             "prices": {"cycles": self.cycles + timers.lane_cycles, "cells": self.cells + timers.lane_cells},
             "burns": {"burned": self.burned + timers.burned},
         }
-        names = phases_of(self.genesis.policy, is_in_lane=self.lane is not None)
+        names = phases_of(self.policy)
         return [(name, counts.get(name, {})) for name in names]
 
     def end(self, phase: TimerPhase) -> None:
@@ -281,9 +280,7 @@ class _Block:
                 burned=before.burned + phase.lane_burned,
             )
             self.contents.market.put(None, market)
-        config = self.contents.lane_config.get(None)
-        if config is not None:
-            write_tiers(self.contents, self.present.now, config)
+        write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
 
     def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:
         """Return why a transaction may not stand here, or nothing."""

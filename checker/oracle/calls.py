@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
-from checker.oracle.lane_config import LaneConfig
+from checker.oracle.lane_config import Calendar
 from checker.oracle.market import Lane
 from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256, write
@@ -68,7 +68,7 @@ class Present(NamedTuple):
     """What a call knows of its block: the present, the configuration, whether the due timers are collected.
 
     Where fires are free, `is_free`, the policy knows neither an expiry nor a budget of the lane. A message may use at
-    most `mailbox_cycles`. A block in the timer lane has a `lane`; a chain that has none has the usual `ring_size`.
+    most `mailbox_cycles`. A block in the timer lane has a `lane`.
     """
 
     height: int
@@ -78,7 +78,7 @@ class Present(NamedTuple):
     is_free: bool
     mailbox_cycles: int
     lane: Lane | None = None
-    ring_size: int = LaneConfig().ring_size
+    ring_size: int = Calendar().ring_size
 
     @property
     def gas_limit_ceiling(self) -> int:

@@ -7,7 +7,7 @@ Nothing that can be worked out is kept: a bucket's head, for instance, is looked
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from checker.oracle.lane_config import LaneConfig
+from checker.oracle.lane_config import Calendar, LaneConfig
 from checker.oracle.operations import OperationLog
 from checker.oracle.records import Genesis, TimerConfig, be8, keccak256, write
 
@@ -172,6 +172,7 @@ class Contents:
         self.basefees = Table[None, Basefees](journal, lambda _: plain_key(9, b""), lambda _, row: list(row))
         self.burned = Table[None, int](journal, lambda _: plain_key(10, b""), lambda _, total: [total])
         self.config = Table[None, TimerConfig](journal, lambda _: plain_key(11, b""), lambda _, row: list(row))
+        self.calendar = Table[None, Calendar](journal, lambda _: plain_key(21, b""), lambda _, row: list(row))
         self._add_lane_tables(journal)
 
     def _add_lane_tables(self, journal: list[tuple[Table[Any, Any], Any, Any]]) -> None:
@@ -280,6 +281,7 @@ def contents_at_genesis(genesis: Genesis) -> Contents:
     contents.basefees.put(None, Basefees(genesis.cycle_basefee, genesis.cell_basefee))
     contents.burned.put(None, 0)
     contents.config.put(None, genesis.timer_config)
+    contents.calendar.put(None, genesis.calendar)
     if genesis.lane_config is not None:
         contents.lane_config.put(None, genesis.lane_config)
     contents.settle()

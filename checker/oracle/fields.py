@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from checker.oracle.lane_config import TIERS, LaneConfig
+from checker.oracle.lane_config import TIERS, Calendar, LaneConfig
 from checker.oracle.records import TimerConfig
 
 EVENTS: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
@@ -58,6 +58,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     18: ("epoch", ("heights",)),
     19: ("overflow", ("heights", "root")),
     20: ("GC cursor", ("due", "sequence")),
+    21: ("calendar profile", Calendar._fields),
 }
 """Name of each table and of its records' fields, by the first byte of its keys."""
 

@@ -7,6 +7,7 @@ more, so nothing is compared beyond the first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
@@ -29,6 +30,9 @@ operation is hashed by four audits on average at most, the last one included."""
 
 POLICIES: Final = ("fifo", "fifo-free", "eip1559")
 """The policies that are restated here."""
+
+ACTIVATIONS: Final = (("fifo", "eip1559"),)
+"""Which may follow which in the midst of a chain."""
 
 
 class OracleBlock(NamedTuple):
@@ -115,8 +119,12 @@ class _Audits:
 
 def unknown_to_the_oracle(genesis: Genesis) -> str:
     """Return what of a genesis is not restated here, or nothing."""
-    if genesis.policy not in POLICIES:
-        return f"the policy {genesis.policy}"
+    for entry in genesis.policies:
+        if entry.policy not in POLICIES:
+            return f"the policy {entry.policy}"
+    for before, after in pairwise(entry.policy for entry in genesis.policies):
+        if (before, after) not in ACTIVATIONS:
+            return f"an activation of {after} after {before}"
     strange = [program for _, program, *_ in genesis.actors if program not in PROGRAMS]
     return f"the program {strange[0]}" if strange else ""
 

@@ -31,9 +31,6 @@ class LaneConfig(NamedTuple):
     max_gba_calls_per_block: int = 1_000
     gc_scan_per_block: int = 25_000
     bid_deprecation_blocks: int = 0
-    ring_size: int = 4_096
-    epoch_length: int = 3_600
-    epoch_horizon: int = 24
     slope: str = "literal"
     settlement: str = "additive"
     packing_account: str = "use"
@@ -46,6 +43,14 @@ class LaneConfig(NamedTuple):
     fairness_subject: str = "actor"
     max_allowed_delays: int = 100
     excessive_delay: str = "off"
+
+
+class Calendar(NamedTuple):
+    """The sizes of the calendar queue's tiers, field by field; every chain has them."""
+
+    ring_size: int = 4_096
+    epoch_length: int = 3_600
+    epoch_horizon: int = 24
 
 
 TIERS: Final = ("economy", "standard", "fast", "urgent")
@@ -81,7 +86,6 @@ def _one_of(*names: str) -> FieldRule:
 _RULES: Final[Sequence[FieldRule]] = (
     *(_whole(), _whole(8), _whole(0, 2**62), _whole(), _is_part, _is_part, _is_ratio),
     *(_whole(1), *(_is_ratio,) * 6, _whole(), _whole(), _whole(), _whole()),
-    *(_whole(1, 65_536), _whole(1), _whole(0, 65_536)),
     *(_one_of("literal", "classic"), _one_of("additive", "literal"), _one_of("use", "limit"), _one_of("skip", "stop")),
     *(_one_of("eager", "cursor"), _one_of("schedule", "fire"), _one_of("id", "age")),
     *(_one_of("multiplicative", "additive"), _one_of("mean", "lower", "upper"), _one_of("actor", "deployer")),
@@ -95,6 +99,13 @@ def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
         return None
     config = LaneConfig(*fields)
     return config if Fraction(*config.weight_min) <= Fraction(*config.weight_max) else None
+
+
+def calendar_of(fields: Sequence[Any]) -> Calendar | None:
+    """Return the profile of these fields, or None where no chain can run on them."""
+    rules = (_whole(1, 65_536), _whole(1), _whole(0, 65_536))
+    is_profile = len(fields) == len(rules) and all(rule(field) for rule, field in zip(rules, fields, strict=True))
+    return Calendar(*fields) if is_profile else None
 
 
 def is_excessive(delays: int, config: LaneConfig) -> bool:

@@ -7,19 +7,15 @@ missing in its ledger whatever the state says.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-PHASES: Final = ("transactions", "timers", "mailbox", "prices", "burns", "tiers")
+PHASES: Final = ("promotion", "transactions", "timers", "mailbox", "prices", "burns", "tiers")
 """Of every policy; no budget excuses a block from any of them."""
-
-PHASES_IN_LANE: Final = ("promotion", *PHASES)
-"""In the timer lane epochs are kept before anything else."""
 
 Ledger = Sequence[tuple[str, Mapping[str, int]]]
 
 
-def phases_of(policy: str, *, is_in_lane: bool) -> tuple[str, ...]:
+def phases_of(policy: str) -> tuple[str, ...]:
     """Return the phases that a block has to go through; raises KeyError for a policy that is not known."""
-    by_policy = {"fifo": PHASES, "fifo-free": PHASES, "eip1559": PHASES_IN_LANE if is_in_lane else PHASES}
-    return by_policy[policy]
+    return {"fifo": PHASES, "fifo-free": PHASES, "eip1559": PHASES}[policy]
 
 
 def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[str, str] | None:

@@ -6,12 +6,13 @@ again and compared, which is all that "one content has one encoding" asks for.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from Crypto.Hash import keccak
 
-from checker.oracle.lane_config import LaneConfig, lane_config_of
+from checker.oracle.lane_config import Calendar, LaneConfig, calendar_of, lane_config_of
 
 MAX_INTEGER: Final = 2**63 - 1
 """The greatest integer of a header, a transaction and a genesis."""
@@ -21,7 +22,10 @@ MAX_TRANSACTION_BYTES: Final = 2 * 1024 * 1024
 MAX_HANDLER_CHARS: Final = 256
 
 LANE_POLICY: Final = "eip1559"
-"""The policy of every chain that has the timer lane, be it activated later."""
+"""The policy that has the timer lane."""
+
+PLAIN_POLICIES: Final = ("fifo", "fifo-free")
+"""The policies without a configuration of their own."""
 
 SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
@@ -78,6 +82,14 @@ class TimerConfig(NamedTuple):
     charges_index_cells: bool
 
 
+class PolicyEntry(NamedTuple):
+    """A policy, and from which height on it holds; `config` is its encoded configuration, empty where it has none."""
+
+    height: int
+    policy: str
+    config: bytes = b""
+
+
 class Genesis(NamedTuple):
     """A genesis, field by field."""
 
@@ -90,15 +102,29 @@ class Genesis(NamedTuple):
     block_cells: int
     mailbox_cycles: int
     timer_config: TimerConfig
-    policy: str
+    calendar: Calendar
+    policies: list[PolicyEntry]
     min_basefee: int
     cycle_basefee: int
     cell_basefee: int
     accounts: list[list[Any]]
     actors: list[list[Any]]
     system_deployers: list[bytes]
-    activation_height: int
-    lane_config: LaneConfig | None
+
+    def policy_at(self, height: int) -> str:
+        """Return the policy of a block."""
+        return [entry.policy for entry in self.policies if entry.height <= height][-1]
+
+    @property
+    def lane_entry(self) -> PolicyEntry | None:
+        """The policy with the timer lane, None in a chain without the lane."""
+        return next((entry for entry in self.policies if entry.policy == LANE_POLICY), None)
+
+    @property
+    def lane_config(self) -> LaneConfig | None:
+        """The lane configuration, None in a chain without the lane."""
+        entry = self.lane_entry
+        return None if entry is None else lane_config_of(read(entry.config, "the lane configuration"))
 
 
 _HEADER: Final = ("int", "int", "int", "int", "bin32", "int", "int", "int", "bin32", "bin32", "bin32")
@@ -112,9 +138,10 @@ _CALLS: Final = {
 }
 _CONFIG: Final = ("int",) * 10 + ("bool",) * 3
 _GENESIS: Final = (
-    *("str", "array", "str", "int", "int", "int", "int", "int", "array", "str", "int", "int", "int"),
-    *("array", "array", "array", "int", "any"),
+    *("str", "array", "str", "int", "int", "int", "int", "int", "array", "array", "array", "int", "int", "int"),
+    *("array", "array", "array"),
 )
+_POLICY_ENTRY: Final = ("int", "str", "bin")
 _GENESIS_ACCOUNT: Final = ("bin20", "int")
 _GENESIS_ACTOR: Final = ("bin20", "str", "bin20", "int", "array")
 _STORAGE_ITEM: Final = ("bin", "bin")
@@ -204,18 +231,29 @@ def read_genesis(encoded: bytes) -> Genesis:
     for deployer in genesis.system_deployers:
         _checked([deployer], ("bin20",), "a system deployer of genesis")
     config = _checked(genesis.timer_config, _CONFIG, "the timer configuration")
-    return genesis._replace(timer_config=TimerConfig(*config), lane_config=_read_lane(genesis))
+    calendar = calendar_of(genesis.calendar)
+    if calendar is None:
+        raise MalformedError(f"no chain can run on the calendar profile {genesis.calendar!r:.80}")
+    policies = _read_policies(genesis.policies)
+    return genesis._replace(timer_config=TimerConfig(*config), calendar=calendar, policies=policies)
 
 
-def _read_lane(genesis: Genesis) -> LaneConfig | None:
-    """Return the lane configuration of a genesis, None in a chain without the lane; raises MalformedError."""
-    fields: object = genesis.lane_config
-    if fields is None and genesis.policy != LANE_POLICY and genesis.activation_height == 0:
-        return None
-    config = lane_config_of(fields) if isinstance(fields, list) else None
-    if config is None or genesis.policy != LANE_POLICY or genesis.activation_height == 0:
-        raise MalformedError("policy, activation height and lane configuration of genesis do not go together")
-    return config
+def _read_policies(fields: Sequence[object]) -> list[PolicyEntry]:
+    """Return the policies of a genesis; raises MalformedError."""
+    entries = [PolicyEntry(*_checked(entry, _POLICY_ENTRY, "a policy of genesis")) for entry in fields]
+    heights = [entry.height for entry in entries]
+    if not heights or heights[0] != 1 or any(one >= other for one, other in pairwise(heights)):
+        raise MalformedError(
+            f"the policies of genesis hold from heights {heights}, which neither begin at 1 nor ascend"
+        )
+    for entry in entries:
+        is_lane = entry.policy == LANE_POLICY
+        config = lane_config_of(read(entry.config, "the lane configuration")) if is_lane else None
+        if is_lane and config is None:
+            raise MalformedError("the lane configuration of genesis is none that a chain can run on")
+        if entry.policy in PLAIN_POLICIES and entry.config:
+            raise MalformedError(f"the policy {entry.policy} has a configuration, and there is none")
+    return entries
 
 
 def read_timer_config(encoded: bytes) -> TimerConfig:
@@ -239,8 +277,6 @@ def _checked(fields: object, shape: Sequence[str], what: str) -> list[Any]:
 
 
 def _is_kind(field: object, kind: str) -> bool:
-    if kind == "any":
-        return True
     if kind == "int":
         return type(field) is int and 0 <= field <= MAX_INTEGER
     if kind == "bool":

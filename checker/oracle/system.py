@@ -6,7 +6,7 @@ import msgspec
 
 from checker.oracle.calls import Gas, OutOfGasError, Present, RevertedError, new_expiry, remove_timer
 from checker.oracle.contents import Contents
-from checker.oracle.lane_config import LaneConfig, lane_config_of, lane_key_of
+from checker.oracle.lane_config import Calendar, LaneConfig, calendar_of, lane_config_of, lane_key_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
 from checker.oracle.records import MalformedError, TimerConfig, read_timer_config, write
 
@@ -39,8 +39,9 @@ def _carry_out(contents: Contents, present: Present, call: list[object], *, is_d
     if kind == CANCEL_TIMER:
         return _cancel(contents, subject)
     if kind == UPDATE_TIMER_CONFIG:
-        config, lane_config = _configs_of(subject, contents)
+        config, calendar, lane_config = _configs_of(subject, contents)
         contents.config.put(None, config)
+        contents.calendar.put(None, calendar)
         if lane_config is not None:
             contents.lane_config.put(None, lane_config)
         return [CONFIG_UPDATED, subject]
@@ -65,23 +66,29 @@ def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: i
     return [EXTENDED_BY_GOVERNANCE, timer_id, moved]
 
 
-def _configs_of(encoded: bytes, contents: Contents) -> tuple[TimerConfig, LaneConfig | None]:
-    """Return both configurations after an instruction, which has all of the timers' or some keys of either."""
+def _configs_of(encoded: bytes, contents: Contents) -> tuple[TimerConfig, Calendar, LaneConfig | None]:
+    """Return all configurations after an instruction, which has all of the timers' or some keys of any."""
+    calendar: Calendar | None = contents.calendar.rows[None]
     lane_config = contents.lane_config.get(None)
+    assert calendar is not None, "genesis has one"
     changes = _read_changes(encoded)
     try:
         if changes is None:
-            return _checked(read_timer_config(encoded)), lane_config
+            return _checked(read_timer_config(encoded)), calendar, lane_config
         of_timers = {f"timer_config.{name}": name for name in TimerConfig._fields}
+        of_calendar = {f"system:cip1:{name}": name for name in Calendar._fields}
         of_lane = {lane_key_of(name): name for name in LaneConfig._fields} if lane_config is not None else {}
         config = contents.config.rows[None]._replace(**_taken(changes, of_timers))
-        if any(key not in of_timers and key not in of_lane for key in changes):
+        if any(key not in of_timers | of_calendar | of_lane for key in changes):
+            raise RevertedError("InvalidInput")
+        calendar = calendar_of(calendar._replace(**_taken(changes, of_calendar)))
+        if calendar is None:
             raise RevertedError("InvalidInput")
         if lane_config is not None:
             lane_config = lane_config_of(lane_config._replace(**_taken(changes, of_lane)))
             if lane_config is None:
                 raise RevertedError("InvalidInput")
-        return _checked(read_timer_config(write(config))), lane_config
+        return _checked(read_timer_config(write(config))), calendar, lane_config
     except MalformedError:
         raise RevertedError("InvalidInput") from None
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from checker.oracle.contents import Contents
-from checker.oracle.lane_config import LaneConfig
+from checker.oracle.lane_config import Calendar
 from checker.oracle.records import be8, sha256
 
 HEIGHT_BITS = 64
 
 
-def tier_of(height: int, now: int, queued: bool, config: LaneConfig) -> tuple[str, int]:  # noqa: FBT001 - a bucket's flag
+def tier_of(height: int, now: int, queued: bool, config: Calendar) -> tuple[str, int]:  # noqa: FBT001 - a bucket's flag
     """Return the tier of a height, and its place in the ring or its epoch; nothing is kept for one that is due.
 
     Whatever was made out of the ring's range waits in the epoch queue until its epoch begins.
@@ -24,9 +24,8 @@ def tier_of(height: int, now: int, queued: bool, config: LaneConfig) -> tuple[st
     return "overflow", 0
 
 
-def write_tiers(contents: Contents, now: int, config: LaneConfig) -> None:
+def write_tiers(contents: Contents, now: int, config: Calendar) -> None:
     """Count the heights of each epoch and of the overflow tree anew, and hash the tree."""
-    contents.find_heads()
     epochs: dict[int, int] = {}
     overflow: list[int] = []
     for height, bucket in sorted(contents.buckets.rows.items()):
@@ -37,6 +36,8 @@ def write_tiers(contents: Contents, now: int, config: LaneConfig) -> None:
             overflow.append(height)
     for epoch in [*contents.epochs.rows, *epochs]:
         contents.epochs.put(epoch, epochs.get(epoch))
+    if overflow:
+        contents.find_heads()
     records = [contents.buckets.entry(height)[1] or b"" for height in overflow]
     root = radix_root(list(zip(overflow, records, strict=True))) if overflow else b""
     contents.overflow.put(None, (len(overflow), root) if overflow else None)
@@ -53,7 +54,7 @@ def radix_root(leaves: Sequence[tuple[int, bytes]]) -> bytes:
     return sha256(b"\1" + bytes([bit]) + radix_root(clear) + radix_root(leaves[len(clear) :]))
 
 
-def heights_promoted(contents: Contents, parent_now: int, now: int, config: LaneConfig) -> int:
+def heights_promoted(contents: Contents, parent_now: int, now: int, config: Calendar) -> int:
     """Return how many heights leave the overflow tree when a block begins."""
     queued = {height: bucket.queued for height, bucket in contents.buckets.rows.items()}
     held = [height for height in queued if tier_of(height, parent_now, queued[height], config)[0] == "overflow"]

@@ -33,7 +33,6 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
     shares = list(genesis_shares(scenario))
     return Genesis(
         chain_id=scenario.chain_id,
-        policy=chain.policy,
         timebase=chain.timebase,
         slot_ms=chain.slot_ms,
         block_cycles=chain.block_cycles,
@@ -43,10 +42,10 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
         cycle_basefee=chain.cycle_basefee,
         cell_basefee=chain.cell_basefee,
         timer_config=chain.timers.config(),
+        calendar=chain.lane.calendar(),
+        policies=chain.policies(),
         validators=tuple(address_of(key) for key in keys.validator_keys),
         accounts=tuple(account for share in shares for account in share.accounts),
         actors=tuple(actor for share in shares for actor in share.actors),
-        activation_height=chain.activation.height if chain.has_lane else 0,
-        lane_config=chain.lane.config() if chain.has_lane else None,
         system_deployers=tuple(deployer for share in shares for deployer in share.system_deployers),
     )

@@ -6,9 +6,9 @@ import msgspec
 
 from cluster.scenario.fields import NotNegative, Positive, Section
 from cluster.scenario.lane_section import LaneSection
-from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, TimerConfig
+from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, Fifo, Parameters, TimerConfig
 from validators.actors.metering import CALL_CYCLES
-from validators.execution.genesis import MIN_BASEFEE_FLOOR
+from validators.execution.genesis import MIN_BASEFEE_FLOOR, PolicyEntry
 
 _TIMERS = TimerConfig()
 
@@ -77,3 +77,15 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def has_lane(self) -> bool:
         """Whether the policy has the timer lane, from its activation on."""
         return self.policy == Eip1559.name
+
+    def policies(self) -> tuple[PolicyEntry, ...]:
+        """Return the policies of genesis: a chain that has the lane is `fifo` below its activation."""
+        if not self.has_lane:
+            return (PolicyEntry(1, self.policy),)
+        own = PolicyEntry(self.activation.height, self.policy, msgspec.msgpack.encode(self.lane.config()))
+        return (own,) if own.height == 1 else (PolicyEntry(1, Fifo.name), own)
+
+    def parameters(self) -> tuple[Parameters, ...]:
+        """Return the parameters that governance may change, besides those of the timers."""
+        own = (self.lane.config(),) if self.has_lane else ()
+        return (self.lane.calendar(), *own)

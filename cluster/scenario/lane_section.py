@@ -1,14 +1,14 @@
 """`[chain.lane]` of a scenario: the lane configuration at genesis, by name, on top of a profile."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from scheduler import INTRO, LaneConfig
+from scheduler import INTRO_CALENDAR, CalendarProfile, LaneConfig
 from scheduler.types import Ratio
 
-PROFILES = {"default": LaneConfig(), "intro": INTRO}
-"""Whole configurations by name."""
+PROFILES = {"default": CalendarProfile(), "intro": INTRO_CALENDAR}
+"""Sizes of the calendar queue by name."""
 
 
 class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -55,10 +55,21 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Raises:
             InvalidInput: A number is out of its range.
         """
-        stated = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
-        profile = PROFILES[stated.pop("profile")]
-        return LaneConfig(**(msgspec.structs.asdict(profile) | stated))
+        return LaneConfig(**self._stated(LaneConfig))
+
+    def calendar(self) -> CalendarProfile:
+        """Return the sizes of the calendar queue that genesis holds.
+
+        Raises:
+            InvalidInput: A number is out of its range.
+        """
+        return msgspec.structs.replace(PROFILES[self.profile], **self._stated(CalendarProfile))
+
+    def _stated(self, kind: type[msgspec.Struct]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in kind.__struct_fields__ if getattr(self, name) is not None}
 
     def resolved(self) -> "LaneSection":
         """Return the section with every value written out."""
-        return LaneSection(profile=self.profile, **msgspec.structs.asdict(self.config()))
+        return LaneSection(
+            profile=self.profile, **msgspec.structs.asdict(self.config()), **msgspec.structs.asdict(self.calendar())
+        )

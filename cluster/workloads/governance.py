@@ -1,14 +1,14 @@
 """The workload `governance`: system instructions at their times."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Final, NamedTuple
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, NotNegative, Positive, means
 from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from faults.nearest import did_you_mean
-from scheduler import InvalidInput, LaneConfig, TimerConfig, decode_update
+from scheduler import InvalidInput, Parameters, TimerConfig, decode_update
 from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
 from validators.execution.blocks import SystemInstruction
 
@@ -16,11 +16,8 @@ INSTRUCTION_CYCLES: Final = 5_000
 """Cycles that a system deployer allows for one instruction."""
 
 
-class Rules(NamedTuple):
-    """The parameters of the chain, as the actions so far leave them."""
-
-    config: TimerConfig
-    lane: LaneConfig | None
+Rules: TypeAlias = tuple[Parameters, ...]
+"""The parameters of the chain, those of the timers first."""
 
 
 class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", kw_only=True):
@@ -63,13 +60,13 @@ class Configure(Action, tag="configure", kw_only=True, frozen=True):
         for key in self.set:
             if key not in known:
                 raise InvalidInput(key, f"no such key{did_you_mean(key, known)}")
-        fields = msgspec.structs.asdict(rules.config) | self.set
-        return rules._replace(config=msgspec.convert(list(fields.values()), TimerConfig))
+        fields = msgspec.structs.asdict(rules[0]) | self.set
+        return (msgspec.convert(list(fields.values()), TimerConfig), *rules[1:])
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
         """Yield one instruction with the whole configuration."""
         del site
-        yield SystemUpdateTimerConfig(msgspec.msgpack.encode(rules.config))
+        yield SystemUpdateTimerConfig(msgspec.msgpack.encode(rules[0]))
 
 
 class Govern(Action, tag="govern", kw_only=True, frozen=True):
@@ -88,7 +85,7 @@ class Govern(Action, tag="govern", kw_only=True, frozen=True):
 
     def change(self, rules: Rules) -> Rules:
         """Return the rules as the chain will change them."""
-        return Rules(*decode_update(self.encoded, rules.config, rules.lane))
+        return tuple(decode_update(self.encoded, rules))
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
         """Yield one instruction with the keys of `set`."""
@@ -166,7 +163,7 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True):
 
     def problem(self, site: Site) -> str:
         """Say which action is invalid."""
-        rules, at_ms = Rules(site.config, site.lane), 0
+        rules, at_ms = site.parameters, 0
         for index, action in enumerate(self.actions):
             place = f"actions[{index}]"
             if action.at_ms < at_ms:
@@ -192,7 +189,7 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True):
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """One transaction for each instruction."""
-        client, rules = Client(site), Rules(site.config, site.lane)
+        client, rules = Client(site), site.parameters
         for action in self.actions:
             rules = action.change(rules)
             for instruction in action.instructions(rules, site):

@@ -55,9 +55,9 @@ def name_of(kind: type[WorkloadKind]) -> str:
 def sites_of(scenario: "Scenario") -> Iterator[tuple[Site, WorkloadKind]]:
     """Yield each workload of a scenario with its site, in the scenario's order."""
     chain = scenario.chain
-    config, lane = chain.timers.config(), chain.lane.config() if chain.has_lane else None
+    config, others = chain.timers.config(), chain.parameters()
     for name, workload in scenario.workload.items():
-        yield Site(scenario.chain_id, name, config, scenario.workload, lane), workload
+        yield Site(scenario.chain_id, name, config, scenario.workload, others), workload
 
 
 def genesis_shares(scenario: "Scenario") -> Iterator[GenesisShare]:

@@ -8,7 +8,7 @@ import msgspec
 from nacl.signing import SigningKey
 
 from cluster.scenario.fields import means
-from scheduler import LaneConfig, TimerConfig, keccak256
+from scheduler import LaneConfig, Parameters, TimerConfig, keccak256
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import (
     Call,
@@ -73,7 +73,17 @@ class Site:
     name: str
     config: TimerConfig
     workloads: Mapping[str, "WorkloadKind"]
-    lane: LaneConfig | None = None
+    others: tuple[Parameters, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[Parameters, ...]:
+        """All that governance may change, the timer configuration first."""
+        return (self.config, *self.others)
+
+    @property
+    def lane(self) -> LaneConfig | None:
+        """The lane's configuration at genesis; None on a chain without a lane."""
+        return next((record for record in self.others if isinstance(record, LaneConfig)), None)
 
     def actor(self, index: int, workload: str = "") -> bytes:
         """Return the address of an actor of this workload, or of another one."""

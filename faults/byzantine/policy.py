@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias, cast, final
 
 import msgspec
 
-from scheduler import Basefees, BlockPhase, Lane, Moment, PhaseResult, Policy, Timer, TimerConfig
+from scheduler import Basefees, BlockPhase, Lane, Moment, Parameters, PhaseResult, Policy, Timer, TimerConfig
 from scheduler.tables import Ledger, Runner, TimerTables
 
 TwistKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
@@ -36,6 +36,8 @@ def _lying_policy(honest: type[Policy], twist: Twist) -> Callable[[], Policy]:
         has_ttl: ClassVar[bool] = honest.has_ttl
         has_budget: ClassVar[bool] = honest.has_budget
         default_config: ClassVar[TimerConfig] = honest.default_config
+        config_type: ClassVar[type[Parameters] | None] = honest.config_type
+        follows: ClassVar[tuple[str, ...]] = honest.follows
 
         def phases(self) -> tuple[BlockPhase, ...]:
             return honest().phases()

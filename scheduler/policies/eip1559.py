@@ -17,13 +17,14 @@ from scheduler.bidding import FeeParams, GbaFailure, Prices, context_of
 from scheduler.events import DeferralReason, GbaFailed
 from scheduler.fairness import count_fires, open_window, read_weights, subject_of
 from scheduler.fee_market import median_tip, next_lane_basefee
-from scheduler.lane import Lane
+from scheduler.lane import Lane, LaneConfig
+from scheduler.policies.fifo import Fifo
 from scheduler.pool import OPEN, Payer, PoolRules, WaitingPool
 from scheduler.ranking import Offer, Ranking, Scale
 from scheduler.settlement import max_cost
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.tally import Tally
-from scheduler.types import MAX_U63, Basefees, BlockPhase, Moment, PhaseResult, Timer, TimerConfig
+from scheduler.types import MAX_U63, Basefees, BlockPhase, Moment, Parameters, PhaseResult, Timer, TimerConfig
 
 NO_LIMIT: Final = MAX_U63
 """More than any gas limit."""
@@ -37,6 +38,8 @@ class Eip1559:
     has_ttl: ClassVar[bool] = True
     has_budget: ClassVar[bool] = True
     default_config: ClassVar[TimerConfig] = TimerConfig()
+    config_type: ClassVar[type[Parameters] | None] = LaneConfig
+    follows: ClassVar[tuple[str, ...]] = (Fifo.name,)
 
     def phases(self) -> tuple[BlockPhase, ...]:
         """Return the steps of a block in order: timers come after transactions (K-1)."""

@@ -13,7 +13,7 @@ from scheduler.lane import Lane
 from scheduler.settlement import classify, max_cost
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, Timer, TimerConfig
+from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, Timer, TimerConfig
 
 
 @final
@@ -24,6 +24,8 @@ class Fifo:
     has_ttl: ClassVar[bool] = True
     has_budget: ClassVar[bool] = True
     default_config: ClassVar[TimerConfig] = TimerConfig()
+    config_type: ClassVar[type[Parameters] | None] = None
+    follows: ClassVar[tuple[str, ...]] = ()
 
     def phases(self) -> tuple[BlockPhase, ...]:
         """Return the steps of a block in order: timers come after transactions (K-1)."""

@@ -11,7 +11,7 @@ from scheduler.lane import Lane
 from scheduler.policies.fifo import Fifo, newly_due
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, TimerConfig
+from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, TimerConfig
 
 FREE: Final = Basefees(0, 0)
 """What a cycle and a cell of a fire cost."""
@@ -25,6 +25,8 @@ class FifoFree:
     has_ttl: ClassVar[bool] = False
     has_budget: ClassVar[bool] = False
     default_config: ClassVar[TimerConfig] = TimerConfig(schedule_cycles=1_000, cancel_cycles=500)
+    config_type: ClassVar[type[Parameters] | None] = None
+    follows: ClassVar[tuple[str, ...]] = ()
 
     def phases(self) -> tuple[BlockPhase, ...]:
         """Return the steps of a block in order: timers come after transactions (K-1)."""

@@ -4,7 +4,7 @@ from typing import ClassVar, Protocol
 
 from scheduler.lane import Lane
 from scheduler.tables import Ledger, Runner, TimerTables
-from scheduler.types import Basefees, BlockPhase, Moment, PhaseResult, TimerConfig
+from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, TimerConfig
 
 
 class Policy(Protocol):
@@ -17,6 +17,10 @@ class Policy(Protocol):
     """Whether the fires of a block share a budget of cycles."""
     default_config: ClassVar[TimerConfig]
     """The configuration of a chain that states none."""
+    config_type: ClassVar[type[Parameters] | None]
+    """The parameters of the policy's own, beside the timers'."""
+    follows: ClassVar[tuple[str, ...]]
+    """The policies that it can be activated after, in the midst of a chain."""
 
     def phases(self) -> tuple[BlockPhase, ...]:
         """Return the steps of a block in order."""

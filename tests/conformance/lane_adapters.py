@@ -23,7 +23,7 @@ from scheduler.fee_market import basefee_delta, doubled_median, exact_basefee, m
 from scheduler.pool import PoolRules
 from scheduler.ranking import Ranking, Scale
 from scheduler.types import MAX_U63, Quote
-from tests.support.chain_harness import make_genesis
+from tests.support.chain_harness import make_genesis, policies_of
 from tests.support.lane_doubles import PROPOSER, LaneBench, free
 from tests.support.scheduler_doubles import Bench
 from validators.execution.run import Rules
@@ -223,12 +223,12 @@ def settle(inputs, system):
 def activation(inputs, system):
     height_of_activation = inputs["H_activation"]
     lane = LaneConfig(bid_deprecation_blocks=inputs["deprecation_ends"] - height_of_activation)
-    genesis = make_genesis(policy="eip1559", lane_config=lane, activation_height=height_of_activation)
+    genesis = make_genesis(policies=policies_of("eip1559", height_of_activation, lane))
     rules = Rules(genesis, {}, lambda transaction: True)
     orders = {"fifo": "fifo", "eip1559": "effective_priority"}
     found = []
     for height, is_default, gas_limit in inputs["queries"]:
-        policy = rules.policy(height)
+        policy = rules.policy_at(height)
         bench = (
             Bench() if policy.name == "fifo" else LaneBench(lane=lane, basefee=800, activated_at=height_of_activation)
         )

@@ -1,6 +1,6 @@
 """Adapters for the introduction page: tiers, epochs, promotion, its priority queue (part E)."""
 
-from scheduler import CalendarQueue, LaneConfig, Profile, Tier, TimerConfig
+from scheduler import CalendarProfile, CalendarQueue, LaneConfig, Tier, TimerConfig
 from tests.support.lane_doubles import LaneBench
 from tests.support.scheduler_doubles import Bench
 
@@ -9,7 +9,7 @@ ACTOR = b"\xaa" * 20
 
 def profile_of(inputs):
     """Return the page's profile, or the case's."""
-    return Profile(inputs.get("ring", 256), inputs.get("epoch_len", 360), inputs.get("epoch_horizon", 13))
+    return CalendarProfile(inputs.get("ring", 256), inputs.get("epoch_len", 360), inputs.get("epoch_horizon", 13))
 
 
 def name_of(profile, height, now):
@@ -50,7 +50,7 @@ def is_epoch_start(profile, height):
 def epoch_solve(inputs, system):
     found = []
     for length in range(1, inputs["start_of_epoch"] + 1):
-        profile = Profile(1, length, 1)
+        profile = CalendarProfile(1, length, 1)
         facts = all(profile.epoch_of(height) == number for height, number in inputs["facts"])
         if facts and is_epoch_start(profile, inputs["start_of_epoch"]):
             found.append(length)

@@ -7,21 +7,23 @@ from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.load import convert_scenario
 from scheduler import (
     DEFAULT_HANDLER,
-    INTRO,
+    INTRO_CALENDAR,
     MAX_HANDLER_BYTES,
     MAX_PAYLOAD_BYTES,
     MIN_BASEFEE,
     POLICIES,
     ZERO_ORIGIN,
+    CalendarProfile,
     LaneConfig,
     TimerConfig,
+    calendar,
     fees,
     lane,
     lifecycle,
 )
-from tests.support.chain_harness import advance, make_engine, make_genesis
+from tests.support.chain_harness import advance, in_lane, make_engine, make_genesis
 from validators.actors import metering
-from validators.execution import Genesis, genesis
+from validators.execution import Genesis, PolicyEntry, genesis
 
 TIMERS = {
     "max_ttl_blocks": 2_592_000,
@@ -58,9 +60,6 @@ LANE = {
     "max_gba_calls_per_block": 1_000,
     "gc_scan_per_block": 25_000,
     "bid_deprecation_blocks": 0,
-    "ring_size": 4_096,
-    "epoch_length": 3_600,
-    "epoch_horizon": 24,
     "slope": "literal",
     "settlement": "additive",
     "packing_account": "use",
@@ -75,6 +74,8 @@ LANE = {
     "excessive_delay": "off",
 }
 
+CALENDAR = {"ring_size": 4_096, "epoch_length": 3_600, "epoch_horizon": 24}
+
 INTRODUCTION = {"ring_size": 256, "epoch_length": 360, "epoch_horizon": 13}
 
 CHAIN = {
@@ -84,12 +85,11 @@ CHAIN = {
     "block_cycles": 10_000_000,
     "block_cells": 10_000_000,
     "mailbox_cycles": 2_000_000,
-    "policy": "fifo",
+    "calendar": CalendarProfile(),
+    "policies": (PolicyEntry(1, "fifo"),),
     "min_basefee": 800,
     "cycle_basefee": 800,
     "cell_basefee": 800,
-    "activation_height": 0,
-    "lane_config": None,
 }
 
 PRICES = {
@@ -123,7 +123,7 @@ CONSTANTS = {
     "last address of the system": (lifecycle.LAST_RESERVED_ADDRESS, 0x0F),
     "brackets of the convention": (lifecycle.MAX_CONVENTION_BRACKETS, 64),
     "cells of a key": (lifecycle.KEY_CELLS, 32),
-    "longest ring": (lane.MAX_TIER, 65_536),
+    "longest ring": (calendar.MAX_TIER, 65_536),
 }
 
 
@@ -141,7 +141,8 @@ def genesis_from(**chain):
     [
         pytest.param(msgspec.structs.asdict(TimerConfig()), TIMERS, id="timer configuration"),
         pytest.param(msgspec.structs.asdict(LaneConfig()), LANE, id="lane configuration"),
-        pytest.param(msgspec.structs.asdict(INTRO), LANE | INTRODUCTION, id="profile intro"),
+        pytest.param(msgspec.structs.asdict(CalendarProfile()), CALENDAR, id="calendar profile"),
+        pytest.param(msgspec.structs.asdict(INTRO_CALENDAR), INTRODUCTION, id="profile intro"),
         pytest.param(
             {name: msgspec.structs.asdict(policy.default_config) for name, policy in POLICIES.items()},
             {
@@ -167,7 +168,7 @@ def test_a_number_is_that_of_the_documents(found, documented):
         ({}, TIMERS, None),
         ({"policy": "fifo-free"}, TIMERS | {"schedule_cycles": 1_000, "cancel_cycles": 500}, None),
         ({"policy": "eip1559"}, TIMERS, LANE),
-        ({"policy": "eip1559", "lane": {"profile": "intro"}}, TIMERS, LANE | INTRODUCTION),
+        ({"policy": "eip1559", "lane": {"profile": "intro"}}, TIMERS, LANE),
     ],
     ids=["fifo", "fifo-free", "eip1559", "intro"],
 )
@@ -176,15 +177,15 @@ def test_a_scenario_that_states_nothing_has_the_documented_chain(chain, timers, 
     found = genesis_from(**chain)
 
     assert msgspec.structs.asdict(found.timer_config) == timers
-    assert (found.lane_config and msgspec.structs.asdict(found.lane_config)) == lanes
-    plain = {"policy": chain.get("policy", "fifo"), "lane_config": found.lane_config}
-    plain["activation_height"] = int(lanes is not None)
+    assert msgspec.structs.asdict(found.calendar) == (INTRODUCTION if "lane" in chain else CALENDAR)
+    lane = b"" if lanes is None else msgspec.msgpack.encode(LaneConfig(**lanes))
+    plain = {"policies": (PolicyEntry(1, chain.get("policy", "fifo"), lane),), "calendar": found.calendar}
     assert {name: getattr(found, name) for name in CHAIN} == CHAIN | plain
 
 
 def test_the_first_block_in_the_lane_asks_for_800_a_cycle():
     """The lane opens at the cycle basefee, which is 800 where genesis says nothing else (Q-4)."""
-    engine = make_engine(make_genesis(policy="eip1559", activation_height=1, lane_config=LaneConfig()))
+    engine = make_engine(make_genesis(**in_lane()))
 
     assert advance(engine).summary.lane_price == 800
 

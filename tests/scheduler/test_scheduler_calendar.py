@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import CalendarQueue, Profile, Tier
+from scheduler import CalendarProfile, CalendarQueue, Tier
 from scheduler.height_tree import EMPTY
 
-INTRO = Profile(256, 360, 13)
-PROFILES = (Profile(4, 3, 2), Profile(8, 3, 2), Profile(3, 8, 1), Profile(1, 1, 0), Profile(5, 5, 0), Profile(64, 2, 1))
+INTRO = CalendarProfile(256, 360, 13)
+SIZES = ((4, 3, 2), (8, 3, 2), (3, 8, 1), (1, 1, 0), (5, 5, 0), (64, 2, 1))
+PROFILES = tuple(CalendarProfile(*sizes) for sizes in SIZES)
 
 
 def plain_root(heights, records):
@@ -88,7 +89,7 @@ class TestTiers:
 
     def test_without_a_horizon_a_height_leaves_overflow_when_its_epoch_begins(self):
         """However near it is by then: the ring takes queued heights of begun epochs alone."""
-        queue = queue_with(Profile(8, 3, 0), 0, 9)
+        queue = queue_with(CalendarProfile(8, 3, 0), 0, 9)
         queue.advance(8)
         assert list(queue.overflow) == [9]
 
@@ -96,10 +97,10 @@ class TestTiers:
 
     def test_what_a_shorter_ring_left_behind_comes_back_before_its_epoch(self):
         """Its bucket was made in range, so it is not queued: 7 is in the ring of four places at 4, and 9 at 6."""
-        queue = CalendarQueue(Profile(4, 100, 0), 0)
+        queue = CalendarQueue(CalendarProfile(4, 100, 0), 0)
         for height in (7, 9):
             queue.put(height, b"", is_queued=False)
-        overdue = CalendarQueue(Profile(4, 3, 0), 0)
+        overdue = CalendarQueue(CalendarProfile(4, 3, 0), 0)
         overdue.put(9, b"", is_queued=False)
 
         assert (queue.epochs, list(overdue.overflow)) == ({0: 2}, [9])

@@ -4,14 +4,14 @@ import pytest
 
 from cluster.scenario.load import load_scenario
 from scheduler import MAX_U63, DeferredSummary, Fifo, FifoFree, TimerConfig, TimerDeferred, TimerFired
-from tests.support.chain_harness import BOB, POOR, PUPPET, advance, do, make_engine, make_genesis
+from tests.support.chain_harness import BOB, POOR, PUPPET, advance, do, make_engine, make_genesis, policies_of
 from validators.actors import Status
 from validators.execution import InvalidGenesisError, decode_receipt
 from validators.execution.schema import account_key, decode_entry
 
 
 def free(**config):
-    return make_engine(make_genesis(policy="fifo-free", timer_config=TimerConfig(**config)))
+    return make_engine(make_genesis(policies=policies_of("fifo-free"), timer_config=TimerConfig(**config)))
 
 
 def balance_of(engine, address):
@@ -83,7 +83,9 @@ class TestFree:
 
     def test_what_fires_use_moves_the_basefee(self):
         """Free of charge is not free of work."""
-        engine = make_engine(make_genesis(policy="fifo-free", block_cycles=410_000, timer_config=TimerConfig()))
+        engine = make_engine(
+            make_genesis(policies=policies_of("fifo-free"), block_cycles=410_000, timer_config=TimerConfig())
+        )
         advance(engine, [do(0, 0, ["timer", 1, [["compute", 300_000]], 400_000])])
         before = advance(engine).summary.cycle_basefee
 
@@ -105,12 +107,12 @@ def test_the_profile_prices_schedule_at_1000_and_cancel_at_500():
 def test_a_policy_that_is_not_there_is_refused_with_those_that_are():
     """Genesis names one of the known policies."""
     with pytest.raises(InvalidGenesisError, match="'lifo' is none of fifo, fifo-free"):
-        make_engine(make_genesis(policy="lifo"))
+        make_engine(make_genesis(policies=policies_of("lifo")))
 
 
 def test_an_engine_runs_the_policies_that_it_was_given():
     """A policy that is not among those of the project goes by the name under which it was handed in."""
-    engine = make_engine(make_genesis(policy="house"), policies={"house": Fifo})
+    engine = make_engine(make_genesis(policies=policies_of("house")), policies={"house": Fifo})
 
     assert advance(engine).header.height == 1
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scheduler import Rejected, TimerConfig
+from scheduler import CalendarProfile, LaneConfig, Rejected, TimerConfig
 from validators.actors import PROGRAMS, Actor, OutOfGas, Revert
 from validators.execution import (
     Engine,
@@ -13,6 +13,7 @@ from validators.execution import (
     Genesis,
     GenesisAccount,
     GenesisActor,
+    PolicyEntry,
     ProposalContext,
     Transaction,
     Transfer,
@@ -98,6 +99,19 @@ class Puppet(Actor):
 
 
 TEST_PROGRAMS = dict(PROGRAMS) | {"puppet": Puppet}
+
+
+def policies_of(policy: str = "fifo", activation: int = 1, lane: LaneConfig | None = None) -> tuple[PolicyEntry, ...]:
+    """Return the policies of a chain that is `fifo` below the activation of its policy."""
+    own = PolicyEntry(activation, policy, b"" if lane is None else msgspec.msgpack.encode(lane))
+    return (own,) if activation == 1 else (PolicyEntry(1, "fifo"), own)
+
+
+def in_lane(activation: int = 1, **parameters) -> dict[str, object]:
+    """Return what of a genesis puts a chain into the timer lane; a parameter is the lane's or the calendar's."""
+    sizes = {name: parameters.pop(name) for name in CalendarProfile.__struct_fields__ if name in parameters}
+    lane = LaneConfig(**parameters)
+    return {"policies": policies_of("eip1559", activation, lane), "calendar": CalendarProfile(**sizes)}
 
 
 def make_genesis(**changes) -> Genesis:

@@ -30,6 +30,7 @@ from scheduler.events import (
 )
 from tests.support.events import logged
 from validators.actors import MessageSent
+from validators.execution import PolicyEntry
 from validators.execution.blocks import Block, Header, encode_block, header_digest
 from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import MessageDelivered, TimerReceipt, TransactionReceipt, encode_receipt
@@ -93,7 +94,7 @@ RULES = ChainRules(
     genesis_digest=digest_of("genesis"),
     genesis_root=digest_of("root 0"),
     timebase="slot",
-    policy="fifo",
+    policies=(PolicyEntry(1, "fifo"),),
     block_cycles=5_000,
     block_cells=5_000,
     mailbox_cycles=1_000,

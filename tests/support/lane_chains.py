@@ -1,13 +1,13 @@
 """Chains in the timer lane with racers and heartbeats."""
 
 from scheduler import (
-    LaneConfig,
     TimerConfig,
 )
 from tests.support.chain_harness import (
     ALICE,
     BALANCE,
     STORM,
+    in_lane,
     make_engine,
     make_genesis,
     order,
@@ -36,9 +36,7 @@ def racing(*, activation=1, mode=None, timers=CONFIG, genesis=None, **lane):
         GenesisActor(AGENT, program, ALICE, 0, storage),
     )
     fields = {"actors": actors, "timer_config": timers, "system_deployers": (ALICE,)} | (genesis or {})
-    return make_engine(
-        make_genesis(policy="eip1559", activation_height=activation, lane_config=LaneConfig(**lane), **fields)
-    )
+    return make_engine(make_genesis(**in_lane(activation, **lane), **fields))
 
 
 def beat(nonce, heart, interval=1, **terms):

@@ -5,7 +5,7 @@ import contextlib
 import msgspec
 from hypothesis import strategies as st
 
-from scheduler import LaneConfig, Rejected, TimerConfig, TimerScheduled
+from scheduler import Rejected, TimerConfig, TimerScheduled
 from tests.support.chain_harness import (
     ALICE,
     BALANCE,
@@ -13,6 +13,7 @@ from tests.support.chain_harness import (
     CAROL,
     PUPPET,
     TEST_PROGRAMS,
+    in_lane,
     make_genesis,
     pay,
     propose,
@@ -262,9 +263,9 @@ SMALL = {
 
 
 def lane_config(changes):
-    """Return a valid configuration with some fields changed."""
+    """Return small parameters of lane and calendar with some changed, by field."""
     names = {f"priority_tier_multipliers.{name}": f"tier_{name}" for name in ("economy", "standard", "fast", "urgent")}
-    return LaneConfig(**(SMALL | {names.get(name, name): value for name, value in changes.items()}))
+    return SMALL | {names.get(name, name): value for name, value in changes.items()}
 
 
 configs = st.fixed_dictionaries(
@@ -300,8 +301,8 @@ chains = st.fixed_dictionaries(
 
 def make_lane_genesis(**changes):
     """Return a genesis of the lane with racers and an agent; the first two senders are system deployers."""
-    fields = {"policy": "eip1559", "block_cycles": 900_000, "system_deployers": (ALICE, BOB), **changes}
-    genesis = make_genesis(**fields)
+    lane = in_lane(changes.pop("activation_height", 1), **changes.pop("lane_config", {}))
+    genesis = make_genesis(**lane, block_cycles=900_000, system_deployers=(ALICE, BOB), **changes)
     racers = tuple(
         GenesisActor(racer, "racer", owner, units) for racer, owner, units in zip(RACERS, OWNERS, FUNDS, strict=True)
     )

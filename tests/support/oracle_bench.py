@@ -6,8 +6,8 @@ from checker.oracle import programs
 from checker.oracle.blocks import OracleChain, _Block
 from checker.oracle.calls import Call, Gas, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
-from checker.oracle.lane_config import LaneConfig
-from checker.oracle.records import Genesis, TimerConfig, sha256, write
+from checker.oracle.lane_config import Calendar, LaneConfig
+from checker.oracle.records import Genesis, PolicyEntry, TimerConfig, sha256, write
 
 OWNER, PROPOSER = b"\x01" * 20, b"\x02" * 20
 RICH = 10**15
@@ -50,6 +50,10 @@ class Bench:
     def __init__(self, balances, *, timers=None, lane=None, activation=1, program="worker", policy="", **genesis):
         programs.PROGRAMS.setdefault("worker", WORKER)
         fields = {"min_basefee": 800, "cycle_basefee": 800, "cell_basefee": 800} | genesis
+        stated = dict(lane or {})
+        sizes = {name: stated.pop(name) for name in Calendar._fields if name in stated}
+        config = b"" if lane is None else write(LaneConfig()._replace(**stated))
+        own = PolicyEntry(1 if lane is None else activation, policy or ("eip1559" if config else "fifo"), config)
         self.chain = OracleChain(
             Genesis(
                 chain_id="bench",
@@ -61,12 +65,11 @@ class Bench:
                 block_cells=10_000_000,
                 mailbox_cycles=1_000_000,
                 timer_config=TIMERS._replace(**(timers or {})),
-                policy=policy or ("fifo" if lane is None else "eip1559"),
+                calendar=Calendar(**sizes),
+                policies=[own] if own.height == 1 else [PolicyEntry(1, "fifo"), own],
                 accounts=[],
                 actors=[[address(name), program, OWNER, units, []] for name, units in balances.items()],
                 system_deployers=[],
-                activation_height=0 if lane is None else activation,
-                lane_config=None if lane is None else LaneConfig()._replace(**lane),
                 **fields,
             ),
             b"",

@@ -4,7 +4,7 @@ An agent is asked read-only in each block in which a timer that names it is due,
 TxFeeParams (CIP-1, section 7). Risk is debt / (collateral x price), as for the liquidation bot.
 """
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import msgspec
 
@@ -12,7 +12,7 @@ from scheduler import MAX_U63, FeeParams
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
 from validators.actors.liquidation_bot import ALARM_RISK, LIQUIDATION_RISK, RISK_CYCLES, RISK_PARTS, Units
-from validators.actors.orders import Count, decode_order, require_owner
+from validators.actors.orders import Count, Order, decode_order, require_owner
 
 ALARMED: Final = (4, 2)
 """Above the alarm an agent pays up to so many times the lane's price, and so many times the median tip and a unit."""
@@ -22,8 +22,10 @@ DESPERATE: Final = (16, 8)
 
 
 @final
-class BidContext(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class BidContext(Order, frozen=True):
     """What the chain tells an agent (CIP-1, section 7.2): heights in the timebase, fees in units per cycle or cell."""
+
+    traced_name: ClassVar[str] = "BidContext"
 
     trigger_block_height: Count
     current_block_height: Count
@@ -36,8 +38,10 @@ class BidContext(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 @final
-class RiskOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class RiskOrder(Order, frozen=True):
     """A position and its price: what the agent's bids follow from."""
+
+    traced_name: ClassVar[str] = "RiskOrder"
 
     collateral: Units
     debt: Units

@@ -6,7 +6,7 @@ mailbox was served, and that is delivered in the next block.
 """
 
 import contextlib
-from typing import Annotated, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from validators.actors.orders import (
     Address,
     Count,
     Interval,
+    Order,
     decode_order,
     get_count,
     put_count,
@@ -33,8 +34,10 @@ MOVE_CYCLES: Final = 1_000
 
 
 @final
-class GameOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class GameOrder(Order, frozen=True):
     """Tick every `interval`, in the chain's timebase; a player gets `cycles`. A `gas_limit` of 0 means the default."""
+
+    traced_name: ClassVar[str] = "GameOrder"
 
     interval: Interval
     players: Annotated[tuple[Address, ...], msgspec.Meta(max_length=PLAYERS_MAX)]

@@ -1,9 +1,7 @@
 """The heartbeat: an actor that schedules its own next call."""
 
 import contextlib
-from typing import final
-
-import msgspec
+from typing import ClassVar, final
 
 from scheduler import UnknownTimer
 from validators.actors.calls import Actor
@@ -12,6 +10,7 @@ from validators.actors.orders import (
     NO_TERMS,
     Count,
     FeeTerms,
+    Order,
     Positive,
     decode_order,
     require_empty,
@@ -22,8 +21,10 @@ from validators.actors.orders import (
 
 
 @final
-class HeartbeatOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class HeartbeatOrder(Order, frozen=True):
     """Beat every `interval`, in the chain's timebase; a `gas_limit` of 0 means the protocol's default."""
+
+    traced_name: ClassVar[str] = "HeartbeatOrder"
 
     interval: Positive
     gas_limit: Count = 0

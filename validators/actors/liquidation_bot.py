@@ -5,7 +5,7 @@ liquidates (seed, example of a bidding agent).
 """
 
 import contextlib
-from typing import Annotated, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from validators.actors.calls import Actor
 from validators.actors.orders import (
     Count,
     Interval,
+    Order,
     decode_order,
     require_empty,
     require_own_timer,
@@ -40,16 +41,20 @@ Units = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 
 
 @final
-class PositionOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PositionOrder(Order, frozen=True):
     """Open a position with collateral and debt."""
+
+    traced_name: ClassVar[str] = "PositionOrder"
 
     collateral: Units
     debt: Units
 
 
 @final
-class PriceOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PriceOrder(Order, frozen=True):
     """Take over a price, and check every `interval`; a `gas_limit` of 0 means the protocol's default."""
+
+    traced_name: ClassVar[str] = "PriceOrder"
 
     price: Units
     interval: Interval

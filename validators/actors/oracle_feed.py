@@ -4,15 +4,14 @@ The feed's next update lives only a few intervals longer than it is due, and eve
 nobody supplies any more comes to rest by itself, and the next submission revives it.
 """
 
-from typing import Final, final
-
-import msgspec
+from typing import ClassVar, Final, final
 
 from scheduler import Rejected
 from validators.actors.calls import Actor
 from validators.actors.orders import (
     Count,
     Interval,
+    Order,
     decode_order,
     require_empty,
     require_own_timer,
@@ -24,16 +23,20 @@ PATIENCE: Final = 4
 
 
 @final
-class FeedOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class FeedOrder(Order, frozen=True):
     """Publish every `interval`, in the chain's timebase; a `gas_limit` of 0 means the protocol's default."""
+
+    traced_name: ClassVar[str] = "FeedOrder"
 
     interval: Interval
     gas_limit: Count = 0
 
 
 @final
-class Submission(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Submission(Order, frozen=True):
     """A value found off the chain."""
+
+    traced_name: ClassVar[str] = "Submission"
 
     value: Count
 

@@ -3,7 +3,7 @@
 Payloads from transactions are hostile: an order is decoded strictly, and anything else reverts.
 """
 
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -40,10 +40,18 @@ class FeeTerms(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 NO_TERMS: Final = FeeTerms()
 """Leaves everything to the protocol."""
 
-Order = TypeVar("Order", bound=msgspec.Struct)
+
+class Order(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The payload of a call, as an array of its fields."""
+
+    traced_name: ClassVar[str]
+    """The order's name in receipts, which renaming the class leaves alone."""
 
 
-def decode_order(payload: bytes, kind: type[Order]) -> Order:
+SomeOrder = TypeVar("SomeOrder", bound=Order)
+
+
+def decode_order(payload: bytes, kind: type[SomeOrder]) -> SomeOrder:
     """Decode the order of a call: a msgpack array in the order of the fields.
 
     Raises:
@@ -52,7 +60,7 @@ def decode_order(payload: bytes, kind: type[Order]) -> Order:
     try:
         return msgspec.msgpack.decode(payload, type=kind)
     except (msgspec.MsgspecError, UnicodeError):
-        raise Revert(f"not a {kind.__name__}") from None
+        raise Revert(f"not a {kind.traced_name}") from None
 
 
 def require_owner(program: Actor) -> None:

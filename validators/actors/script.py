@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import reduce
 from inspect import Parameter, signature
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias, final
 
 import msgspec
 
@@ -16,7 +16,15 @@ from scheduler import Rejected
 from validators.actors.agents import BidContext
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
-from validators.actors.orders import NO_TERMS, FeeTerms, decode_order, put_count, require_own_timer, schedule_on_terms
+from validators.actors.orders import (
+    NO_TERMS,
+    FeeTerms,
+    Order,
+    decode_order,
+    put_count,
+    require_own_timer,
+    schedule_on_terms,
+)
 
 STEPS_MAX: Final = 64
 """The longest script."""
@@ -152,12 +160,14 @@ else:
 
 
 @final
-class Script(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Script(Order, frozen=True):
     """Steps in their order, and how much goes wrong before the actor gives up.
 
     With a `patience` of 0 the first refusal ends the call, with 1 refusals are emitted and passed over, with 2 every
     failure is passed over in silence.
     """
+
+    traced_name: ClassVar[str] = "Script"
 
     steps: Annotated[tuple[AnyStep, ...], msgspec.Meta(max_length=STEPS_MAX)]
     patience: Annotated[int, msgspec.Meta(ge=0, le=2)] = 0

@@ -6,7 +6,7 @@ run out of gas, fail, or take the money of all that come after them.
 
 import base64
 import contextlib
-from typing import Annotated, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from validators.actors.orders import (
     NO_TERMS,
     Count,
     FeeTerms,
+    Order,
     Positive,
     decode_order,
     require_empty,
@@ -30,12 +31,14 @@ MAX_STORM_TIMERS: Final = 10_000
 
 
 @final
-class StormOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class StormOrder(Order, frozen=True):
     """Make `count` timers; the i-th is due at max(now + delay, not_before) + i modulo spread and expires `ttl` later.
 
     Times are in the chain's timebase. A `gas_limit` of 0 means the protocol's default. With a `handler` the timers call
     it by the JSON convention; with `sender_pays` their payer is the sender of the order.
     """
+
+    traced_name: ClassVar[str] = "StormOrder"
 
     count: Annotated[int, msgspec.Meta(ge=1, le=MAX_STORM_TIMERS)]
     delay: Positive
@@ -50,8 +53,10 @@ class StormOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 @final
-class CancelOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class CancelOrder(Order, frozen=True):
     """Cancel these timers of the actor; those that are gone already are passed over."""
+
+    traced_name: ClassVar[str] = "CancelOrder"
 
     timer_ids: Annotated[tuple[bytes, ...], msgspec.Meta(max_length=MAX_STORM_TIMERS)]
 

@@ -5,9 +5,7 @@ it cannot pay the price, and its timer dies as insolvent when it cannot pay for 
 """
 
 import contextlib
-from typing import Final, final
-
-import msgspec
+from typing import ClassVar, Final, final
 
 from scheduler import UnknownTimer
 from validators.actors.calls import Actor
@@ -16,6 +14,7 @@ from validators.actors.orders import (
     Address,
     Count,
     Interval,
+    Order,
     decode_order,
     get_count,
     put_count,
@@ -29,8 +28,10 @@ RECEIPT_CYCLES: Final = 1_000
 
 
 @final
-class PlanOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PlanOrder(Order, frozen=True):
     """Pay a merchant `price` units every `interval`, in the chain's timebase; a `gas_limit` of 0 means the default."""
+
+    traced_name: ClassVar[str] = "PlanOrder"
 
     merchant: Address
     price: Count

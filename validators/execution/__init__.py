@@ -23,7 +23,7 @@ from validators.execution.errors import (
     UnknownBlockError,
     UnknownParentError,
 )
-from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor
+from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor, PolicyEntry
 from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt, decode_receipt
 from validators.execution.run import BlockSummary
 from validators.execution.schema import Entry, decode_entry
@@ -48,6 +48,7 @@ __all__ = [
     "InvalidGenesisError",
     "InvalidTransactionError",
     "MessageDelivered",
+    "PolicyEntry",
     "ProposalContext",
     "RootMismatchError",
     "StateRoad",

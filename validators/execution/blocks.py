@@ -6,7 +6,7 @@ that are not what encoding the result would give are refused, so that a digest n
 
 import hashlib
 from functools import partial
-from typing import Annotated, Final, TypeAlias, TypeVar, final
+from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -89,6 +89,8 @@ Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction
 class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A signed call; the sender is the address of the key. Limits in cycles and cells, fees in units for each."""
 
+    traced_name: ClassVar[str] = "Transaction"
+
     public_key: Bytes32
     nonce: Uint
     cycles_limit: Uint
@@ -103,6 +105,8 @@ class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 @final
 class Header(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A block's header; its digest is the block's. `proposer` is an index into genesis' validators."""
+
+    traced_name: ClassVar[str] = "Header"
 
     version: Uint
     height: Uint
@@ -121,11 +125,13 @@ class Header(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A header and the encoded transactions that its tx_root commits to."""
 
+    traced_name: ClassVar[str] = "Block"
+
     header: Header
     transactions: tuple[bytes, ...]
 
 
-_Record = TypeVar("_Record", bound=msgspec.Struct)
+_Record = TypeVar("_Record", Transaction, Header, Block)
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
@@ -209,5 +215,5 @@ def _decode(encoded: bytes, kind: type[_Record], limit: int) -> _Record:
     return record
 
 
-def _refusal(kind: type[msgspec.Struct], encoded: bytes, reason: str) -> InvalidEncodingError:
-    return InvalidEncodingError(f"{kind.__name__} of {len(encoded)} bytes: {reason}")
+def _refusal(kind: type[Transaction | Header | Block], encoded: bytes, reason: str) -> InvalidEncodingError:
+    return InvalidEncodingError(f"{kind.traced_name} of {len(encoded)} bytes: {reason}")

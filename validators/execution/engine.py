@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, final
 
 import msgspec
 
-from scheduler import POLICIES, LaneConfig, Moment, Policy
+from scheduler import POLICIES, CalendarProfile, Moment
 from validators.actors import Programs
 from validators.execution.audit import audit_indexes, audit_records
 from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
@@ -26,17 +26,16 @@ from validators.execution.blocks import (
 )
 from validators.execution.errors import (
     InvalidBlockError,
-    InvalidGenesisError,
     RootMismatchError,
     UnknownBlockError,
     UnknownParentError,
 )
-from validators.execution.genesis import Genesis
+from validators.execution.genesis import Genesis, Policies
 from validators.execution.genesis_state import build_genesis_state
 from validators.execution.heights import BranchHeights, scan_buckets
 from validators.execution.run import BlockRun, Rules
-from validators.execution.schema import LANE_CONFIG
-from validators.execution.tiers import Tiers, profile_of
+from validators.execution.schema import CALENDAR
+from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
 from validators.state import Batch, Database, Snapshot, StateAudit, mmr_root
@@ -96,7 +95,7 @@ class Engine:
         header: Header | None = None,
         base: Snapshot | None = None,
         road: StateRoad | None = None,
-        policies: Mapping[str, Callable[[], Policy]] = POLICIES,
+        policies: Policies = POLICIES,
     ) -> None:
         """Start from genesis, or from a log read back.
 
@@ -116,8 +115,6 @@ class Engine:
             ForgedSnapshot: The base is none.
             RootMismatchError: The log does not lead to the header's state root.
         """
-        if genesis.policy not in policies:
-            raise InvalidGenesisError(f"policy {genesis.policy!r} is none of {', '.join(policies)}")
         self._rules = Rules(genesis, programs, verify_transaction, policies)
         self.on_executed: Callable[[Executed], None] = _look_away
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
@@ -125,7 +122,7 @@ class Engine:
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
         self._pools = PoolKeeper()
-        first, genesis_header = build_genesis_state(genesis, programs)
+        first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
         retain = self._road.retain_blocks
@@ -401,9 +398,10 @@ class Engine:
 
     def _find_heights(self, database: Database, header: Header) -> BranchHeights:
         """Return the heights of a state that is all there is to know, as of its block."""
-        stored = database.get(LANE_CONFIG.key())
-        config = None if stored is None else msgspec.msgpack.decode(stored, type=LaneConfig)
-        return BranchHeights(profile_of(config), self._present(header), scan_buckets(database.items()).items())
+        stored = database.get(CALENDAR.key())
+        assert stored is not None, "genesis writes the calendar profile"
+        profile = msgspec.msgpack.decode(stored, type=CalendarProfile)
+        return BranchHeights(profile, self._present(header), scan_buckets(database.items()).items())
 
     def _forget_gone(self, keys: Iterable[bytes]) -> None:
         """Let go of decoded records whose keys the finalized state does not have; a branch that has them reads anew."""

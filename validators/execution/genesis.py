@@ -5,11 +5,22 @@ two chains that differ in a limit have no block in common.
 """
 
 import hashlib
+from collections.abc import Callable, Mapping
 from typing import Annotated, Final, final
 
 import msgspec
 
-from scheduler import MAX_U63, MIN_BASEFEE, Eip1559, InvalidInput, LaneConfig, Timebase, TimerConfig
+from scheduler import (
+    MAX_U63,
+    MIN_BASEFEE,
+    CalendarProfile,
+    InvalidInput,
+    Parameters,
+    Policy,
+    Timebase,
+    TimerConfig,
+    decode_parameters,
+)
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.blocks import Bytes20, Uint
 from validators.execution.errors import InvalidGenesisError
@@ -18,6 +29,9 @@ MIN_BASEFEE_FLOOR: Final = 8
 """Below this a basefee's floor would let no step of an eighth show (Q-3)."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
+
+Policies = Mapping[str, Callable[[], Policy]]
+"""Policies by name."""
 
 
 @final
@@ -40,13 +54,22 @@ class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
 
 @final
+class PolicyEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A policy, and from which height on it holds; `config` are its encoded parameters, empty where it has none."""
+
+    height: Positive
+    policy: str
+    config: bytes = b""
+
+
+@final
 class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that validators must agree on before the first block.
 
     `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block;
     `mailbox_cycles` is what the messages that a block delivers may use.
-    `system_deployers` are the senders whose system instructions count. A chain whose policy has the timer lane
-    has a `lane_config`, and is `fifo` below `activation_height`.
+    `system_deployers` are the senders whose system instructions count. `policies` are in the order of their heights,
+    the first from the first block on; `calendar` has the sizes of the calendar queue.
     """
 
     chain_id: str
@@ -58,19 +81,23 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     block_cells: Positive = 10_000_000
     mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
     timer_config: TimerConfig = TimerConfig()
-    policy: str = "fifo"
+    calendar: CalendarProfile = CalendarProfile()
+    policies: tuple[PolicyEntry, ...] = (PolicyEntry(1, "fifo"),)
     min_basefee: Positive = MIN_BASEFEE
     cycle_basefee: Positive = MIN_BASEFEE
     cell_basefee: Positive = MIN_BASEFEE
     accounts: tuple[GenesisAccount, ...] = ()
     actors: tuple[GenesisActor, ...] = ()
     system_deployers: tuple[Bytes20, ...] = ()
-    activation_height: Uint = 0
-    lane_config: LaneConfig | None = None
 
-    def is_in_lane(self, height: int) -> bool:
-        """Say whether a block of this height goes by the policy that has the lane, which may begin later."""
-        return self.lane_config is not None and height >= self.activation_height
+    def entry_at(self, height: int) -> PolicyEntry:
+        """Return the policy of a block."""
+        return next(entry for entry in reversed(self.policies) if entry.height <= height)
+
+    @property
+    def activation_height(self) -> int:
+        """The height at which the chain changes its policy for the last time; 0 where it never does."""
+        return self.policies[-1].height if len(self.policies) > 1 else 0
 
     @property
     def supply(self) -> int:
@@ -83,24 +110,16 @@ def genesis_hash(genesis: Genesis) -> bytes:
     return hashlib.sha256(msgspec.msgpack.encode(genesis)).digest()
 
 
-def check_genesis(genesis: Genesis) -> None:
+def check_genesis(genesis: Genesis, policies: Policies) -> None:
     """Check what the types do not say.
 
     Raises:
         InvalidGenesisError: No validators, an address, deployer or storage key named twice, a supply above 63 bits,
-            basefees below their minimum, a lane where the policy has none.
+            basefees below their minimum, policies that are unknown or cannot follow each other.
     """
     if not genesis.validators:
         raise InvalidGenesisError("a chain needs at least one validator")
-    if (genesis.policy == Eip1559.name) != (genesis.lane_config is not None) or genesis.is_in_lane(0):
-        raise InvalidGenesisError(
-            f"policy {Eip1559.name!r}, a lane configuration and an activation above 0 go together"
-        )
-    if genesis.lane_config is not None:
-        try:
-            genesis.lane_config.check_minimum()
-        except InvalidInput as error:
-            raise InvalidGenesisError(str(error)) from None
+    check_policies(genesis, policies)
     if genesis.supply > MAX_U63:
         raise InvalidGenesisError(f"supply {genesis.supply} exceeds {MAX_U63}")
     lowest = min(genesis.cycle_basefee, genesis.cell_basefee)
@@ -113,6 +132,43 @@ def check_genesis(genesis: Genesis) -> None:
     _check_distinct("system deployer", list(genesis.system_deployers))
     for actor in genesis.actors:
         _check_distinct(f"storage key of actor {actor.address.hex()}", [key for key, _ in actor.storage])
+
+
+def check_policies(genesis: Genesis, policies: Policies) -> None:
+    """Check the list of policies, each against the one before it.
+
+    Raises:
+        InvalidGenesisError: The list is empty, does not begin at height 1 or does not ascend, names a policy that is
+            unknown, stands there twice or cannot follow the one before, or parameters that are not the policy's.
+    """
+    heights = [entry.height for entry in genesis.policies]
+    if heights[:1] != [1] or heights != sorted(set(heights)):
+        raise InvalidGenesisError(f"policies hold from heights that begin at 1 and ascend, not from {heights}")
+    previous = ""
+    for entry in genesis.policies:
+        if entry.policy not in policies:
+            raise InvalidGenesisError(f"policy {entry.policy!r} is none of {', '.join(policies)}")
+        if previous and previous not in policies[entry.policy]().follows:
+            raise InvalidGenesisError(f"policy {entry.policy!r} cannot follow {previous!r}")
+        previous = entry.policy
+        try:
+            own_parameters(entry, policies)
+        except InvalidInput as error:
+            raise InvalidGenesisError(f"policy {entry.policy!r}: {error}") from None
+
+
+def own_parameters(entry: PolicyEntry, policies: Policies) -> Parameters | None:
+    """Return the parameters that a policy begins with; None where it has none of its own.
+
+    Raises:
+        InvalidInput: They are not the policy's.
+    """
+    kind = policies[entry.policy]().config_type
+    if kind is None:
+        if entry.config:
+            raise InvalidInput("config", "it has no parameters of its own")
+        return None
+    return decode_parameters(entry.config, kind)
 
 
 def _check_distinct(what: str, values: list[bytes]) -> None:

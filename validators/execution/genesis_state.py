@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 import msgspec
 
+from scheduler import POLICIES
 from validators.actors import Programs
 from validators.execution.blocks import VERSION, Header
 from validators.execution.errors import InvalidGenesisError
-from validators.execution.genesis import Genesis, check_genesis, genesis_hash
+from validators.execution.genesis import Genesis, Policies, check_genesis, genesis_hash, own_parameters
 from validators.execution.schema import (
     BURNED,
+    CALENDAR,
+    CONFIG_TABLES,
     FEE_MARKET,
-    LANE_CONFIG,
     TIMER_CONFIG,
     Account,
     ActorRecord,
@@ -25,20 +27,20 @@ from validators.execution.world import put_storage
 from validators.state import Database, mmr_root
 
 
-def build_genesis_state(genesis: Genesis, programs: Programs) -> tuple[Database, Header]:
+def build_genesis_state(genesis: Genesis, programs: Programs, policies: Policies = POLICIES) -> tuple[Database, Header]:
     """Return a database that holds genesis, applied as one batch, and the header of block 0.
 
     Raises:
         InvalidGenesisError: The genesis contradicts itself or names a program that is not there.
     """
-    check_genesis(genesis)
+    check_genesis(genesis, policies)
     for actor in genesis.actors:
         if actor.program not in programs:
             raise InvalidGenesisError(f"program {actor.program!r} is none of {', '.join(programs)}")
     database = Database()
     batch = database.batch()
     view = View(batch, DecodedCache())
-    for key, record in _records(genesis):
+    for key, record in _records(genesis, policies):
         view.set(key, record)
     for actor in genesis.actors:
         for storage_key, value in actor.storage:
@@ -49,7 +51,7 @@ def build_genesis_state(genesis: Genesis, programs: Programs) -> tuple[Database,
     return database, _header(genesis, database.canonical_root)
 
 
-def _records(genesis: Genesis) -> Iterator[tuple[bytes, msgspec.Struct]]:
+def _records(genesis: Genesis, policies: Policies) -> Iterator[tuple[bytes, msgspec.Struct]]:
     balances = [(account.address, account.balance) for account in genesis.accounts]
     balances += [(actor.address, actor.balance) for actor in genesis.actors]
     for address, balance in balances:
@@ -60,8 +62,11 @@ def _records(genesis: Genesis) -> Iterator[tuple[bytes, msgspec.Struct]]:
     yield FEE_MARKET.key(), FeeMarket(genesis.cycle_basefee, genesis.cell_basefee)
     yield BURNED.key(), Burned(0)
     yield TIMER_CONFIG.key(), genesis.timer_config
-    if genesis.lane_config is not None:
-        yield LANE_CONFIG.key(), genesis.lane_config
+    yield CALENDAR.key(), genesis.calendar
+    for entry in genesis.policies:
+        own = own_parameters(entry, policies)
+        if own is not None:
+            yield CONFIG_TABLES[type(own)].key(), own
 
 
 def _header(genesis: Genesis, state_root: bytes) -> Header:

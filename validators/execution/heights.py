@@ -8,7 +8,7 @@ Invariant: the answer equals what a scan of the buckets in the branch's state wo
 from collections.abc import Callable, Iterable
 from typing import Final, final
 
-from scheduler import CalendarQueue, HeightTree, Profile
+from scheduler import CalendarProfile, CalendarQueue, HeightTree
 from validators.execution.schema import BUCKETS
 
 _TRUE: Final = b"\xc3"
@@ -24,7 +24,7 @@ class BranchHeights:
 
     __slots__ = ("_overdue", "_queue", "touched")
 
-    def __init__(self, profile: Profile, now: int, buckets: Iterable[tuple[int, bytes]] = ()) -> None:
+    def __init__(self, profile: CalendarProfile, now: int, buckets: Iterable[tuple[int, bytes]] = ()) -> None:
         """Make the index anew: `buckets` are heights with the encoded records of their buckets."""
         self._queue = CalendarQueue(profile, now)
         self._overdue: list[int] = []
@@ -52,7 +52,7 @@ class BranchHeights:
         return self._queue.overflow
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> CalendarProfile:
         """The sizes of the tiers."""
         return self._queue.profile
 
@@ -76,7 +76,7 @@ class BranchHeights:
             found += sorted(height for height in self._queue.heights() if after < height <= upto)
         return found
 
-    def settle(self, profile: Profile, record_of: Callable[[int], bytes | None]) -> None:
+    def settle(self, profile: CalendarProfile, record_of: Callable[[int], bytes | None]) -> None:
         """Take over what the block did to its buckets; `record_of` tells a bucket's record, None where it has none."""
         gone: dict[int, None] = {}
         for height, was_queued in self.touched.items():

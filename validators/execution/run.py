@@ -4,9 +4,9 @@ The same code runs for a leader that builds a block and for everyone who checks 
 transactions come from and in what happens to an invalid one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import msgspec
 
@@ -15,8 +15,8 @@ from scheduler import (
     Basefees,
     BlockPhase,
     Desk,
-    Fifo,
     Lane,
+    LaneConfig,
     Moment,
     PhaseResult,
     Policy,
@@ -32,13 +32,23 @@ from validators.actors import MessageSent, Programs
 from validators.execution import phases
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
-from validators.execution.genesis import Genesis
+from validators.execution.genesis import Genesis, Policies
 from validators.execution.lane import StateLane
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_chain_events, encode_receipt
-from validators.execution.schema import BURNED, FEE_MARKET, LANE_CONFIG, TIMER_CONFIG, Burned, FeeMarket
+from validators.execution.schema import (
+    BURNED,
+    CALENDAR,
+    CONFIG_TABLES,
+    FEE_MARKET,
+    LANE_CONFIG,
+    TIMER_CONFIG,
+    Burned,
+    FeeMarket,
+    Table,
+)
 from validators.execution.tiers import Tiers
 from validators.execution.timers import StateTimers
 from validators.execution.transactions import Room, admit, run_transaction
@@ -97,13 +107,17 @@ class Rules:
     genesis: Genesis
     programs: Programs
     verify_transaction: Callable[[Transaction], bool]
-    policies: Mapping[str, Callable[[], Policy]] = field(default_factory=lambda: POLICIES)
+    policies: Policies = field(default_factory=lambda: POLICIES)
 
-    def policy(self, height: int) -> Policy:
-        """Return the policy of a block: a chain that has the lane is `fifo` below its activation (A-22)."""
-        genesis = self.genesis
-        name = genesis.policy if genesis.lane_config is None or genesis.is_in_lane(height) else Fifo.name
-        return self.policies[name]()
+    def policy_at(self, height: int) -> Policy:
+        """Return the policy of a block."""
+        return self.policies[self.genesis.entry_at(height).policy]()
+
+    @property
+    def config_tables(self) -> tuple[Table[Any], ...]:
+        """Where the state holds the parameters of this chain."""
+        kinds = [self.policies[entry.policy]().config_type for entry in self.genesis.policies]
+        return (TIMER_CONFIG, CALENDAR, *(CONFIG_TABLES[kind] for kind in kinds if kind is not None))
 
 
 @final
@@ -124,7 +138,7 @@ class BlockRun:
         assert market is not None, "genesis writes the fee market"
         self._config = config
         self._basefees = Basefees(market.cycle_basefee, market.cell_basefee)
-        self._policy = rules.policy(moment.height)
+        self._policy = rules.policy_at(moment.height)
         self._ledger = StateLedger(view)
         self._mailbox = StateMailbox(view, rules.genesis.mailbox_cycles)
         self._world = ChainWorld(
@@ -134,8 +148,9 @@ class BlockRun:
             mailbox=self._mailbox,
             programs=rules.programs,
             system_deployers=rules.genesis.system_deployers,
+            config_tables=rules.config_tables,
         )
-        self._lane = self._open_lane() if rules.genesis.is_in_lane(moment.height) else None
+        self._lane = self._open_lane() if self._policy.config_type is LaneConfig else None
         self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
         self._reverted = 0
@@ -149,8 +164,7 @@ class BlockRun:
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
-        if self._lane is not None:
-            self._promote()
+        self._promote()
         for phase in self._policy.phases():
             if phase is BlockPhase.TRANSACTIONS:
                 self._take_transactions(take_transactions)
@@ -287,7 +301,7 @@ class BlockRun:
             config=config,
             market=read_market(tables, config, height=height, cycle_basefee=self._basefees.cycle),
             basefees=self._basefees,
-            activated_at=self._rules.genesis.activation_height,
+            activated_at=self._rules.genesis.entry_at(height).height,
             tables=tables,
             proposer=self._proposer,
             ask=self._world.ask,

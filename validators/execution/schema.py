@@ -5,13 +5,13 @@ bytes of its Keccak-256, and then the record carries what identifies it; so ever
 Each table's raw keys have one length, or state their own, so that padding never makes two keys one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
 
-from scheduler import Bucket, LaneConfig, LaneMarket, Timer, TimerConfig, keccak256
+from scheduler import Bucket, CalendarProfile, LaneConfig, LaneMarket, Parameters, Timer, TimerConfig, keccak256
 from validators.execution.errors import CorruptStateError
 
 KEY_BYTES: Final = 32
@@ -182,6 +182,7 @@ RECENT_FIRES: Final = Table(0x11, "recent fires", RecentFires)
 EPOCHS: Final = Table(0x12, "epoch", Epoch)
 OVERFLOW: Final = Table(0x13, "overflow", Overflow)
 GC_CURSOR: Final = Table(0x14, "GC cursor", GcCursor)
+CALENDAR: Final = Table(0x15, "calendar profile", CalendarProfile)
 
 TABLES: Final[tuple[Table[Any], ...]] = (
     ACCOUNTS,
@@ -204,8 +205,15 @@ TABLES: Final[tuple[Table[Any], ...]] = (
     EPOCHS,
     OVERFLOW,
     GC_CURSOR,
+    CALENDAR,
 )
 """Every table, by code."""
+
+
+CONFIG_TABLES: Final[Mapping[type[Parameters], Table[Any]]] = {
+    table.record: table for table in (TIMER_CONFIG, CALENDAR, LANE_CONFIG)
+}
+"""Where the state holds parameters, by their kind."""
 
 
 @final

@@ -1,17 +1,17 @@
 """The calendar queue of one block: epoch maintenance at its start, and the tables of the tiers at its end.
 
-Both tables follow from the state's buckets, its lane configuration and its present (docs/state.md, tiers).
+Both tables follow from the state's buckets, its calendar profile and its present (docs/state.md, tiers).
 """
 
 from typing import final
 
 import msgspec
 
-from scheduler import EpochPromoted, LaneConfig, Moment, Profile
+from scheduler import EpochPromoted, Moment
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import (
     BUCKETS,
-    LANE_CONFIG,
+    CALENDAR,
     OVERFLOW,
     Epoch,
     Overflow,
@@ -19,12 +19,6 @@ from validators.execution.schema import (
     epoch_key,
 )
 from validators.execution.view import View
-
-
-def profile_of(config: LaneConfig | None) -> Profile:
-    """Return the sizes of the tiers; a chain without a lane has them too, and nothing of them in its state."""
-    known = LaneConfig() if config is None else config
-    return Profile(known.ring_size, known.epoch_length, known.epoch_horizon)
 
 
 @final
@@ -55,11 +49,10 @@ class Tiers:
         return EpochPromoted(epoch, self._left_overflow)
 
     def close(self) -> None:
-        """Take over what the block did to its buckets, and write the tables where the chain has them."""
-        config = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
-        self.heights.settle(profile_of(config), self._record_of)
-        if config is None:
-            return
+        """Take over what the block did to its buckets, and write the tables."""
+        profile = self._view.get(CALENDAR, CALENDAR.key())
+        assert profile is not None, "genesis writes the calendar profile"
+        self.heights.settle(profile, self._record_of)
         before, after = self._parent.epochs, self.heights.epochs
         for epoch in sorted(before | after):
             count = after.get(epoch, 0)

@@ -1,8 +1,8 @@
 """The chain as programs reach it, within one block: storage, transfers, timers, and calls with their savepoint."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Final, assert_never, final
+from typing import Any, Final, assert_never, final
 
 import msgspec
 
@@ -43,13 +43,12 @@ from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import StateMailbox
 from validators.execution.schema import (
     ACTORS,
-    LANE_CONFIG,
     LONG_STORAGE,
     SHORT_STORAGE_KEY_BYTES,
     STORAGE,
-    TIMER_CONFIG,
     LongStoredValue,
     StoredValue,
+    Table,
     actor_key,
     long_storage_key,
     storage_key,
@@ -73,6 +72,7 @@ class ChainWorld:
         mailbox: StateMailbox,
         programs: Programs,
         system_deployers: Collection[bytes],
+        config_tables: Sequence[Table[Any]],
     ) -> None:
         self.moment = desk.moment
         self.config = desk.config
@@ -82,6 +82,7 @@ class ChainWorld:
         self._mailbox = mailbox
         self._programs = programs
         self._system_deployers = system_deployers
+        self._config_tables = config_tables
 
     def enter_lane(self, lane: Lane) -> None:
         """From now on timers are scheduled by the lane's rules."""
@@ -204,13 +205,10 @@ class ChainWorld:
 
     def _update_config(self, encoded: bytes) -> TimerConfigUpdated:
         """Write what the next block reads; this one goes on with what it read at its start."""
-        timers = self._view.get(TIMER_CONFIG, TIMER_CONFIG.key())
-        assert timers is not None, "genesis writes the timer configuration"
-        lane = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
-        timers, lane = decode_update(encoded, timers, lane)
-        self._view.set(TIMER_CONFIG.key(), timers)
-        if lane is not None:
-            self._view.set(LANE_CONFIG.key(), lane)
+        current = [self._view.get(table, table.key()) for table in self._config_tables]
+        changed = decode_update(encoded, [record for record in current if record is not None])
+        for table, record in zip(self._config_tables, changed, strict=True):
+            self._view.set(table.key(), record)
         return TimerConfigUpdated(encoded)
 
 

@@ -10,6 +10,7 @@ from checker.tables import FEE_MARKET_KEY, LANE_CONFIG_KEY, LANE_MARKET_KEY
 from scheduler import LaneConfig
 from scheduler.fee_market import median_tip as production_median
 from scheduler.fee_market import next_lane_basefee as production_next
+from tests.support.chain_harness import policies_of
 from tests.support.checker_history import ACTOR, FIRES, RULES, assert_only, failing, fired, pack, planned, write_history
 from validators.execution.receipts import TimerReceipt
 
@@ -45,7 +46,7 @@ def judged(change=lambda plans: None, lane_from=2):
         change(plans)
 
     history = write_history(both)
-    history.rules = RULES._replace(lane_from=lane_from)
+    history.rules = RULES._replace(policies=policies_of("eip1559", lane_from) if lane_from else policies_of())
     return history.judge()
 
 

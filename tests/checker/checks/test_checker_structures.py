@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from scheduler import Profile, TimerConfig
+from scheduler import CalendarProfile, TimerConfig
 from scheduler.height_tree import EMPTY
 from tests.support.chain_harness import advance, do, make_engine, make_genesis
 from tests.support.checker_history import assert_only, write_history
@@ -202,7 +202,7 @@ class TestEngine:
         engine = waiting_engine()
         audit, branch = engine.database.audit(), engine._tree.finalized
         heights = scan_buckets(audit.values.items())
-        profile = Profile(ring_size=4, epoch_length=8, epoch_horizon=1)
+        profile = CalendarProfile(ring_size=4, epoch_length=8, epoch_horizon=1)
         sound = BranchHeights(profile, branch.heights.now, heights.items())
         assert audit_indexes(audit, sound, branch.waiting).deviations == ()
         sound._queue._overflow = EMPTY.put(77, b"")

@@ -12,6 +12,7 @@ from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import scenario_type
 from faults import Injector
+from tests.support.chain_harness import policies_of
 from tests.support.checker_history import NODES, Fault, write_history
 from tests.support.cluster_runs import check_named, judged
 from validators.execution import Engine
@@ -74,7 +75,7 @@ class TestOfTheLane:
     def test_a_lane_that_never_became_active_is_inconclusive(self):
         """Its books were never kept."""
         history = write_history()
-        history.rules = history.rules._replace(lane_from=40)
+        history.rules = history.rules._replace(policies=policies_of("eip1559", 40))
         result = history.judge()["lane-books"]
 
         assert result.status == "inconclusive"
@@ -83,7 +84,7 @@ class TestOfTheLane:
     def test_books_kept_before_the_activation_fail(self):
         """A market at height 2 of a lane that begins at 40."""
         history = write_history(lambda plans: plans[2].changes.update({LANE_MARKET_KEY: b"\x90"}))
-        history.rules = history.rules._replace(lane_from=40)
+        history.rules = history.rules._replace(policies=policies_of("eip1559", 40))
         result = history.judge()["lane-books"]
 
         assert result.status == "failed"

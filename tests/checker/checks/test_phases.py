@@ -55,11 +55,10 @@ def test_a_phase_that_does_not_account_for_what_it_found_fails(phase, counts, wo
 
 def test_the_oracle_has_the_phases_of_every_policy_that_it_knows():
     """Its own names, in its own order, are those that a block leaves."""
-    names = (phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS, phases.TIERS)
+    names = (phases.PROMOTION, phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS)
 
     for policy in POLICIES:
-        assert phases_of(policy, is_in_lane=False) == names
-    assert phases_of("eip1559", is_in_lane=True) == (phases.PROMOTION, *names)
+        assert phases_of(policy) == (*names, phases.TIERS)
 
 
 def test_the_oracle_names_a_phase_that_is_missing_and_a_count_that_differs():

@@ -11,7 +11,7 @@ from checker.oracle.calls import RevertedError
 from checker.oracle.contents import Market, Quote, Timer, TimerCounts
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
 from checker.oracle.lane import LanePhase
-from checker.oracle.lane_config import LaneConfig, is_excessive
+from checker.oracle.lane_config import Calendar, LaneConfig, is_excessive
 from checker.oracle.market import Bid, Lane
 from checker.oracle.timers import handler_of
 from checker.record.root import PROJECT_ROOT
@@ -363,7 +363,7 @@ def handler(inputs):
 
 def queue_config(inputs):
     fields = {"ring": "ring_size", "epoch_len": "epoch_length", "epoch_horizon": "epoch_horizon"}
-    return LaneConfig()._replace(**{name: inputs[key] for key, name in fields.items() if key in inputs})
+    return Calendar(**{name: inputs[key] for key, name in fields.items() if key in inputs})
 
 
 def place(height, now, inputs, made_at):
@@ -411,7 +411,7 @@ def intro_pq(inputs):
         "executed": told(1, events),
         "rolled_over_to_1001": told(2, events),
         "cycles": bench.result.counts["lane_cycles"],
-        "bucket_1001": tiers.tier_of(block + 1, block, False, LaneConfig()._replace(**lane))[1],
+        "bucket_1001": tiers.tier_of(block + 1, block, False, Calendar(ring_size=inputs["ring"]))[1],
     }
 
 

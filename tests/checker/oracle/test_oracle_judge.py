@@ -266,19 +266,21 @@ class TestWholeChain:
         """The first block's parent is the digest of block 0, which commits to genesis and its state."""
         genesis, blocks = recorded
         fields = msgspec.msgpack.decode(genesis)
-        fields[13][0][1] += 1
+        fields[14][0][1] += 1
 
         result = judge_oracle(msgspec.msgpack.encode(fields), blocks)
 
         assert evidence_of(result)["height"] == 1
         assert "its parent" in result.summary
 
-    @pytest.mark.parametrize(("field", "value"), [(9, "aptos"), (14, None)])
+    @pytest.mark.parametrize(
+        ("field", "value"), [(10, [[1, "aptos", b""]]), (10, [[1, "fifo-free", b""], [9, "fifo", b""]]), (15, None)]
+    )
     def test_what_the_oracle_does_not_know_is_inconclusive(self, recorded, field, value):
         """A policy or a program without a restatement cannot be judged."""
         fields = msgspec.msgpack.decode(recorded[0])
         if value is None:
-            fields[14][0][1] = "casino"
+            fields[15][0][1] = "casino"
         else:
             fields[field] = value
 

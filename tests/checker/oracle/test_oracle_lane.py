@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checker.oracle.calls import OutOfGasError, RevertedError
 from checker.oracle.contents import Quote
-from checker.oracle.lane_config import LaneConfig, lane_config_of
+from checker.oracle.lane_config import Calendar, LaneConfig, lane_config_of
 from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root, tier_of
@@ -408,7 +408,7 @@ class TestTiers:
 
     def test_what_was_made_far_off_enters_the_ring_when_its_epoch_begins(self):
         """By the introduction's numbers: 1,500 and 1,255 scheduled at 1,000, and 50,000; 256 do not hold 360."""
-        intro = LaneConfig()._replace(ring_size=256, epoch_length=360, epoch_horizon=13)
+        intro = Calendar(256, 360, 13)
 
         def first_in_ring(height, made_at):
             queued = height - made_at >= intro.ring_size
@@ -455,12 +455,12 @@ class TestTiers:
         assert seen[3] == ({2: 1}, 1, [[1, 1]])
         assert seen[7] == ({3: 1}, 0, [[2, 1]])
 
-    def test_without_the_activation_tiers_are_kept_and_nothing_is_told(self):
-        """The tables exist from genesis on."""
+    def test_without_a_lane_tiers_are_kept_and_epochs_told_alike(self):
+        """They are the calendar's, which every chain has."""
         bench = Bench({"a": RICH}, lane={"ring_size": 2, "epoch_length": 2, "epoch_horizon": 0}, activation=9)
         bench.add("1", "a", 20)
 
-        assert [bench.run_block() for _ in range(3)] == [[], [], []]
+        assert [bench.run_block() for _ in range(3)] == [[], [[13, 1, 0]], []]
         assert bench.contents.overflow.rows[None][0] == 1
 
 
@@ -532,16 +532,18 @@ class TestConfiguration:
 
     def test_keys_of_both_configurations(self):
         """A tier's multiplier has a longer one."""
-        timers, lane = self.change(
+        timers, calendar, lane = self.change(
             {
                 "system:cip1:packing_misfit": "stop",
                 "system:cip1:priority_tier_multipliers.fast": [7, 4],
+                "system:cip1:ring_size": 7,
                 "timer_config.gc_lane_paused": True,
             }
         )
 
-        assert (timers.gc_lane_paused, lane.packing_misfit, lane.fast) == (True, "stop", [7, 4])
-        assert lane.urgent == (5, 2)
+        assert (timers.gc_lane_paused, calendar.ring_size) == (True, 7)
+        assert (lane.packing_misfit, lane.fast) == ("stop", [7, 4])
+        assert lane.urgent == [5, 2]
 
     @pytest.mark.parametrize(
         "changes",
@@ -575,28 +577,41 @@ class TestConfiguration:
     def test_a_key_of_the_lane_is_unknown_in_a_chain_without_it(self):
         """There it changes nothing."""
         with pytest.raises(RevertedError, match="InvalidInput"):
-            self.change({"system:cip1:ring_size": 5}, lane=False)
+            self.change({"system:cip1:slope": "classic"}, lane=False)
+        assert self.change({"system:cip1:ring_size": 5}, lane=False)[1].ring_size == 5
 
     def test_the_defaults_are_a_configuration(self):
         """All thirty fields."""
         assert lane_config_of(LaneConfig()) == LaneConfig()
 
 
+LANE = write(LaneConfig())
+
+
 class TestGenesis:
     @pytest.mark.parametrize(
-        "changes",
+        "policies",
         [
-            {"policy": "fifo"},
-            {"activation_height": 0},
-            {"lane_config": None},
-            {"lane_config": []},
-            {"lane_config": [*LaneConfig()._replace(ring_size=0)]},
+            [],
+            [[2, "fifo", b""]],
+            [[1, "fifo", b""], [1, "eip1559", LANE]],
+            [[1, "fifo", LANE]],
+            [[1, "eip1559", b""]],
+            [[1, "eip1559", b"\x90"]],
+            [[1, "eip1559", write(LaneConfig()._replace(min_lane_basefee=0))]],
         ],
     )
-    def test_a_lane_that_is_half_there_is_no_genesis(self, changes):
-        """Policy, height and configuration come together, and the configuration is one."""
+    def test_policies_that_make_no_chain_are_no_genesis(self, policies):
+        """Heights begin at 1 and ascend, and a configuration is the policy's."""
         genesis = Bench({"a": RICH}, lane={}).chain.genesis
         assert read_genesis(write(genesis)).lane_config is not None
 
-        with pytest.raises(MalformedError, match="lane"):
-            read_genesis(write(genesis._replace(**changes)))
+        with pytest.raises(MalformedError):
+            read_genesis(write(genesis._replace(policies=policies)))
+
+    def test_a_calendar_that_no_chain_can_run_on_is_no_genesis(self):
+        """A ring without a place, for instance."""
+        genesis = Bench({"a": RICH}).chain.genesis
+
+        with pytest.raises(MalformedError, match="calendar"):
+            read_genesis(write(genesis._replace(calendar=[0, 1, 1])))

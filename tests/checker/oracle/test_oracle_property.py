@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import MAX_U63
-from tests.support.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, transaction
+from tests.support.chain_harness import CAROL, POOR, STORM, advance, do, make_engine, pay, policies_of, transaction
 from tests.support.oracle_plans import (
     BOT,
     FEED,
@@ -30,7 +30,7 @@ from validators.execution import SystemUpdateTimerConfig
 chains = st.fixed_dictionaries(
     {
         "timebase": st.sampled_from(["slot", "height"]),
-        "policy": st.sampled_from(["fifo", "fifo-free"]),
+        "policies": st.sampled_from(["fifo", "fifo-free"]).map(policies_of),
         "timer_config": st.sampled_from([TIGHT, ROOMY]),
     }
 )

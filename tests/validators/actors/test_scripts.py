@@ -6,8 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.workloads.edge_scripts import script_of
-from scheduler import MAX_U63, LaneConfig, TimerConfig
-from tests.support.chain_harness import ALICE, BALANCE, BOB, make_engine, make_genesis, propose, stored, transaction
+from scheduler import MAX_U63, TimerConfig
+from tests.support.chain_harness import (
+    ALICE,
+    BALANCE,
+    BOB,
+    in_lane,
+    make_engine,
+    make_genesis,
+    policies_of,
+    propose,
+    stored,
+    transaction,
+)
 from tests.support.puppets import consult
 from validators.actors import Status
 from validators.execution import ExecuteActor, GenesisActor, decode_receipt
@@ -21,7 +32,7 @@ CONFIG = TimerConfig(
     lane_timer_cycles=8_000,
     gc_cycles_per_block=600,
 )
-LANE = LaneConfig(ring_size=2, epoch_length=3, epoch_horizon=1, fairness_window_blocks=2, gba_call_cycles=900)
+LANE = in_lane(2, ring_size=2, epoch_length=3, epoch_horizon=1, fairness_window_blocks=2, gba_call_cycles=900)
 
 addresses = st.sampled_from([CLERK, OTHER, ALICE, BOB, bytes(20), bytes(19) + b"\x0f", b"\x77" * 20, b"short", b""])
 keys = st.sampled_from([b"", b"k", b"a", b"b", b"0123456789", b"0123456789-", b"script"])
@@ -85,9 +96,9 @@ plans = st.lists(
 
 def genesis_of(*, policy="fifo", **changes):
     actors = (GenesisActor(CLERK, "clerk", ALICE, BALANCE), GenesisActor(OTHER, "clerk", ALICE, 0))
-    lane = {"lane_config": LANE, "activation_height": 2} if policy == "eip1559" else {}
+    rules = LANE if policy == "eip1559" else {"policies": policies_of(policy)}
     limits = {"block_cycles": 900_000, "mailbox_cycles": 5_000, "timer_config": CONFIG}
-    return make_genesis(actors=actors, policy=policy, **limits, **lane, **changes)
+    return make_genesis(actors=actors, **limits, **rules, **changes)
 
 
 def run(plan, **changes):

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import LaneConfig
-from tests.support.chain_harness import ALICE, BOB, KEYS, PUPPET, do, make_engine, make_genesis, pay, propose
+from tests.support.chain_harness import ALICE, BOB, KEYS, PUPPET, do, in_lane, make_engine, make_genesis, pay, propose
 from validators.execution import Block, ExecuteActor, Header, InvalidEncodingError, Transaction, Transfer, address_of
 from validators.execution.blocks import (
     block_digest,
@@ -170,8 +169,8 @@ class TestSchema:
 
     def test_every_entry_of_a_running_chain_can_be_decoded(self):
         """Each key leads to a table, each value to its record."""
-        lane = LaneConfig(ring_size=1, epoch_length=3, epoch_horizon=1, classification="cursor")
-        engine = make_engine(make_genesis(policy="eip1559", activation_height=1, lane_config=lane, mailbox_cycles=200))
+        lane = in_lane(ring_size=1, epoch_length=3, epoch_horizon=1, classification="cursor")
+        engine = make_engine(make_genesis(**lane, mailbox_cycles=200))
         message, delays = ["send", PUPPET, [], 200], (1, 4, 50)
         timers = [["timer", delay, []] for delay in delays]
         engine.finalize(propose(engine, [do(0, 0, *timers, ["put", b"k" * 30, b"v"])]).digest)

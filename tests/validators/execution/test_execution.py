@@ -34,6 +34,7 @@ from validators.execution import (
     GenesisActor,
     InvalidBlockError,
     InvalidGenesisError,
+    PolicyEntry,
     UnknownParentError,
     decode_entry,
 )
@@ -131,7 +132,7 @@ class TestGenesis:
             {"min_basefee": 7, "cycle_basefee": 7},
             {"cycle_basefee": 799},
             {"cell_basefee": 799},
-            {"policy": "lifo"},
+            {"policies": (PolicyEntry(1, "lifo"),)},
             {"accounts": (GenesisAccount(ALICE, 1), GenesisAccount(ALICE, 1))},
             {"accounts": (GenesisAccount(HEART, 1),)},
             {"accounts": (GenesisAccount(ALICE, 2**63 - 1),)},

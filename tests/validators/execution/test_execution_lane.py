@@ -17,7 +17,6 @@ from scheduler import (
     TimerFired,
     TimerPriorityClampedAtSchedule,
     TimerScheduled,
-    lane_key_of,
 )
 from tests.support.chain_harness import (
     ALICE,
@@ -34,9 +33,10 @@ from tests.support.chain_harness import (
 )
 from tests.support.lane_chains import AGENT, GAS, HEARTS, beat, racing
 from validators.actors import RiskOrder, StormOrder
-from validators.execution import InvalidGenesisError, SystemUpdateTimerConfig, decode_receipt
+from validators.execution import InvalidGenesisError, PolicyEntry, SystemUpdateTimerConfig, decode_receipt
 from validators.execution.schema import (
     BUCKETS,
+    CALENDAR,
     EPOCHS,
     LANE_CONFIG,
     LANE_MARKET,
@@ -47,6 +47,8 @@ from validators.execution.schema import (
     epoch_key,
 )
 from validators.execution.timers import PoolKeeper, Waiting
+
+LANE = msgspec.msgpack.encode(LaneConfig())
 
 
 def events(executed, kind):
@@ -102,17 +104,22 @@ class TestActivation:
         assert record(engine, LANE_MARKET).activation_basefee == 800
 
     @pytest.mark.parametrize(
-        "changes",
+        "policies",
         [
-            {"policy": "fifo", "lane_config": LaneConfig(), "activation_height": 1},
-            {"policy": "eip1559"},
-            {"policy": "eip1559", "lane_config": LaneConfig(), "activation_height": 0},
+            (),
+            (PolicyEntry(1, "fifo", LANE),),
+            (PolicyEntry(1, "eip1559"),),
+            (PolicyEntry(1, "eip1559", LANE + b"\0"),),
+            (PolicyEntry(2, "eip1559", LANE),),
+            (PolicyEntry(1, "fifo"), PolicyEntry(1, "eip1559", LANE)),
+            (PolicyEntry(1, "fifo-free"), PolicyEntry(2, "eip1559", LANE)),
+            (PolicyEntry(1, "fifo"), PolicyEntry(2, "fifo")),
         ],
     )
-    def test_a_genesis_that_has_half_a_lane_is_refused(self, changes):
-        """Policy, configuration and height go together."""
-        with pytest.raises(InvalidGenesisError, match="go together"):
-            make_engine(make_genesis(**changes))
+    def test_policies_that_make_no_chain_are_refused(self, policies):
+        """Heights begin at 1 and ascend, parameters are the policy's, and each can follow the one before."""
+        with pytest.raises(InvalidGenesisError, match="polic"):
+            make_engine(make_genesis(policies=policies))
 
 
 class TestBids:
@@ -257,18 +264,18 @@ class TestGovernance:
         engine = racing()
         config = LaneConfig(
             *(51_000, 900, 10**6, 7, (1, 3), (1, 9), (3, 2), 5, (1, 2), (5, 2), (1, 1), (1, 2), (2, 1), (3, 1)),
-            *(5_000, 3, 44, 9, 512, 100, 4, "classic", "literal", "limit", "stop", "cursor", "fire", "age"),
+            *(5_000, 3, 44, 9, "classic", "literal", "limit", "stop", "cursor", "fire", "age"),
             *("additive", "lower", "deployer", 5, "cancel"),
         )
         values = msgspec.structs.asdict(config)
         default = msgspec.structs.asdict(LaneConfig())
         assert not [name for name in values if values[name] == default[name] and name != "tier_economy"]
-        executed = self.govern(engine, 0, {lane_key_of(name): value for name, value in values.items()})
+        executed = self.govern(engine, 0, {LaneConfig.key_of(name): value for name, value in values.items()})
 
         assert outcome(executed) == (0, "")
         assert record(engine, LANE_CONFIG) == config
         assert executed.summary.lane_price == 800
-        assert lane_key_of("tier_urgent") == "system:cip1:priority_tier_multipliers.urgent"
+        assert LaneConfig.key_of("tier_urgent") == "system:cip1:priority_tier_multipliers.urgent"
 
     def test_both_configurations_change_by_one_instruction(self):
         """The event has the bytes of the instruction."""
@@ -276,7 +283,7 @@ class TestGovernance:
         executed = self.govern(engine, 0, {"system:cip1:ring_size": 9, "timer_config.lane_timer_cycles": 4_000})
         (told,) = events(executed, TimerConfigUpdated)
 
-        assert record(engine, LANE_CONFIG).ring_size == 9
+        assert record(engine, CALENDAR).ring_size == 9
         assert msgspec.msgpack.decode(told.config) == {
             "system:cip1:ring_size": 9,
             "timer_config.lane_timer_cycles": 4_000,
@@ -313,11 +320,12 @@ class TestGovernance:
         assert engine.database.get(LANE_CONFIG.key()) == before
 
     def test_a_chain_without_a_lane_does_not_know_its_keys(self):
-        """The timer configuration's are known there too."""
+        """Those of timer configuration and calendar are known there too."""
         engine = make_engine(make_genesis(system_deployers=(ALICE,)))
 
-        assert outcome(self.govern(engine, 0, {"system:cip1:ring_size": 9})) == (1, "InvalidInput")
+        assert outcome(self.govern(engine, 0, {"system:cip1:slope": "classic"})) == (1, "InvalidInput")
         assert outcome(self.govern(engine, 1, {"timer_config.extend_cycles": 9})) == (0, "")
+        assert outcome(self.govern(engine, 2, {"system:cip1:ring_size": 9})) == (0, "")
 
 
 def root_of_heights(buckets):
@@ -338,7 +346,7 @@ def root_of_heights(buckets):
 def check_tiers(engine, now):
     """The tables of the tiers are what the buckets, the configuration and the present say."""
     entries = dict(engine.database.items())
-    config = record(engine, LANE_CONFIG)
+    config = record(engine, CALENDAR)
     buckets = {int.from_bytes(key[1:9], "big"): value for key, value in entries.items() if key[0] == BUCKETS.code}
     epoch = now // config.epoch_length
     beyond = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler import LaneConfig, TimerConfig, TimerExpired, TimerFired, TimerScheduled
+from scheduler import TimerConfig, TimerExpired, TimerFired, TimerScheduled
 from tests.support.chain_harness import (
     ALICE,
     BALANCE,
@@ -13,6 +13,7 @@ from tests.support.chain_harness import (
     advance,
     balance_of,
     do,
+    in_lane,
     make_engine,
     make_genesis,
     order,
@@ -31,8 +32,7 @@ def bucket_of(engine, due):
 @pytest.mark.parametrize(("first", "flag"), [((), True), ((["cancel_last"],), False)])
 def test_the_flag_of_a_bucket_says_where_it_was_made_and_dies_with_it(first, flag):
     """Made at height 1 out of range of a ring of four; emptied at height 4, it is made anew in range (K-32)."""
-    lane = LaneConfig(ring_size=4, epoch_length=8)
-    engine = make_engine(make_genesis(policy="eip1559", activation_height=1, lane_config=lane))
+    engine = make_engine(make_genesis(**in_lane(ring_size=4, epoch_length=8)))
     advance(engine, [do(0, 0, ["timer", 6, [], 50_000])])
     assert bucket_of(engine, 7).queued is True
     advance(engine)
