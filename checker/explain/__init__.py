@@ -1,17 +1,24 @@
-"""Why a run went wrong: the failure report of the design, section 7, from what each validator's executions came to."""
+"""Why a run went wrong: the failure report of the design, section 7, from a differing root to key, timer, write, cause.
 
+It reads what each validator's executions came to, the log and the checks' results; running anything again is the
+business of its driver (cluster/inspect). `divergence.py` finds the place, `writes.py` and `origins.py` the write,
+`cause.py` the cause, `chain_of_events.py` what led to it; `same_states.py` and `evidence.py` have what can be said
+where states do not differ.
+"""
+
+from checker.explain.divergence import Divergence
+from checker.explain.executions import COUNTED, Executions, ObservedBlock, Outcome, RefusedLog, as_changes
 from checker.explain.explanation import Explanation, Findings, SideReport
 from checker.explain.report import explain
-from checker.explain.sides import COUNTED, Executions, ObservedBlock, Outcome, Parting, RefusedLog, as_changes
 
 __all__ = [
     "COUNTED",
+    "Divergence",
     "Executions",
     "Explanation",
     "Findings",
     "ObservedBlock",
     "Outcome",
-    "Parting",
     "RefusedLog",
     "SideReport",
     "as_changes",

@@ -5,7 +5,8 @@ from typing import NamedTuple, final
 
 import msgspec
 
-from checker.explain.sides import Executions, Outcome, Parting
+from checker.explain.divergence import Divergence
+from checker.explain.executions import Executions, Outcome
 from checker.mutants.mutant import Cause
 from checker.results import CheckResult, Evidence, deciding_check
 from network.events import Event
@@ -14,15 +15,15 @@ from scheduler import Timebase
 
 @final
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Those that came to one outcome; `block` is set where sides finalized different blocks.
+    """A group with one outcome; `block` is set where groups finalized different blocks.
 
-    `says` is what the side holds where that is no state and has no root.
+    `says` is what the group holds where that is no state and has no root.
     """
 
     who: str
-    validators: list[int]
-    has_oracle: bool
-    root: str
+    validators: list[int] = []
+    has_oracle: bool = False
+    root: str = ""
     block: str = ""
     says: str = ""
 
@@ -92,7 +93,7 @@ class Findings(NamedTuple):
     timebase: Timebase
     checks: Sequence[CheckResult]
     events: Callable[[], Iterable[Event]]
-    replay: Callable[[int, Parting], Outcome | None]
+    replay: Callable[[int, Divergence], Outcome | None]
     expected: Sequence[str] = ()
 
     @property

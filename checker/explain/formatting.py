@@ -3,12 +3,13 @@
 Whatever cannot be decoded is shown in hexadecimal: what is explained here may be damaged.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
-from checker.explain.sides import Outcome
+from checker.explain.executions import Outcome
+from checker.explain.reading import decode, record_of
 from checker.tables import (
     ACCOUNT,
     BUCKET,
@@ -29,13 +30,13 @@ from checker.tables import (
     TIMER_CONFIG,
     describe_key,
     describe_value,
-    read_amount,
 )
 from scheduler import Timer
 from validators.execution.blocks import ExecuteActor, Transaction, Transfer
-from validators.execution.errors import CorruptStateError, InvalidEncodingError
-from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
-from validators.execution.schema import KEY_BYTES, BucketEntry, LongStoredValue, StoredValue, decode_entry, timer_key
+from validators.execution.receipts import TransactionReceipt
+from validators.execution.schema import KEY_BYTES, LongStoredValue, StoredValue
+
+_Item = TypeVar("_Item")
 
 NOT_WRITTEN: Final = "not written"
 """Stands for the value of a key that an outcome leaves as it was."""
@@ -52,95 +53,9 @@ _PLACES: Final = {code: place for place, code in enumerate(_ORDER)}
 """The order of tables in a report: balances and prices come last, because they follow from nearly everything else."""
 
 
-def decode(receipt: bytes | None) -> TransactionReceipt | TimerReceipt | None:
-    """Return a decoded receipt; None for none, and for bytes that are none."""
-    if receipt is None:
-        return None
-    try:
-        return decode_receipt(receipt)
-    except InvalidEncodingError:
-        return None
-
-
-def receipt_at(outcome: Outcome, index: int) -> bytes | None:
-    """Return the receipt at a place of an outcome, None where it has fewer."""
-    return outcome.receipts[index] if index < len(outcome.receipts) else None
-
-
-def event_of(receipt: bytes | None) -> msgspec.Struct | None:
-    """Return the event of a timer phase's receipt, None for any other one."""
-    decoded = decode(receipt)
-    return decoded.event if isinstance(decoded, TimerReceipt) else None
-
-
-def timers_in(events: Iterable[object]) -> list[bytes]:
-    """Return the identifiers of the timers that some events are about, each once."""
-    found = (getattr(event, "timer_id", None) for event in events)
-    return list(dict.fromkeys(timer_id for timer_id in found if timer_id is not None))
-
-
-def events_of(receipt: bytes | None) -> list[object]:
-    """Return all events of a receipt of either kind."""
-    decoded = decode(receipt)
-    if isinstance(decoded, TransactionReceipt):
-        return list(decoded.events)
-    return [] if decoded is None else [decoded.event]
-
-
-def timer_of(values: Mapping[bytes, bytes | None], timer_id: bytes) -> Timer | None:
-    """Return the record of a timer in a state or among changes, or None."""
-    record = record_of(timer_key(timer_id), values.get(timer_key(timer_id)))
-    return record if isinstance(record, Timer) else None
-
-
-def is_dead_timer(timer: Timer, values: Mapping[bytes, bytes], now: int) -> bool:
-    """Return whether a timer is expired, or its payer has not one unit for each cycle that it asks for."""
-    account = values.get(bytes((ACCOUNT,)) + timer.fee_payer.ljust(KEY_BYTES - 1, b"\0"))
-    return timer.expires_at < now or (read_amount(account) or 0) < timer.gas_limit
-
-
-def record_of(key: bytes, value: bytes | None) -> object:
-    """Return a decoded entry, None for none and for what is none."""
-    if value is None:
-        return None
-    try:
-        return decode_entry(key, value).record
-    except CorruptStateError:
-        return None
-
-
-def differing_keys(right: Outcome, wrong: Outcome, before: Mapping[bytes, bytes]) -> list[bytes]:
-    """Return the keys that have other values after two outcomes, those closest to a cause first.
-
-    Of an outcome that broke off, those that it read otherwise count alone, and else only those that it had written.
-    """
-    keys = dict.fromkeys(wrong.misread or wrong.changes if wrong.broken else [*right.changes, *wrong.changes])
-    found = [key for key in keys if _after(right, key, before) != _after(wrong, key, before)]
-    return sorted(found, key=order_of_key)
-
-
 def order_of_key(key: bytes) -> tuple[int, bytes]:
     """Return what keys are sorted by so that those closest to a cause come first."""
     return _PLACES.get(key[0] if key else 0, len(_PLACES)), key
-
-
-def timers_of_keys(right: Outcome, wrong: Outcome, before: Mapping[bytes, bytes]) -> list[bytes]:
-    """Return the timers whose own entries differ."""
-    keys = differing_keys(right, wrong, before)
-    found = (
-        timer_of_key(key, (before.get(key), right.changes.get(key), wrong.changes.get(key)))
-        for key in keys
-        if key[0] in {TIMER, BUCKET_ENTRY}
-    )
-    return list(dict.fromkeys(timer_id for timer_id in found if timer_id))
-
-
-def timer_of_key(key: bytes, values: Iterable[bytes | None]) -> bytes:
-    """Return the identifier of the timer that an entry is about, nothing for other tables."""
-    for record in (record_of(key, value) for value in values):
-        if isinstance(record, Timer | BucketEntry):
-            return record.timer_id
-    return b""
 
 
 def name_key(key: bytes, values: Iterable[bytes | None] = ()) -> str:
@@ -228,11 +143,20 @@ def show_fields(record: msgspec.Struct) -> str:
     return " ".join(f"{name}={show(getattr(record, name))}" for name in record.__struct_fields__)
 
 
-def _after(outcome: Outcome, key: bytes, before: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the value that a key has after an outcome: writing what was there already changes nothing."""
-    return outcome.changes[key] if key in outcome.changes else before.get(key)
-
-
 def show_root(outcome: Outcome) -> str:
     """Return the root of an outcome, or that it has none and why."""
     return f"none: {on_one_line(outcome.broken)}" if outcome.broken else outcome.root.hex()
+
+
+def split_ends(items: Sequence[_Item], at_most: int) -> tuple[Sequence[_Item], int, Sequence[_Item]]:
+    """Return the first and the last items of those that are shown, and between them the number of the others."""
+    if len(items) <= at_most:
+        return items, 0, ()
+    half = at_most // 2
+    return items[:half], len(items) - 2 * half, items[-half:]
+
+
+def cut_in_the_middle(lines: Sequence[str], at_most: int, more: str) -> list[str]:
+    """Return lines, or the first and the last of them with `... N more` and `more` between them."""
+    first, left_out, last = split_ends(lines, at_most)
+    return [*first, *([f"... {left_out} {more}"] if left_out else []), *last]

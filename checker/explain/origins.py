@@ -1,4 +1,4 @@
-"""Where a difference was made, and what is said of one that no receipt tells of.
+"""The origin of a divergence, and the origins that no receipt tells of.
 
 Such are a block that is refused, one that was given to execute otherwise, an execution that broke off, a log with other
 operations, a summary with other counts.
@@ -6,20 +6,12 @@ operations, a summary with other counts.
 
 import hashlib
 import re
-from itertools import zip_longest
 from typing import NamedTuple
 
-from checker.explain.formatting import (
-    decode,
-    events_of,
-    is_dead_timer,
-    receipt_at,
-    record_of,
-    show_call,
-    show_operation,
-    show_receipt,
-)
-from checker.explain.sides import Outcome, Parting
+from checker.explain.divergence import Divergence, first_difference
+from checker.explain.executions import Outcome
+from checker.explain.formatting import show_call, show_operation, show_receipt
+from checker.explain.reading import decode, events_of, is_dead_timer, receipt_at, record_of
 from checker.tables import TIMER
 from scheduler import Timer, TimerScheduled
 from validators.execution.blocks import address_of, decode_transaction
@@ -32,7 +24,7 @@ class Origin(NamedTuple):
 
     Attributes:
         what: The transaction, timer or phase, in words.
-        told: What each side's receipts tell of it, in the order of the sides.
+        told: The receipts of each group about it, in words, in the order of the groups.
         receipt: Index of the receipt in the block, -1 where there is none.
         transaction: Digest of the transaction, or nothing.
         timer: Identifier of the timer, or nothing.
@@ -53,47 +45,49 @@ class Origin(NamedTuple):
     others: int = 0
 
 
-def origin_of_refusal(parting: Parting) -> Origin:
-    """Return the header or the transaction that the oracle refuses and everybody executed."""
-    what = f"{parting.refusal}, and it was executed"
-    index = re.match(r"transaction (\d+):", parting.refusal)
+def origin_of_refusal(divergence: Divergence) -> Origin:
+    """Return the header or the transaction that the oracle refuses and every validator executed."""
+    what = f"{divergence.refusal}, and it was executed"
+    index = re.match(r"transaction (\d+):", divergence.refusal)
     if index is None:
         return Origin(what)
     place = int(index[1])
-    told = tuple(show_receipt(receipt_at(side.outcome, place)) for side in parting.sides)
-    return Origin(what, told, place, transaction=hashlib.sha256(parting.block.transactions[place]).digest())
+    told = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, place)))
+    return Origin(what, told, place, transaction=hashlib.sha256(divergence.block.transactions[place]).digest())
 
 
-def origin_in_log(parting: Parting) -> Origin:
+def origin_in_log(divergence: Divergence) -> Origin:
     """Return the first operation that differs where all values are the same."""
-    logs = [side.outcome.operations for side in parting.sides]
-    for index, operations in enumerate(zip_longest(*logs)):
-        if len(dict.fromkeys(operations)) > 1:
-            return Origin(f"operation {index} of the block in the log", tuple(map(show_operation, operations)))
-    counts = [side.outcome.counts for side in parting.sides]
+    found = first_difference(divergence.in_each(lambda outcome: outcome.operations))
+    if found is not None:
+        return Origin(f"operation {found[0]} of the block in the log", tuple(map(show_operation, found[1])))
+    counts = divergence.in_each(lambda outcome: outcome.counts)
     others = [name for name in counts[0] if len({each.get(name) for each in counts}) > 1]
-    if parting.right.root == parting.wrong.root and others:
+    if divergence.right.root == divergence.wrong.root and others:
         told = tuple(", ".join(f"{name} {each.get(name, 0):,}" for name in others) for each in counts)
-        return Origin("what the block says of itself", told, timer=_first_dead(parting))
+        return Origin("what the block says of itself", told, timer=_first_dead(divergence))
     return Origin("the state database: values and operations are the same on all sides")
 
 
-def _first_dead(parting: Parting) -> bytes:
+def _first_dead(divergence: Divergence) -> bytes:
     """Return the first timer that waits in the state after the block although it is dead."""
-    waiting = dict(parting.before)
-    for key, value in parting.right.changes.items():
+    waiting = dict(divergence.before)
+    for key, value in divergence.right.changes.items():
         waiting[key] = value or b""
     timers = [record_of(key, value) for key, value in waiting.items() if key[0] == TIMER and value]
-    dead = [timer for timer in timers if isinstance(timer, Timer) and is_dead_timer(timer, parting.before, parting.now)]
+    dead = [
+        timer
+        for timer in timers
+        if isinstance(timer, Timer) and is_dead_timer(timer, divergence.before, divergence.now)
+    ]
     return min(dead, key=lambda timer: (timer.due, timer.sequence)).timer_id if dead else b""
 
 
-def origin_in_input(parting: Parting) -> Origin:
-    """Return the first transaction that is not the same in what the sides were given to execute."""
-    lists = [side.outcome.transactions for side in parting.sides]
-    index, given = next(
-        (index, given) for index, given in enumerate(zip_longest(*lists)) if len(dict.fromkeys(given)) > 1
-    )
+def origin_in_input(divergence: Divergence) -> Origin:
+    """Return the first transaction that is not the same in the lists that the groups were given to execute."""
+    found = first_difference(divergence.in_each(lambda outcome: outcome.transactions))
+    assert found is not None, "the groups were given other transactions"
+    index, given = found
     told = tuple("no transaction" if one is None else _show_transaction(one) for one in given)
     digest = hashlib.sha256(next(one for one in given if one is not None)).digest()
     return Origin(f"transaction {index} of the block", told, transaction=digest)
@@ -107,48 +101,43 @@ def _show_transaction(encoded: bytes) -> str:
     return f"{hashlib.sha256(encoded).hexdigest()} ({call})"
 
 
-def origin_of_break(parting: Parting) -> Origin:
-    """Return the transaction at which an execution broke off, or what it should have come to next."""
-    right, wrong = parting.right, parting.wrong
+def origin_of_break(divergence: Divergence) -> Origin:
+    """Return the transaction at which an execution broke off, or the receipt that it should have come to next."""
+    right, wrong = divergence.right, divergence.wrong
     refused = re.match(r"transaction (\d+):", wrong.broken)
     if refused is None:
         place = len(wrong.receipts) if len(wrong.receipts) < len(right.receipts) else -1
-        return Origin("the execution comes to no end", _told_of_break(parting, place), place, timer=_missing(parting))
-    encoded = parting.block.transactions[int(refused[1])]
+        return Origin(
+            "the execution comes to no end", _told_of_break(divergence, place), place, timer=_missing(divergence)
+        )
+    encoded = divergence.block.transactions[int(refused[1])]
     digest = hashlib.sha256(encoded).digest()
-    receipts = map(decode, right.receipts)
-    made = [
-        index
-        for index, each in enumerate(receipts)
-        if isinstance(each, TransactionReceipt) and each.transaction == digest
-    ]
-    place = made[0] if made else -1
-    told = _told_of_break(parting, place)
+    receipts = enumerate(map(decode, right.receipts))
+    made = (at for at, each in receipts if isinstance(each, TransactionReceipt) and each.transaction == digest)
+    place = next(made, -1)
+    told = _told_of_break(divergence, place)
     transaction = decode_transaction(encoded)
     # What it is refused for stands in the sender's account: nonce and funds.
     account = address_of(transaction.public_key)
     return Origin(show_call(transaction), told, place, transaction=digest, account=account)
 
 
-def _told_of_break(parting: Parting, place: int) -> tuple[str, ...]:
+def _told_of_break(divergence: Divergence, place: int) -> tuple[str, ...]:
     def told_by(outcome: Outcome) -> str:
         if outcome.broken:
             return f"breaks off: {outcome.broken}"
         receipt = receipt_at(outcome, place) if place >= 0 else None
         return "comes to its end" if receipt is None else show_receipt(receipt)
 
-    return tuple(told_by(side.outcome) for side in parting.sides)
+    return divergence.in_each(told_by)
 
 
-def _missing(parting: Parting) -> bytes:
+def _missing(divergence: Divergence) -> bytes:
     """Return the timer that an execution looked for where none lies, by its place in the waiting line."""
-    place = re.search(r"no timer lies at (\d+), (\d+)", parting.wrong.broken)
-    events = (event for past in reversed(parting.past) for receipt in past.receipts for event in events_of(receipt))
-    for event in events if place else ():
-        if (
-            isinstance(event, TimerScheduled)
-            and place
-            and (event.due, event.sequence) == (int(place[1]), int(place[2]))
-        ):
-            return event.timer_id
-    return b""
+    place = re.search(r"no timer lies at (\d+), (\d+)", divergence.wrong.broken)
+    if place is None:
+        return b""
+    due, sequence = map(int, place.groups())
+    events = (event for past in reversed(divergence.past) for receipt in past.receipts for event in events_of(receipt))
+    scheduled = (event for event in events if isinstance(event, TimerScheduled))
+    return next((event.timer_id for event in scheduled if (event.due, event.sequence) == (due, sequence)), b"")

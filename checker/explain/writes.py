@@ -1,26 +1,14 @@
 """Which transaction or timer of a block made a difference, as its receipts tell."""
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
-from checker.explain.formatting import (
-    decode,
-    differing_keys,
-    event_of,
-    events_of,
-    receipt_at,
-    record_of,
-    show_call,
-    show_receipt,
-    timer_of,
-    timer_of_key,
-    timers_in,
-)
+from checker.explain.divergence import Divergence, first_difference
+from checker.explain.executions import Outcome
+from checker.explain.formatting import show_call, show_receipt
 from checker.explain.origins import Origin, origin_in_input, origin_in_log, origin_of_break, origin_of_refusal
-from checker.explain.sides import Outcome, Parting
+from checker.explain.reading import decode, event_of, events_of, receipt_at, record_of, timers_in
 from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE, read_amount
 from scheduler import (
-    Timer,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledForDelay,
@@ -44,89 +32,85 @@ from validators.execution.schema import LongStoredValue
 _EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
 _MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
 _TIMER_COUNTS = 0x08
-_LONG_STORAGE = 0x04
 
 
-def origin_of(parting: Parting) -> Origin:
-    """Return what made the first difference: the first receipt that differs, else the one that touches the key."""
-    right, wrong = parting.right, parting.wrong
-    if len(parting.sides) == 1:
-        return origin_of_refusal(parting)
+def origin_of(divergence: Divergence) -> Origin:
+    """Return the origin of the divergence: the first receipt that differs, else the one that touches the key."""
+    right, wrong = divergence.right, divergence.wrong
+    if len(divergence.groups) == 1:
+        return origin_of_refusal(divergence)
     if right.transactions != wrong.transactions:
-        return origin_in_input(parting)
-    pairs = enumerate(zip_longest(right.receipts, wrong.receipts))
-    differing = next((index for index, pair in pairs if pair[0] != pair[1]), None)
-    if differing is not None and not (wrong.broken and differing >= len(wrong.receipts)):
-        return _origin_at(parting, differing)
-    return origin_of_break(parting) if wrong.broken else _origin_of_keys(parting)
+        return origin_in_input(divergence)
+    differing = first_difference((right.receipts, wrong.receipts))
+    if differing is not None and not (wrong.broken and differing[0] >= len(wrong.receipts)):
+        return _origin_at(divergence, differing[0])
+    return origin_of_break(divergence) if wrong.broken else _origin_of_keys(divergence)
 
 
-def _origin_of_keys(parting: Parting) -> Origin:
+def _origin_of_keys(divergence: Divergence) -> Origin:
     """Return the receipt that touches the first key that differs, where all receipts are the same."""
-    keys = differing_keys(parting.right, parting.wrong, parting.before)
-    if not keys:
-        return origin_in_log(parting)
-    touching = _receipts_that_touch(parting, keys[0])
+    if not divergence.keys:
+        return origin_in_log(divergence)
+    touching = _receipts_that_touch(divergence, divergence.keys[0])
     if not touching:
         return Origin("the block's own bookkeeping: prices, totals, epochs")
-    return _origin_at(parting, touching[0])._replace(others=len(touching) - 1)
+    return _origin_at(divergence, touching[0])._replace(others=len(touching) - 1)
 
 
-def find_timer(parting: Parting, timer_id: bytes) -> Timer | None:
-    """Return the record of a timer before the block, or as a side schedules it there."""
-    for values in (parting.before, *(side.outcome.changes for side in parting.sides)):
-        timer = timer_of(values, timer_id)
-        if timer is not None:
-            return timer
-    return None
-
-
-def _origin_at(parting: Parting, index: int) -> Origin:
-    """Return what made a receipt."""
-    pair = [receipt_at(side, index) for side in (parting.right, parting.wrong)]
+def _origin_at(divergence: Divergence, index: int) -> Origin:
+    """Return the origin of a receipt: its transaction, or the timer in whose exit it stands."""
+    pair = [receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong)]
     decoded = decode(pair[0]) or decode(pair[1])
-    told = tuple(show_receipt(receipt_at(side.outcome, index)) for side in parting.sides)
     if isinstance(decoded, TransactionReceipt):
-        transaction = next(iter(_transactions_of(parting)[index : index + 1]), None)
-        call = None if transaction is None else transaction.call
-        # A receipt that is the same on both sides is about what its call did, and not about the timers that it made.
-        parted = _parted(events_of(pair[0]), events_of(pair[1]))
-        timers = timers_in([*parted, *events_of(pair[0])]) if pair[0] != pair[1] else []
-        return Origin(
-            "a transaction" if transaction is None else show_call(transaction),
-            told,
-            index,
-            transaction=decoded.transaction,
-            timer=timers[0] if timers else b"",
-            actor=call.actor if isinstance(call, ExecuteActor) else b"",
-            handler=call.handler if isinstance(call, ExecuteActor) else "",
-        )
-    timer_id = _timer_of_phase(parting, index)
-    exits = [_exit_of(side.outcome, timer_id) for side in parting.sides]
+        return _origin_in_transaction(divergence, index, decoded.transaction)
+    return _origin_in_timers(divergence, index)
+
+
+def _origin_in_transaction(divergence: Divergence, index: int, digest: bytes) -> Origin:
+    right, wrong = (receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong))
+    transaction = next(iter(_transactions_of(divergence)[index : index + 1]), None)
+    call = None if transaction is None else transaction.call
+    # A receipt that is the same on both sides is about what its call did, and not about the timers that it made.
+    diverged = first_difference((events_of(right), events_of(wrong)))
+    timers = timers_in([*(diverged[1] if diverged else ()), *events_of(right)]) if right != wrong else []
+    return Origin(
+        "a transaction" if transaction is None else show_call(transaction),
+        divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, index))),
+        index,
+        transaction=digest,
+        timer=timers[0] if timers else b"",
+        actor=call.actor if isinstance(call, ExecuteActor) else b"",
+        handler=call.handler if isinstance(call, ExecuteActor) else "",
+    )
+
+
+def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
+    timer_id = _timer_of_phase(divergence, index)
+    exits = divergence.in_each(lambda outcome: _exit_of(outcome, timer_id))
     if len(dict.fromkeys(exits)) > 1:
-        told = tuple(
-            "it does not leave in this block" if receipt is None else show_receipt(receipt) for receipt in exits
-        )
-    elif timer_id:
-        told = tuple(show_receipt(_exit_from(side.outcome, index)) for side in parting.sides)
-    timer = find_timer(parting, timer_id) if timer_id else None
+        told = tuple("it does not leave in this block" if each is None else show_receipt(each) for each in exits)
+    else:
+        find = _exit_from if timer_id else receipt_at
+        told = divergence.in_each(lambda outcome: show_receipt(find(outcome, index)))
+    timer = divergence.timer(timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
-    if timer is None:
-        actors = [getattr(event_of(receipt), "actor", b"") for receipt in pair]
-        return Origin(what, told, index, timer=timer_id, actor=actors[0] or actors[1])
-    return Origin(what, told, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
+    if timer is not None:
+        return Origin(what, told, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
+    events = [event_of(receipt_at(outcome, index)) for outcome in (divergence.right, divergence.wrong)]
+    actors = [getattr(event, "actor", b"") for event in events]
+    return Origin(what, told, index, timer=timer_id, actor=actors[0] or actors[1])
 
 
-def _timer_of_phase(parting: Parting, index: int) -> bytes:
+def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
     """Return the first timer whose exit is not the same on both sides, else the one that a receipt belongs to."""
-    right, wrong = (_exits(side.receipts) for side in (parting.right, parting.wrong))
+    right, wrong = (_exits(outcome.receipts) for outcome in (divergence.right, divergence.wrong))
     # What a side that broke off has not come to tells nothing.
-    for exits, others in ((wrong, right), *([] if parting.wrong.broken else [(right, wrong)])):
+    for exits, others in ((wrong, right), *([] if divergence.wrong.broken else [(right, wrong)])):
         for timer_id, receipt in exits.items():
             if others.get(timer_id) != receipt:
                 return timer_id
-    for side in (parting.right, parting.wrong):
-        for receipt in side.receipts[index:]:
+    for outcome in (divergence.right, divergence.wrong):
+        for receipt in outcome.receipts[index:]:
             event = event_of(receipt)
             # What a handler did stands before the fire or the delivery in which it ran.
             if isinstance(event, _EXITS | TimerDeferred):
@@ -156,12 +140,11 @@ def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
     return _exits(outcome.receipts).get(timer_id) if timer_id else None
 
 
-def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
+def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
     """Return the indexes of the receipts whose transaction or timer touches a key, as far as receipts tell."""
-    right, wrong = parting.right, parting.wrong
-    values = (parting.before.get(key), right.changes.get(key), wrong.changes.get(key))
-    timer_id, owner = timer_of_key(key, values), _owner_of(key, values)
-    transactions = _transactions_of(parting)
+    receipts = divergence.right.receipts
+    timer_id, owner = divergence.timer_of_key(key), _owner_of(key, divergence.values(key))
+    transactions = _transactions_of(divergence)
     due = int.from_bytes(key[1:9], "big") if key[0] == BUCKET else -1
 
     def touches(index: int, receipt: bytes) -> bool:
@@ -170,15 +153,15 @@ def _receipts_that_touch(parting: Parting, key: bytes) -> list[int]:
             return timer_id in timers_in(events)
         if due >= 0:
             moved = timers_in(event for event in events if isinstance(event, _MOVES))
-            return any((timer := find_timer(parting, each)) is not None and timer.due == due for each in moved)
-        return bool(owner) and owner in _addresses(parting, receipt, transactions[index : index + 1])
+            return any((timer := divergence.timer(each)) is not None and timer.due == due for each in moved)
+        return bool(owner) and owner in _addresses(divergence, receipt, transactions[index : index + 1])
 
-    touching = [index for index, receipt in enumerate(right.receipts) if touches(index, receipt)]
+    touching = [index for index, receipt in enumerate(receipts) if touches(index, receipt)]
     if key == BURNED_KEY:
-        return _receipts_that_come_to(right.receipts, "burned", _units_between(parting, key))
+        return _receipts_that_come_to(receipts, "burned", _units_between(divergence, key))
     if not touching and key[0] == ACCOUNT:
         # The proposer: it stands in no receipt, and all tips go to it.
-        return _receipts_that_come_to(right.receipts, "tip", _units_between(parting, key))
+        return _receipts_that_come_to(receipts, "tip", _units_between(divergence, key))
     return touching[-1:] if timer_id else touching
 
 
@@ -197,21 +180,15 @@ def _receipts_that_come_to(receipts: Sequence[bytes], name: str, units: int) -> 
     return having
 
 
-def _units_between(parting: Parting, key: bytes) -> int:
+def _units_between(divergence: Divergence, key: bytes) -> int:
     right, wrong = (
-        read_amount(side.changes.get(key, parting.before.get(key))) or 0 for side in (parting.right, parting.wrong)
+        read_amount(divergence.after(outcome, key)) or 0 for outcome in (divergence.right, divergence.wrong)
     )
     return abs(right - wrong)
 
 
 def _sum_of(receipt: bytes, name: str) -> int:
     return sum(getattr(told, name, 0) for told in (decode(receipt), *events_of(receipt)))
-
-
-def _parted(right: list[object], wrong: list[object]) -> list[object]:
-    """Return the first two events that differ."""
-    pairs = ([one, other] for one, other in zip_longest(right, wrong) if one != other)
-    return next(pairs, [])
 
 
 def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:
@@ -223,11 +200,11 @@ def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:
     return b""
 
 
-def _addresses(parting: Parting, receipt: bytes, transaction: Sequence[Transaction]) -> list[bytes]:
+def _addresses(divergence: Divergence, receipt: bytes, transaction: Sequence[Transaction]) -> list[bytes]:
     """Return the addresses that a receipt's transaction or timer touches, as far as the receipt tells."""
     found = [getattr(event, name, b"") for event in events_of(receipt) for name in ("actor", "fee_payer")]
     for timer_id in timers_in(events_of(receipt)):
-        timer = find_timer(parting, timer_id)
+        timer = divergence.timer(timer_id)
         if timer is not None:
             found += [timer.actor, timer.fee_payer]
     for sent in transaction:
@@ -239,10 +216,10 @@ def _addresses(parting: Parting, receipt: bytes, transaction: Sequence[Transacti
     return found
 
 
-def _transactions_of(parting: Parting) -> list[Transaction]:
+def _transactions_of(divergence: Divergence) -> list[Transaction]:
     """Return the block's transactions, up to the first that is none."""
     found: list[Transaction] = []
-    for encoded in parting.block.transactions:
+    for encoded in divergence.block.transactions:
         try:
             found.append(decode_transaction(encoded))
         except InvalidEncodingError:

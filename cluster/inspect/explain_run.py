@@ -9,11 +9,11 @@ import msgspec
 
 from checker.explain import (
     COUNTED,
+    Divergence,
     Executions,
     Explanation,
     Findings,
     Outcome,
-    Parting,
     RefusedLog,
     SideReport,
     as_changes,
@@ -91,7 +91,7 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
     if parted is None:
         return explanation
     sides = [
-        SideReport(who=who, validators=[], has_oracle=False, root=each.root.hex(), block=each.digest.hex())
+        SideReport(who=who, root=each.root.hex(), block=each.digest.hex())
         for who, each in zip(("the recorded run", "the repeated run"), parted, strict=True)
     ]
     return msgspec.structs.replace(
@@ -135,7 +135,7 @@ def explain_run(
         timebase=cluster.genesis.timebase,
         checks=checks,
         events=lambda: iterate_events(log),
-        replay=lambda node, parting: _replay(cluster, own[node], parting),
+        replay=lambda node, divergence: _replay(cluster, own[node], divergence),
         expected=scenario.expect.fails,
     )
     return Explained(explain(findings), log)
@@ -225,18 +225,18 @@ def _outcome_of(executed: Executed) -> Outcome:
     )
 
 
-def _replay(cluster: Cluster, factory: ValidatorFactory, parting: Parting) -> Outcome | None:
+def _replay(cluster: Cluster, factory: ValidatorFactory, divergence: Divergence) -> Outcome | None:
     """Execute the blocks up to one by a validator's own code in an engine that has nothing behind it."""
     found: list[Outcome] = []
     try:
         with factory.around():
             engine = factory.engine(cluster.genesis, TransactionVerifier(), None, None, None)
-            for past in parting.past:
+            for past in divergence.past:
                 if past.block.header.height:
                     engine.finalize(engine.execute(past.block).digest)
             engine.on_executed = lambda executed: found.append(_outcome_of(executed))
-            engine.on_broken_off = lambda broken: found.append(_outcome_broken(broken, parting.before))
-            engine.execute(parting.block)
+            engine.on_broken_off = lambda broken: found.append(_outcome_broken(broken, divergence.before))
+            engine.execute(divergence.block)
     except Exception:  # noqa: BLE001, S110 - the code in question may break anywhere; what it came to before counts
         pass
-    return as_changes(found[0], parting.before) if found else None
+    return as_changes(found[0], divergence.before) if found else None

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from checker.explain import Executions, Outcome
-from checker.explain.cause import Circumstances, cause_of
+from checker.explain.cause import cause_of
+from checker.explain.divergence import Divergence
+from checker.explain.executions import ExecutionGroup
 from checker.mutants.mutant import Swaps
 from checker.results import CheckResult
 from cluster.cli.commands import main
@@ -16,6 +18,7 @@ from tests.support.bad_validators import SlowHeart, make_slow_hearted
 from tests.support.cluster_runs import judged
 from tests.support.explained import SHORT, explained
 from validators.actors import PROGRAMS
+from validators.execution import Block
 from validators.settings import ValidatorFactory, make_engine
 from validators.state import Batch
 
@@ -174,7 +177,6 @@ def test_another_log_of_the_same_values_is_named_by_its_first_operation_that_dif
 
 
 NOTHING = Outcome((), bytes(32), (), {}, ())
-CALM = Circumstances({b"key": b"value"}, 1, is_from_the_past=False)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,13 @@ CALM = Circumstances({b"key": b"value"}, 1, is_from_the_past=False)
 )
 def test_the_cause_is_what_differs_first_in_the_making_of_a_root(other, cause):
     """Bytes, then values, then the log, then the hashes; writing what was there already is no other value."""
-    assert cause_of(NOTHING, other, CALM) == cause
+    groups = (ExecutionGroup(NOTHING, [0]), ExecutionGroup(other, [1]))
+    block = Block(None, ())
+    divergence = Divergence(
+        digest=b"", block=block, groups=groups, refusal="", before={b"key": b"value"}, now=1, past=()
+    )
+
+    assert cause_of(divergence, is_from_the_past=False) == cause
 
 
 def test_a_transaction_that_all_execute_and_the_oracle_refuses_is_a_matter_of_input():

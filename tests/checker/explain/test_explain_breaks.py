@@ -1,8 +1,9 @@
 """What is said of executions that come to no end, of genesis, of logs that become no state, and of memory."""
 
 from checker.explain import Executions, Outcome, as_changes
+from checker.explain.divergence import AgreedBlock, Divergence
+from checker.explain.executions import ExecutionGroup
 from checker.explain.origins import origin_in_input, origin_of_break
-from checker.explain.sides import Parting, Past, Side
 from checker.results import CheckResult
 from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario
@@ -70,8 +71,6 @@ def test_memory_that_is_off_without_that_has_the_cause_of_its_check():
     assert explained("calm", *SHORT, checks=[memory("bitmap")]).cause == "hashing"
 
 
-# -- a difference made by hand --------------------------------------------------------------------
-
 HEADER = Header(
     version=1,
     height=2,
@@ -88,11 +87,11 @@ HEADER = Header(
 FIRST, SECOND = bytes(32), bytes([1] * 32)
 
 
-def parting(right, wrong, past=()):
-    return Parting(
+def divergence(right, wrong, past=()):
+    return Divergence(
         digest=bytes(32),
         block=Block(HEADER, right.transactions),
-        sides=(Side(right, [0], has_oracle=True), Side(wrong, [1])),
+        groups=(ExecutionGroup(right, [0], has_oracle=True), ExecutionGroup(wrong, [1])),
         refusal="",
         before={},
         now=2,
@@ -111,7 +110,9 @@ def test_what_an_execution_read_otherwise_counts_and_not_what_it_wrote_after():
 
 def test_a_block_that_was_given_otherwise_is_told_by_its_first_other_transaction():
     right = Outcome((b"same", b"one"), SECOND, (), {}, ())
-    origin = origin_in_input(parting(right, right._replace(transactions=(b"same",), root=b"", broken="not the body")))
+    origin = origin_in_input(
+        divergence(right, right._replace(transactions=(b"same",), root=b"", broken="not the body"))
+    )
 
     assert origin.what == "transaction 1 of the block"
     assert origin.told[1] == "no transaction"
@@ -119,11 +120,11 @@ def test_a_block_that_was_given_otherwise_is_told_by_its_first_other_transaction
 
 def test_a_timer_that_is_looked_for_in_vain_is_found_where_it_was_scheduled():
     event = TimerScheduled(SECOND, bytes(20), 5, 3, bytes(20), 1, 9)
-    past = Past(FIRST, Block(HEADER, ()), (encode_receipt(TimerReceipt(event)),))
+    past = AgreedBlock(FIRST, Block(HEADER, ()), (encode_receipt(TimerReceipt(event)),))
     right = Outcome((), SECOND, (), {}, ())
     wrong = right._replace(root=b"", broken="AssertionError: no timer lies at 5, 3")
 
-    assert origin_of_break(parting(right, wrong, (past,))).timer == SECOND
+    assert origin_of_break(divergence(right, wrong, (past,))).timer == SECOND
 
 
 def test_the_blocks_of_a_log_are_known_by_its_operations():

@@ -3,8 +3,8 @@
 import pytest
 
 from checker.explain import explain
+from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
-from checker.explain.sides import Executions
 from checker.results import CheckResult
 from cluster.cli.commands import main
 from cluster.cli.explain_command import lines_of

@@ -4,15 +4,15 @@ A timer's identifier says nothing by itself. Its record and every event that tel
 that pays for it, before the block and after.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from string import hexdigits
 from typing import Final, final
 
 from checker.checks.observations import name_validators
+from checker.explain.executions import Executions, take_changes
 from checker.explain.explanation import Findings
-from checker.explain.formatting import events_of, name_key, on_one_line, show, show_entry, timer_of, timers_in
-from checker.explain.sides import Executions, take_changes
+from checker.explain.formatting import cut_in_the_middle, name_key, on_one_line, show, show_entry
+from checker.explain.reading import digest_in, events_of, timer_of, timers_in
 from checker.results import CheckResult
 from network.events import Event, read_event
 from scheduler import Timer
@@ -25,20 +25,16 @@ _EVENTS_MAX: Final = 12
 _VIEWS_MAX: Final = 8
 """Views shown of those that came last."""
 
-_TIMER_DIGITS: Final = 64
-
 
 def seen_by(check: CheckResult, findings: Findings) -> list[str]:
     """Return in lines what a check gives as evidence, with the timer in it decoded."""
     evidence = dict(check.evidence)
     lines = [f"{name.replace('_', ' ')}: {on_one_line(str(value))}" for name, value in evidence.items()]
-    timer, height = evidence.get("timer"), evidence.get("height")
-    if isinstance(timer, str) and len(timer) == _TIMER_DIGITS and set(timer) <= set(hexdigits):
-        lines += _story_of(bytes.fromhex(timer), height, findings.executions)
-    return lines
+    timer_id = digest_in(evidence.get("timer"))
+    return [*lines, *(_timer_lines(timer_id, evidence.get("height"), findings.executions) if timer_id else [])]
 
 
-def _story_of(timer_id: bytes, height: object, executions: Executions) -> list[str]:
+def _timer_lines(timer_id: bytes, height: object, executions: Executions) -> list[str]:
     """Return a timer's record, its payer's account around the block that a check names, and each event about it."""
     timer: Timer | None = None
     events: list[str] = []
@@ -47,7 +43,7 @@ def _story_of(timer_id: bytes, height: object, executions: Executions) -> list[s
     last = executions.final[max(executions.final)] if executions.final else ()
     for digest in executions.path_to(next(iter(last), b"")):
         block = executions.blocks[digest]
-        outcome, at = block.sides[0].outcome, block.block.header.height
+        outcome, at = block.groups[0].outcome, block.block.header.height
         timer = timer_of(outcome.changes, timer_id) or timer
         for index, receipt in enumerate(outcome.receipts):
             about = [event for event in events_of(receipt) if timer_id in timers_in([event])]
@@ -55,7 +51,11 @@ def _story_of(timer_id: bytes, height: object, executions: Executions) -> list[s
         if at == height and timer is not None:
             paid = _describe_payer(timer, values, {**values, **outcome.changes})
         take_changes(values, outcome.changes)
-    return [*([f"its record: {show(timer)}"] if timer is not None else []), *paid, *_ends(events)]
+    return [
+        *([f"its record: {show(timer)}"] if timer is not None else []),
+        *paid,
+        *cut_in_the_middle(events, _EVENTS_MAX, "more"),
+    ]
 
 
 def _describe_payer(
@@ -64,14 +64,6 @@ def _describe_payer(
     key = account_key(timer.fee_payer)
     had, has = (show_entry(key, values.get(key)) for values in (before, after))
     return [f"its payer's {name_key(key)}: {had} before the block, {has} after it"]
-
-
-def _ends(lines: Sequence[str]) -> list[str]:
-    """Return the first and the last lines, and between them how many there are more."""
-    if len(lines) <= _EVENTS_MAX:
-        return list(lines)
-    half = _EVENTS_MAX // 2
-    return [*lines[:half], f"... {len(lines) - 2 * half} more", *lines[-half:]]
 
 
 @final

@@ -1,7 +1,7 @@
-"""What is said of a failure where all executions of each block came to the same: memory, disks, votes, finality.
+"""The report of a failure where all executions of each block came to the same: memory, disks, votes, finality.
 
 Memory that no block made so, a log of which no state is made, and a process that had more to go by than the blocks are
-differences of states all the same: they have sides, a height and a cause.
+differences of states all the same: they have groups, a height and a cause.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from checker.checks.observations import name_validators, short
+from checker.explain.chain_of_events import read_taken_back, surroundings
+from checker.explain.evidence import seen_by
+from checker.explain.executions import RefusedLog
 from checker.explain.explanation import Explanation, Findings, SideReport
 from checker.explain.formatting import on_one_line
-from checker.explain.seen import seen_by
-from checker.explain.sides import RefusedLog
-from checker.explain.story import read_taken_back, surroundings
 from checker.mutants.mutant import Cause
 from checker.results import CheckResult
 
@@ -32,7 +32,7 @@ _OF_OTHERS: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism":
 _SAME: Final = "all executions of each block came to the same, and to what the oracle came to where it could say"
 
 
-def explain_elsewhere(explanation: Explanation, findings: Findings) -> Explanation:
+def explain_same_states(explanation: Explanation, findings: Findings) -> Explanation:
     """Add to what the checks say whatever can be said without a block whose executions differ."""
     chain = surroundings(findings.events(), explanation.evidence)
     decisive = findings.decisive
@@ -65,10 +65,8 @@ def _of_refused_log(explanation: Explanation, findings: Findings, refused: Refus
         height=height,
         block=digest.hex(),
         sides=[
-            SideReport(who=f"the log on the disk of {who}", validators=[], has_oracle=False, root=root),
-            SideReport(
-                who=who, validators=[refused.node], has_oracle=False, root=f"none: {on_one_line(refused.reason)}"
-            ),
+            SideReport(who=f"the log on the disk of {who}", root=root),
+            SideReport(who=who, validators=[refused.node], root=f"none: {on_one_line(refused.reason)}"),
         ],
         write=f"{who} reads back the operations of {height:,} blocks as they were written and makes no state of them",
     )
@@ -86,8 +84,8 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
         # Without values a check could not compare them: its line says why.
         said = [on_one_line(str(evidence.get(name, check.summary))) for name in ("expected", "found")]
         sides = [
-            SideReport(who=other, validators=[], has_oracle=False, root="", says=said[0]),
-            SideReport(who=who, validators=[node], has_oracle=False, root="", says=said[1]),
+            SideReport(who=other, says=said[0]),
+            SideReport(who=who, validators=[node], says=said[1]),
         ]
     block, write = "", on_one_line(f"{check.name}: {check.summary}")
     if taken_back:

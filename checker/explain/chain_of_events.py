@@ -12,9 +12,11 @@ from operator import itemgetter
 from typing import Final, NamedTuple, final
 
 from checker.checks.observations import name_validators, short
-from checker.explain.formatting import decode, events_of, name_key, show, show_root, show_written, timers_in
+from checker.explain.divergence import AgreedBlock, Divergence
+from checker.explain.executions import ExecutionGroup
+from checker.explain.formatting import cut_in_the_middle, name_key, show, show_root, show_written, split_ends
 from checker.explain.origins import Origin
-from checker.explain.sides import Parting, Past, Side, wrong_validators
+from checker.explain.reading import decode, events_of, timers_in
 from checker.record.streams import describe_event
 from checker.results import Evidence
 from faults.events import Crashed, FaultEdge, Restarted, TransactionSubmitted
@@ -71,9 +73,9 @@ _MACHINES: Final = tuple(each.kind for each in (FaultEdge, Crashed, Restarted, H
 
 
 class Mention(NamedTuple):
-    """A receipt that tells of a timer: the block, the receipt's index, the digest of its transaction if it has one."""
+    """A receipt about a timer: its block, its index, the digest of its transaction if it has one, and what it says."""
 
-    past: Past | None
+    past: AgreedBlock
     receipt: int
     transaction: bytes
     line: str
@@ -101,10 +103,10 @@ class Thread:
     strayed: dict[int, None] = field(default_factory=dict)
 
 
-def mentions_of(parting: Parting, timer_id: bytes) -> list[Mention]:
+def mentions_of(divergence: Divergence, timer_id: bytes) -> list[Mention]:
     """Return the receipts before the block that tell of a timer, oldest first."""
     found: list[Mention] = []
-    for past in parting.past if timer_id else ():
+    for past in divergence.past if timer_id else ():
         for index, receipt in enumerate(past.receipts):
             if timer_id not in receipt:
                 continue
@@ -115,20 +117,22 @@ def mentions_of(parting: Parting, timer_id: bytes) -> list[Mention]:
     return found
 
 
-def follow(events: Iterable[Event], parting: Parting, transactions: Iterable[bytes], blocks: Iterable[bytes]) -> Thread:
+def follow(
+    events: Iterable[Event], divergence: Divergence, transactions: Iterable[bytes], blocks: Iterable[bytes]
+) -> Thread:
     """Return what a log holds of a difference.
 
     Args:
         events: The log.
-        parting: The difference.
+        divergence: The difference.
         transactions: Digests of the transactions that matter.
-        blocks: Digests of the blocks that matter; the one where sides part is among them without being named.
+        blocks: Digests of the blocks that matter; the one where groups diverge is among them without being named.
     """
     thread = Thread()
     wanted = dict.fromkeys(transactions)
-    thread.executions = {digest: [] for digest in dict.fromkeys([*blocks, parting.digest])}
-    wrong = wrong_validators(parting.sides)
-    way = dict.fromkeys([*(past.digest for past in parting.past), parting.digest])
+    thread.executions = {digest: [] for digest in dict.fromkeys([*blocks, divergence.digest])}
+    wrong = divergence.wrong_validators
+    way = dict.fromkeys([*(past.digest for past in divergence.past), divergence.digest])
     executed: dict[int, None] = {}
     for event in events:
         kind = event.kind
@@ -137,7 +141,7 @@ def follow(events: Iterable[Event], parting: Parting, transactions: Iterable[byt
                 thread.strayed[event.node] = None
             if block.digest in thread.executions:
                 thread.executions[block.digest].append((event, block))
-            if block.digest == parting.digest:
+            if block.digest == divergence.digest:
                 executed[event.node] = None
         elif (handed_in := _handed_in(event)) is not None and handed_in in wanted:
             thread.submissions.setdefault(handed_in, event)
@@ -164,27 +168,30 @@ def _note_machine(thread: Thread, event: Event, wrong: Collection[int]) -> None:
 
 
 def tell(
-    parting: Parting, origin: Origin, mentions: Sequence[Mention], thread: Thread, keys: Sequence[bytes]
+    divergence: Divergence, origin: Origin, mentions: Sequence[Mention], thread: Thread, keys: Sequence[bytes]
 ) -> list[str]:
     """Return the chain of events in lines, oldest first; each block stands where it was executed first."""
-    told: list[tuple[int, str]] = []
-    for mention in _ends(mentions):
-        if mention.past is None:
-            told.append((told[-1][0], mention.line))
-            continue
-        digest, header = mention.past.digest, mention.past.block.header
-        place = f"{_INDENT}height {header.height}, receipt {mention.receipt}: {mention.line}"
-        told += [*_submission(thread, mention.transaction), *_block_lines(digest, header, thread)]
-        told.append((_executed_us(thread, digest), place))
+    first, left_out, last = split_ends(mentions, _SHOWN_MAX)
+    told = [line for mention in first for line in _mention_lines(thread, mention)]
+    if left_out:
+        told.append((told[-1][0], f"... {left_out} more receipts tell of the timer"))
+    told += [line for mention in last for line in _mention_lines(thread, mention)]
     behind = chain.from_iterable(events[-_SHOWN_MAX:] for events in thread.pasts.values())
     told += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
-    told += [*_submission(thread, origin.transaction), *_block_lines(parting.digest, parting.header, thread)]
-    at_us = _executed_us(thread, parting.digest)
-    for side, said in zip(parting.sides, origin.told or [origin.what] * len(parting.sides), strict=True):
-        told += [(at_us, f"{_INDENT}{line}") for line in _describe_side(parting, side, said, keys[:1])]
+    told += [*_submission(thread, origin.transaction), *_block_lines(divergence.digest, divergence.header, thread)]
+    at_us = _executed_us(thread, divergence.digest)
+    for group, said in zip(divergence.groups, origin.told or [origin.what] * len(divergence.groups), strict=True):
+        told += [(at_us, f"{_INDENT}{line}") for line in _describe_group(divergence, group, said, keys[:1])]
     told += [(event.at_us, describe_event(event)) for event in thread.aftermath]
     told.sort(key=itemgetter(0))
     return list(dict.fromkeys(line for _, line in told))
+
+
+def _mention_lines(thread: Thread, mention: Mention) -> list[tuple[int, str]]:
+    digest, header = mention.past.digest, mention.past.block.header
+    place = f"{_INDENT}height {header.height}, receipt {mention.receipt}: {mention.line}"
+    before = [*_submission(thread, mention.transaction), *_block_lines(digest, header, thread)]
+    return [*before, (_executed_us(thread, digest), place)]
 
 
 def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
@@ -202,11 +209,7 @@ def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> l
             last.setdefault(event.node, deque(maxlen=_LAST_MAX)).append((place, event))
     if view is None and height is None:
         kept = sorted([*kept, *chain.from_iterable(last.values())], key=itemgetter(0))
-    lines = [describe_event(event) for _, event in kept]
-    left_out = len(lines) - AROUND_MAX
-    if left_out <= 0:
-        return lines
-    return [*lines[: AROUND_MAX // 2], f"... {left_out} more events", *lines[-AROUND_MAX // 2 :]]
+    return cut_in_the_middle([describe_event(event) for _, event in kept], AROUND_MAX, "more events")
 
 
 def read_taken_back(event: Event) -> BlockRolledBack | BlockUndone | None:
@@ -250,24 +253,11 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
     return [(at_us, line) for line in lines]
 
 
-def _describe_side(parting: Parting, side: Side, told: str, keys: Sequence[bytes]) -> list[str]:
-    writes = [f"writes {name_key(key, _values(parting, key))}: {show_written(side.outcome, key)}" for key in keys]
-    return [f"{side.name}: {line}" for line in (told, *writes, f"root {show_root(side.outcome)}")]
+def _describe_group(divergence: Divergence, group: ExecutionGroup, told: str, keys: Sequence[bytes]) -> list[str]:
+    writes = [f"writes {name_key(key, divergence.values(key))}: {show_written(group.outcome, key)}" for key in keys]
+    return [f"{group.name}: {line}" for line in (told, *writes, f"root {show_root(group.outcome)}")]
 
 
 def _seconds(at_us: int) -> str:
     seconds, rest_us = divmod(at_us, 1_000_000)
     return f"{seconds}.{rest_us:06d} s"
-
-
-def _ends(mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the first and the last mentions, and a line for those between."""
-    if len(mentions) <= _SHOWN_MAX:
-        return list(mentions)
-    half = _SHOWN_MAX // 2
-    gap = Mention(None, -1, b"", f"... {len(mentions) - 2 * half} more receipts tell of the timer")
-    return [*mentions[:half], gap, *mentions[-half:]]
-
-
-def _values(parting: Parting, key: bytes) -> tuple[bytes | None, ...]:
-    return (parting.before.get(key), *(side.outcome.changes.get(key) for side in parting.sides))

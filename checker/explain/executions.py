@@ -1,0 +1,176 @@
+"""Every execution of each block, validator by validator; equal outcomes of one block form one group.
+
+Genesis is looked at like a block. So is an execution that broke off: it forms a group of its own, with its outcome up
+to there, and with the state that it began from where that reads otherwise than the block's parent left it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, final
+
+from checker.checks.observations import name_validators
+from validators.execution.blocks import Block
+
+Changes = Mapping[bytes, bytes | None]
+"""State key to encoded value, None for a deleted one."""
+
+
+COUNTED: Final = (
+    *("cycles_used", "cells_used", "lane_cycles", "lane_cells", "gc_cycles", "mailbox_cycles"),
+    *("fired", "expired", "insolvent", "waiting_live", "waiting_dead"),
+    *("messages_delivered", "messages_reverted", "messages_waiting", "burned", "tips", "lane_burned", "lane_price"),
+)
+"""Figures of a block that its summary and the oracle both count."""
+
+
+class Outcome(NamedTuple):
+    """The outcome of executing a block.
+
+    Attributes:
+        transactions: Encoded transactions as they were executed.
+        root: The state root, empty where the execution broke off.
+        receipts: Encoded receipts.
+        changes: Changed keys with their values.
+        operations: Encoded operations in the order of the log.
+        counts: The figures of the block's summary that the oracle counts too.
+        broken: The reason why it broke off; empty where it did not.
+        begun: Of an execution that broke off, the state that it began from, as it read it.
+        misread: The keys of that state that read otherwise than the block's parent left them.
+    """
+
+    transactions: tuple[bytes, ...]
+    root: bytes
+    receipts: tuple[bytes, ...]
+    changes: Changes
+    operations: tuple[bytes, ...]
+    counts: Mapping[str, int] = {}
+    broken: str = ""
+    begun: Mapping[bytes, bytes] | None = None
+    misread: tuple[bytes, ...] = ()
+
+
+@final
+@dataclass(slots=True)
+class ExecutionGroup:
+    """The validators with one outcome of a block, in the order in which they executed it."""
+
+    outcome: Outcome
+    validators: list[int]
+    has_oracle: bool = False
+
+    @property
+    def name(self) -> str:
+        """The validators, and the oracle, in words."""
+        names = [name_validators(self.validators)] if self.validators else []
+        return " and ".join([*names, *["the oracle"] * self.has_oracle])
+
+
+@final
+@dataclass(slots=True)
+class ObservedBlock:
+    """A block as it was proposed, and its executions by their outcome."""
+
+    block: Block
+    groups: list[ExecutionGroup] = field(default_factory=list)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether an execution of it broke off."""
+        return any(group.outcome.broken for group in self.groups)
+
+
+class RefusedLog(NamedTuple):
+    """A log that a validator read back from its disk and made no state of."""
+
+    node: int
+    operations: tuple[bytes, ...]
+    reason: str
+
+
+@final
+class Executions:
+    """Every execution of a run, by block; equal outcomes are kept once."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[bytes, ObservedBlock] = {}
+        self.final: dict[int, dict[bytes, list[int]]] = {}
+        self.refused_logs: list[RefusedLog] = []
+
+    def add(self, node: int, digest: bytes, block: Block, outcome: Outcome) -> None:
+        """Note what executing a block came to on a validator."""
+        groups = self.blocks.setdefault(digest, ObservedBlock(block)).groups
+        group = next((group for group in groups if group.outcome == outcome), None)
+        if group is None:
+            group = ExecutionGroup(outcome, [])
+            groups.append(group)
+        if node not in group.validators:
+            group.validators.append(node)
+
+    def add_final(self, node: int, height: int, digest: bytes) -> None:
+        """Note that a block is final for a validator."""
+        self.final.setdefault(height, {}).setdefault(digest, []).append(node)
+
+    def sound_height_of(self, operations: Sequence[bytes]) -> int | None:
+        """Return the final height whose log some operations since genesis are, None where there is no such height."""
+        rest = list(operations)
+        for height in sorted(self.final):
+            block = self.blocks.get(next(iter(self.final[height])))
+            logs = () if block is None else [group.outcome.operations for group in block.groups]
+            log = next((log for log in logs if log and rest[: len(log)] == list(log)), None)
+            if log is None:
+                return None
+            del rest[: len(log)]
+            if not rest:
+                return height
+        return None
+
+    def keys(self) -> Iterable[bytes]:
+        """Yield every key that any block has written, some more than once."""
+        for block in self.blocks.values():
+            for group in block.groups:
+                yield from group.outcome.changes
+
+    def path_to(self, digest: bytes) -> list[bytes]:
+        """Return the digests of the observed blocks that lead to one, oldest first, itself the last."""
+        path: list[bytes] = []
+        while digest in self.blocks:
+            path.append(digest)
+            digest = self.blocks[digest].block.header.parent
+        path.reverse()
+        return path
+
+    def first_fork(self) -> int | None:
+        """Return the lowest height at which two blocks are final."""
+        return min((height for height, digests in self.final.items() if len(digests) > 1), default=None)
+
+    def suspects(self, named: Iterable[bytes]) -> list[bytes]:
+        """Return the blocks at which validators may diverge, the lowest first: with two groups, or a broken one.
+
+        Then come those that a check names, and last a block of the greatest final height: what all do alike may be
+        wrong as well.
+        """
+        suspects = [digest for digest, block in self.blocks.items() if len(block.groups) > 1 or block.is_broken]
+        suspects.sort(key=lambda digest: self.blocks[digest].block.header.height)
+        suspects += [digest for digest in named if digest in self.blocks]
+        return [*suspects, *([next(iter(self.final[max(self.final)]))] if self.final else ())]
+
+
+def take_changes(values: dict[bytes, bytes], changes: Changes) -> None:
+    """Bring a state one block further."""
+    for key, value in changes.items():
+        if value is None:
+            values.pop(key, None)
+        else:
+            values[key] = value
+
+
+def as_changes(outcome: Outcome, before: Mapping[bytes, bytes]) -> Outcome:
+    """Return an outcome that broke off with what it read otherwise as changes of the state that all others began from.
+
+    What it wrote itself does not hide it: a state that is not the block's comes before whatever was made of it.
+    """
+    if outcome.begun is None:
+        return outcome
+    begun = outcome.begun
+    others = {key: begun.get(key) for key in {**before, **begun} if begun.get(key) != before.get(key)}
+    return outcome._replace(changes={**outcome.changes, **others}, begun=None, misread=tuple(others))

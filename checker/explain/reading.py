@@ -1,0 +1,85 @@
+"""Receipts, events, state entries and digests as they are read for a report; None if missing or malformed."""
+
+from collections.abc import Iterable, Mapping
+from string import hexdigits
+
+import msgspec
+
+from checker.explain.executions import Outcome
+from checker.tables import read_amount
+from scheduler import Timer
+from validators.execution.errors import CorruptStateError, InvalidEncodingError
+from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
+from validators.execution.schema import KEY_BYTES, BucketEntry, account_key, decode_entry, timer_key
+
+
+def digest_in(text: object) -> bytes:
+    """Return the 32 bytes of a digest in hexadecimal; empty if the text is not one."""
+    if isinstance(text, str) and len(text) == 2 * KEY_BYTES and set(text) <= set(hexdigits):
+        return bytes.fromhex(text)
+    return b""
+
+
+def decode(receipt: bytes | None) -> TransactionReceipt | TimerReceipt | None:
+    """Return a decoded receipt; None if missing or malformed."""
+    if receipt is None:
+        return None
+    try:
+        return decode_receipt(receipt)
+    except InvalidEncodingError:
+        return None
+
+
+def receipt_at(outcome: Outcome, index: int) -> bytes | None:
+    """Return the receipt at a place of an outcome, None where it has fewer."""
+    return outcome.receipts[index] if index < len(outcome.receipts) else None
+
+
+def event_of(receipt: bytes | None) -> msgspec.Struct | None:
+    """Return the event of a timer phase's receipt, None for any other one."""
+    decoded = decode(receipt)
+    return decoded.event if isinstance(decoded, TimerReceipt) else None
+
+
+def events_of(receipt: bytes | None) -> list[object]:
+    """Return all events of a receipt of either kind."""
+    decoded = decode(receipt)
+    if isinstance(decoded, TransactionReceipt):
+        return list(decoded.events)
+    return [] if decoded is None else [decoded.event]
+
+
+def timers_in(events: Iterable[object]) -> list[bytes]:
+    """Return the identifiers of the timers that some events are about, each once."""
+    found = (getattr(event, "timer_id", None) for event in events)
+    return list(dict.fromkeys(timer_id for timer_id in found if timer_id is not None))
+
+
+def timer_of(values: Mapping[bytes, bytes | None], timer_id: bytes) -> Timer | None:
+    """Return the record of a timer in a state or among changes, or None."""
+    record = record_of(timer_key(timer_id), values.get(timer_key(timer_id)))
+    return record if isinstance(record, Timer) else None
+
+
+def is_dead_timer(timer: Timer, values: Mapping[bytes, bytes], now: int) -> bool:
+    """Return whether a timer is expired, or its payer has less than one unit for each cycle that it asks for."""
+    account = values.get(account_key(timer.fee_payer))
+    return timer.expires_at < now or (read_amount(account) or 0) < timer.gas_limit
+
+
+def record_of(key: bytes, value: bytes | None) -> object:
+    """Return a decoded entry; None if missing or malformed."""
+    if value is None:
+        return None
+    try:
+        return decode_entry(key, value).record
+    except CorruptStateError:
+        return None
+
+
+def timer_of_key(key: bytes, values: Iterable[bytes | None]) -> bytes:
+    """Return the identifier of the timer that an entry is about, nothing for other tables."""
+    for record in (record_of(key, value) for value in values):
+        if isinstance(record, Timer | BucketEntry):
+            return record.timer_id
+    return b""
