@@ -35,7 +35,7 @@ def main() -> int:
     """Run the command line of this process and return its exit code."""
     enter_app()
     try:
-        from cluster.cli.commands import main as run_command  # noqa: PLC0415 - it is found from here on only
+        from cluster.cli.main import main as run_command  # noqa: PLC0415 - it is found from here on only
         from cluster.cli.standard_streams import run_on_standard_streams  # noqa: PLC0415 - as above
     except ModuleNotFoundError as missing:
         return _give_up(

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TextIO, final
 
 from checker.record.program import program_name
+from cluster.cli.options import EXIT_ENVIRONMENT
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-EXIT_ENVIRONMENT: Final = 6
 
 _STDOUT: Final = 1
 _STDERR: Final = 2

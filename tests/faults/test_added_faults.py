@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
+from cluster.cli.commands import main
+from cluster.cli.plan import explain_plan
 
 from checker.record.cold_replay import replay_directory
 from cluster.campaign.fewer_validators import with_validators
-from cluster.cli.commands import main
-from cluster.cli.plan import explain_plan
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from checker.record.root import PROJECT_ROOT
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.swarm.generator import draw_scenario
 from faults import kind_of
 from faults.catalogue import SHARED, catalogue, lines_of, page

@@ -6,7 +6,7 @@ import pytest
 from cluster.campaign.coverage import CoverageTable, Reached, promise_of
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds

@@ -11,7 +11,7 @@ import pytest
 from checker.record.fingerprint import this_code
 from checker.record.program import VERSION
 from checker.record.root import PROJECT_ROOT
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from tests.support.wheel import add_strangers, build_wheel, install_wheel, run_installed
 
 SHORT = ("--set", "run.until_height=2")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from tests.support.cluster_runs import check_named, judged
 from validators.settings import ValidatorFactory
 from validators.state import Database

@@ -12,7 +12,7 @@ from checker.explain.divergence import Divergence
 from checker.explain.executions import ExecutionGroup
 from checker.mutants.mutant import Swaps
 from checker.results import CheckResult
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from scheduler.policies import fifo
 from tests.support.bad_validators import SlowHeart, make_slow_hearted
 from tests.support.cluster_runs import judged

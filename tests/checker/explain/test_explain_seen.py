@@ -6,8 +6,8 @@ from checker.explain import explain
 from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
 from checker.results import CheckResult
-from cluster.cli.commands import main
-from cluster.cli.explain_command import lines_of
+from cluster.cli.explain import lines_of
+from cluster.cli.main import main
 from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario
 from scheduler import TimerFired

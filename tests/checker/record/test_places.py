@@ -14,7 +14,7 @@ from checker.record.places import LOCK, scratch_directory, write_whole
 from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordExistsError, RecordReader, RecordWriter
 from cluster.campaign.results_db import ResultsFile
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from tests.support.cluster_runs import judged
 from tests.support.records import finished
 

@@ -10,7 +10,7 @@ from checker.mutants import CATALOGUE
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.mutants import MutantSearch, MutationCampaign, Size, killed_percent
 from cluster.campaign.results_db import DamagedResultsError, SeedResult
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.swarm.generator import draw_scenario
 from report.mutants import CLEAN_HEADING, MutantRow, mutants_page, mutants_totals
 

@@ -14,7 +14,7 @@ from cluster.campaign.dask_workers import DaskError, DaskWorkers
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import sweep
 from cluster.campaign.workers import Workers
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.support.results_files import count_rows, read_rows
 

@@ -151,7 +151,7 @@ BAD_SCENARIOS = {
     ),
     "unknown section": (
         "[netwrk]",
-        "unknown field `netwrk` (did you mean network?); the keys are name, title, requires, cluster",
+        "unknown field `netwrk` (did you mean network?); the keys are name, title, requires, plugins, cluster",
     ),
     "unknown key of a fault": (
         '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
@@ -356,14 +356,14 @@ def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_p
 
 def test_what_nobody_foresaw_is_one_line_with_exit_6(tmp_path, monkeypatch, capsys):
     """No traceback, and the command that repeats it."""
-    from cluster.cli import commands
+    from cluster.cli import main, run
 
     def burst(*arguments, **options):
         raise ZeroDivisionError("so it goes")
 
-    monkeypatch.setattr(commands, "judge", burst)
+    monkeypatch.setattr(run, "judge", burst)
 
-    code = commands.main(["run", "calm", "--runs", str(tmp_path)])
+    code = main.main(["run", "calm", "--runs", str(tmp_path)])
 
     said = capsys.readouterr().err
     assert code == 6

@@ -9,7 +9,7 @@ import pytest
 
 from checker.record.fingerprint import this_code
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.cli.commands import MESSAGE_CHARACTERS_MAX, main
+from cluster.cli.main import MESSAGE_CHARACTERS_MAX, main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.toml_file import BYTES_MAX, DOTS_MAX
 from tests.support.cluster_runs import judged

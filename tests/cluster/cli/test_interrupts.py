@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from checker.record.root import PROJECT_ROOT
-from cluster.cli.commands import main
+from cluster.cli.main import main
 
 ANSWER_SECONDS = 8
 """An answer takes a fraction of a second on a machine that is not busy with other tests."""
@@ -104,9 +104,8 @@ def test_every_command_answers(monkeypatch, capsys, command):
     def interrupted(*_arguments):
         raise KeyboardInterrupt
 
-    for name in ("scenario_paths", "load_scenario"):
-        monkeypatch.setattr(f"cluster.cli.commands.{name}", interrupted)
-    monkeypatch.setattr("cluster.cli.faults_command.describe_kinds", interrupted, raising=False)
+    for name in ("scenarios.scenario_paths", "check.load_scenario"):
+        monkeypatch.setattr(f"cluster.cli.{name}", interrupted)
     monkeypatch.setattr(sys.stdout, "write", interrupted)
 
     assert main(command) == 130

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.inspect.proofs import ProofError, decode_proof, encode_proof, find_difference, find_flaw, prove, show_value
 from cluster.inspect.state_keys import parse_state_key
 from tests.support.cluster_runs import judged

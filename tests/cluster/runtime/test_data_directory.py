@@ -14,7 +14,7 @@ import pytest
 from checker.record.fingerprint import Code, show_fingerprint, this_code
 from checker.record.locks import InUseError
 from checker.record.root import PROJECT_ROOT
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.runtime.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.scenario.load import convert_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from faults.nearest import did_you_mean

@@ -10,7 +10,7 @@ from checker.results import CheckResult, deciding_check, judge_expected, verdict
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import sweep
 from cluster.campaign.tasks import signature_of
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from tests.support.cluster_runs import judged

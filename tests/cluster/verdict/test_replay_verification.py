@@ -9,7 +9,7 @@ import pytest
 
 from checker.record.fingerprint import this_code
 from checker.record.run_directory import BLOCKS, BRANCHES, VERDICT, RecordReader
-from cluster.cli.commands import main
+from cluster.cli.main import main
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import judged
 from validators.settings import ValidatorFactory

@@ -2,30 +2,26 @@
 
 import argparse
 import sys
-from typing import Final, TypeVar
-
-import msgspec
 
 from checker.record.program import program_name
+from cluster.cli.options import EXIT_USAGE, Commands, add_command, print_json, print_lines
 from cluster.scenario.plugins import PluginError, load_plugins
 from faults import fault_kinds
 from faults.catalogue import catalogue, lines_of
 from faults.nearest import did_you_mean
 
-_EXIT_USAGE: Final = 2
 
-_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
-
-
-def add_faults_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "faults",
-        help="list the kinds of faults with their parameters",
+        describe_faults,
+        summary="list the kinds of faults with their parameters",
         description="List every kind of fault that a scenario may have: what it does in one line, then its parameters "
         "with range, unit and default. Every kind also takes enabled, true by default, and may_be_idle, false by "
         "default. docs/scenarios.md says more.",
-        epilog="example: run_cluster.py faults clog",
+        example="faults clog",
     )
     parser.add_argument("kind", nargs="?", metavar="KIND", help="one kind only (default: all)")
     parser.add_argument(
@@ -35,16 +31,15 @@ def add_faults_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         metavar="NAME",
         help="list the kinds of this plug-in too; may be given again",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.set_defaults(command=_run_faults)
 
 
-def _run_faults(options: argparse.Namespace) -> int:
+def describe_faults(options: argparse.Namespace) -> int:
+    """Print the kinds, and return 0; an unknown kind or plug-in is bad input."""
     try:
         load_plugins(tuple(sorted(options.plugin)))
     except PluginError as error:
         sys.stderr.write(f"{program_name()}: --plugin: {error}\n")
-        return _EXIT_USAGE
+        return EXIT_USAGE
     entries = catalogue(fault_kinds(options.plugin))
     if options.kind is not None:
         known = [entry.kind for entry in entries]
@@ -52,12 +47,11 @@ def _run_faults(options: argparse.Namespace) -> int:
             named = f"{options.kind[:40]!r}{did_you_mean(options.kind[:40], known)}"
             reason = f"no kind of fault is called {named}; there are {', '.join(known)}"
             sys.stderr.write(f"{program_name()}: {reason}\n")
-            return _EXIT_USAGE
+            return EXIT_USAGE
         entries = tuple(entry for entry in entries if entry.kind == options.kind)
     if options.json:
-        sys.stdout.write(msgspec.json.encode({"faults": entries}).decode() + "\n")
+        print_json({"faults": entries})
         return 0
-    sys.stdout.write("".join(f"{line}\n" for line in lines_of(entries)))
-    if options.kind is not None and entries[0].notes:
-        sys.stdout.write(f"{entries[0].notes}\n")
+    notes = [entries[0].notes] if options.kind is not None and entries[0].notes else []
+    print_lines([*lines_of(entries), *notes])
     return 0

@@ -1,21 +1,28 @@
-"""The command ``sweep``: many seeds, one results file, what went wrong by signature, what the faults reached."""
+"""The command `sweep`: many seeds, one results file, what went wrong by signature, what the faults reached."""
 
 import argparse
 import hashlib
-import os
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, TypeVar
-
-import msgspec
+from typing import Final
 
 from checker.record.fingerprint import show_fingerprint, this_code
 from cluster.campaign.coverage import promise_of
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
-from cluster.cli.command_lines import RUNS, parse_runs, run_command
+from cluster.cli.options import (
+    RUNS,
+    Commands,
+    add_command,
+    add_jobs,
+    add_settings,
+    parse_runs,
+    parse_seeds,
+    print_json,
+    print_lines,
+    run_command,
+)
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of
@@ -24,14 +31,6 @@ from report.campaign import SweepProgress, coverage_table, group_table, seeds_pe
 from report.console import print_tables
 from report.layout import output_console
 
-SEEDS_MAX: Final = 10_000_000
-"""A longer range is a slip."""
-
-SEED_LIMIT: Final = 1 << 63
-"""Seeds of a sweep stay below this: SQLite's integers are signed."""
-
-_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
-
 COVERAGE_SEEDS: Final = 1_000
 """A sweep of the swarm over so many seeds has to reach every promised cell of the coverage table."""
 
@@ -39,28 +38,24 @@ CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
 
 
-def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "sweep",
-        help="run a scenario for many seeds; go on where a killed sweep stopped",
-        epilog="example: run_cluster.py sweep lossy --seeds 0..999 --jobs 4",
+        run_sweep,
+        summary="run a scenario for many seeds; go on where a killed sweep stopped",
+        example="sweep lossy --seeds 0..999 --jobs 4",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's name, or a path to a .toml file")
     what.add_argument("--swarm", action="store_true", help="draw a different scenario from each seed")
     parser.add_argument("--seeds", type=parse_seeds, default=range(20), metavar="A..B", help="both ends included")
-    parser.add_argument(
-        "--jobs",
-        type=parse_jobs,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="worker processes (default: one a core)",
-    )
+    add_jobs(parser)
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
     )
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change a key")
+    add_settings(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where runs that do not pass go (default runs)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
@@ -77,29 +72,6 @@ def add_sweep_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         action="store_true",
         help="judge seeds again that were there (those that other code judged always are)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.set_defaults(command=run_sweep)
-
-
-def parse_seeds(text: str) -> range:
-    """Return the seeds that ``A..B`` or ``A`` names, both ends included."""
-    first, separator, last = text.partition("..")
-    try:
-        seeds = range(int(first), int(last if separator else first) + 1)
-    except ValueError:
-        seeds = range(0)
-    if not seeds or seeds[0] < 0 or seeds[-1] >= SEED_LIMIT or len(seeds) > SEEDS_MAX:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not A..B with whole numbers, 0 <= A <= B < 2^63 and at most {SEEDS_MAX:,} seeds"
-        )
-    return seeds
-
-
-def parse_jobs(text: str) -> int:
-    """Return a number of worker processes."""
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_024):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,024")
-    return int(text)
 
 
 def run_sweep(options: argparse.Namespace) -> int:
@@ -128,7 +100,7 @@ def run_sweep(options: argparse.Namespace) -> int:
             raise KeyboardInterrupt(_describe_interrupt(results, options)) from None
         seconds = progress.seconds
     if options.json:
-        sys.stdout.write(msgspec.json.encode(_as_json(tally, name, path, seconds)).decode() + "\n")
+        print_json(_as_json(tally, name, path, seconds))
     else:
         _print(tally, options, path, seconds)
     return tally.exit_code
@@ -194,7 +166,7 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     ]
     lines += [str(this_code()), f"results {path}"]
     lines += [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
-    sys.stdout.write("\n".join(lines) + "\n")
+    print_lines(lines)
 
 
 def _examples(tally: SweepTally) -> list[SeedResult]:

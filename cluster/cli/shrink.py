@@ -1,13 +1,9 @@
-"""The command ``shrink``: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
+"""The command `shrink`: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeVar
-
-import msgspec
+from typing import Final
 
 from checker.record.run_directory import RecordReader
 from cluster.campaign.shrink import (
@@ -20,7 +16,7 @@ from cluster.campaign.shrink import (
 )
 from cluster.campaign.tasks import Task, signature_of
 from cluster.campaign.workers import Workers
-from cluster.cli.command_lines import parse_runs, run_command
+from cluster.cli.options import Commands, add_command, add_jobs, parse_runs, print_json, print_lines, run_command
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
@@ -29,15 +25,15 @@ from report.campaign import ShrinkProgress
 
 LIMIT_MAX: Final = 100_000
 
-_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
 
-
-def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "shrink",
-        help="make a run that went wrong smaller, as long as it goes wrong in the same way",
-        epilog="example: run_cluster.py shrink runs/broken-refund-0 --out smallest.toml",
+        run_shrink,
+        summary="make a run that went wrong smaller, as long as it goes wrong in the same way",
+        example="shrink runs/broken-refund-0 --out smallest.toml",
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
     parser.add_argument(
@@ -46,7 +42,7 @@ def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument(
         "--runs", type=parse_runs, help="where the smaller scenario and its runs go (default: where RUN_DIRECTORY is)"
     )
-    parser.add_argument("--jobs", type=int, choices=range(1, 257), default=os.cpu_count() or 1, metavar="N")
+    add_jobs(parser)
     parser.add_argument(
         "--limit",
         type=_parse_limit,
@@ -54,9 +50,8 @@ def add_shrink_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
         metavar="N",
         help=f"stop after so many runs with what there is (default {RUNS_MAX})",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     kept = "the smallest scenario so far is written, if there is a smaller one"
-    parser.set_defaults(command=run_shrink, when_interrupted=kept)
+    parser.set_defaults(when_interrupted=kept)
 
 
 def _parse_limit(text: str) -> int:
@@ -101,7 +96,7 @@ def run_shrink(options: argparse.Namespace) -> int:
         ).shrink()
     write_scenario_file(out, shrunk.scenario, seed, signature, shrunk.runs)
     if options.json:
-        sys.stdout.write(msgspec.json.encode(_as_json(shrunk, signature, seed, out)).decode() + "\n")
+        print_json(_as_json(shrunk, signature, seed, out))
     else:
         repeat = run_command(str(out), seed, runs=runs, is_repeated=is_thorough)
         _print(scenario, shrunk, signature, [f"written to {out}", f"repeat with: {repeat}"])
@@ -136,7 +131,7 @@ def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str
         f"{', '.join(sizes)} ({shrunk.runs} runs{limit})",
         *where,
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    print_lines(lines)
 
 
 def _as_json(shrunk: Shrunk, signature: str, seed: int, out: Path) -> dict[str, object]:

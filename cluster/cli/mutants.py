@@ -1,13 +1,9 @@
 """The command `mutants`: the standard campaign against each mutant, and the matrix of those that were killed."""
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
-
-import msgspec
+from typing import Final
 
 from checker.mutants import CATALOGUE
 from checker.record.fingerprint import this_code
@@ -26,46 +22,38 @@ from cluster.campaign.mutants import (
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
-from cluster.cli.command_lines import RUNS, parse_runs
-from cluster.cli.sweep_command import parse_jobs, parse_seeds
+from cluster.cli.options import RUNS, Commands, add_command, add_jobs, parse_runs, parse_seeds, print_json, print_lines
 from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
 from report.mutants import MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
 
-_Parser = TypeVar("_Parser", bound=argparse.ArgumentParser)
-
 DEFAULT_SEEDS: Final = range(50)
 
 
-def add_mutants_parser(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "mutants",
-        help="run known bugs one by one and say which check kills each, after how many seeds",
-        epilog="example: run_cluster.py mutants --only tip-burned order-of-a-set --seeds 0..9",
+        run_mutants,
+        summary="run known bugs one by one and say which check kills each, after how many seeds",
+        example="mutants --only tip-burned order-of-a-set --seeds 0..9",
     )
     parser.add_argument(
         "--only", nargs="+", type=_mutant, default=list(CATALOGUE), metavar="NAME", help="mutants (default: all)"
     )
     parser.add_argument("--seeds", type=parse_seeds, default=DEFAULT_SEEDS, metavar="A..B", help="both ends included")
-    parser.add_argument(
-        "--jobs",
-        type=parse_jobs,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="worker processes (default: one a core)",
-    )
+    add_jobs(parser)
     parser.add_argument("--shrink", action="store_true", help="make each scenario that killed a mutant smaller")
     parser.add_argument(
         "--explain", action="store_true", help="explain what killed each mutant and compare that with the catalogue"
     )
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the matrix as a page, such as docs/mutants.md")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     kept = "finished seeds are kept under --runs, and the same command goes on with the others"
-    parser.set_defaults(command=run_mutants, when_interrupted=kept)
+    parser.set_defaults(when_interrupted=kept)
 
 
 def _mutant(name: str) -> str:
@@ -96,11 +84,10 @@ def run_mutants(options: argparse.Namespace) -> int:
             before = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
             options.out.write_text(mutants_page(rows, len(options.seeds), before), encoding="utf-8")
     if options.json:
-        sys.stdout.write(msgspec.json.encode(_as_json(campaign.searches, directory)).decode() + "\n")
+        print_json(_as_json(campaign.searches, directory))
     else:
         print_tables([mutants_table(rows, output_console().width)])
-        lines = [*mutants_totals(rows), str(this_code()), f"results {directory}"]
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        print_lines([*mutants_totals(rows), str(this_code()), f"results {directory}"])
     return int(killed_percent(campaign.searches) < KILLED_PERCENT_MIN)
 
 

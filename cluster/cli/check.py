@@ -1,0 +1,73 @@
+"""The command `check`: the faults of a scenario in plain words, and the cost of its run; nothing is run."""
+
+import argparse
+from dataclasses import dataclass
+
+import msgspec
+
+from cluster.cli.options import Commands, add_command, add_settings, print_json, print_lines
+from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
+from cluster.scenario.load import load_scenario
+from cluster.scenario.model import Scenario
+from faults import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedFault:
+    """One fault of a plan: when it is at work, in virtual milliseconds, and what it does, in one sentence."""
+
+    name: str
+    kind: str
+    is_enabled: bool
+    is_required: bool
+    start_ms: int
+    stop_ms: int
+    sentence: str
+
+
+def explain_plan(scenario: Scenario) -> list[ExplainedFault]:
+    """Return what each fault of the scenario does, in the plan's order."""
+    return [
+        ExplainedFault(name, kind_of(fault), fault.enabled, name in scenario.requires, *fault.span(), fault.describe())
+        for name, fault in scenario.faults.items()
+    ]
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = add_command(
+        commands,
+        "check",
+        check,
+        summary="say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
+        example="check lossy --set faults.weather.loss_ppm=100_000",
+    )
+    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
+    add_settings(parser)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Explain a plan and return 0; a plan that costs too much is bad input."""
+    scenario = load_scenario(options.scenario, options.settings)
+    explained, cost = explain_plan(scenario), estimate_cost(scenario)
+    refuse_impossible(scenario, cost)
+    warnings = list(cost_warnings(scenario, cost))
+    if options.json:
+        answer = {
+            "scenario": scenario.name,
+            "title": scenario.title,
+            "faults": [msgspec.to_builtins(each) for each in explained],
+            "cost": cost._asdict(),
+            "warnings": warnings,
+        }
+        print_json(answer)
+        return 0
+    lines = [f"{scenario.name}: {scenario.title}"]
+    for each in explained:
+        notes = ["required"] * each.is_required + ["switched off"] * (not each.is_enabled)
+        lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
+    lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
+    lines += [f"estimate: {cost.describe()}", *(f"warning: {warning}" for warning in warnings)]
+    lines.append(f"plan ok: {len(explained)} faults, {len(scenario.workload)} workloads")
+    print_lines(lines)
+    return 0

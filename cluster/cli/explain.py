@@ -1,0 +1,174 @@
+"""The command `explain`: why a recorded run went wrong."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checker.explain import Explanation
+from checker.explain.formatting import on_one_line
+from checker.record.run_directory import RecordReader
+from checker.record.streams import Difference
+from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
+from cluster.cli.options import Commands, add_command, command_line, print_json, print_lines
+from cluster.inspect.explain_run import REPEATS_MAX, explain_record
+from cluster.verdict.pipeline import Judged
+from cluster.verdict.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
+from report.console import LiveProgress
+
+INDENT: Final = "  "
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = add_command(
+        commands,
+        "explain",
+        run_explain,
+        summary="say why a recorded run went wrong: where, in which group, by which write, from what cause",
+        description="Run a recorded scenario again, look at every execution, and print the failure report.",
+        notes="exit code 0 explained or passed, 2 damaged or not what its run gives; where the repeated run differs "
+        "from the recorded one, 3 the code changed since, 5 it did not.",
+        example="explain runs/broken-refund-0",
+    )
+    parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Explain a run directory once it was held against its run, as `replay` does; 0, or 3 or 5 where it is another."""
+    reader = RecordReader(options.directory)
+    command = command_line(["replay", str(options.directory)])
+    manifest = reader.manifest
+    judged = repeat(reader, is_quiet=options.json)
+    replay = judged.checks[-1]
+    # Where the run is another one, what the record says of its own is all that there is.
+    is_of_record = replay.status != "passed" and deciding_check(reader.checks()) is not None
+    checks = reader.checks() if is_of_record else checks_of(reader, judged)
+    if deciding_check(checks) is None:
+        return _print_passed(reader, judged, command, as_json=options.json)
+    explanation, difference = explain_record(reader, checks)
+    confirmed = _confirm(reader, replay, checks, difference)
+    verdict = verdict_of(checks, judged.scenario.expect.fails).name
+    if options.json:
+        answer = {
+            "scenario": manifest.scenario,
+            "seed": manifest.seed,
+            "verdict": verdict,
+            "repeat": command,
+            "replay": confirmed.summary,
+            "difference": None if difference is None else msgspec.to_builtins(difference),
+            **msgspec.to_builtins(explanation),
+        }
+        print_json(answer)
+    else:
+        lines = [
+            f"{verdict}: {explanation.check}: {explanation.summary}",
+            f"seed {manifest.seed}, repeat with: {command}",
+            *_unconfirmed(reader, confirmed, difference),
+            *lines_of(explanation),
+        ]
+        print_lines(lines)
+    return verdict_of([confirmed]).exit_code
+
+
+def _confirm(
+    reader: RecordReader, replay: CheckResult, checks: Sequence[CheckResult], difference: Difference | None
+) -> CheckResult:
+    """Return the replay's result, unless it says that the run is the recorded one and what is explained is not.
+
+    A run that differs from itself may by chance be the recorded one in some of its repeats, or in all of them.
+    """
+    if replay.status != "passed":
+        return replay
+    if difference is not None:
+        kind: ExitClass = "determinism" if is_made_by_this_code(reader) else "inconclusive"
+        return CheckResult(CHECK, "failed", kind, "the repeated run is not the recorded one", (), 1)
+    if any(check.name == "determinism" and check.status == "failed" for check in checks):
+        summary = f"the same run in all of {REPEATS_MAX + 1} repeats: that it differs from itself is not verified"
+        return CheckResult(CHECK, "failed", "inconclusive", summary, (), REPEATS_MAX + 1)
+    return replay
+
+
+def _unconfirmed(reader: RecordReader, confirmed: CheckResult, difference: Difference | None) -> list[str]:
+    if difference is not None:
+        return _unrepeated(reader, difference)
+    return [] if confirmed.status == "passed" else [on_one_line(confirmed.summary)]
+
+
+def repeat(reader: RecordReader, *, is_quiet: bool) -> Judged:
+    """Run a recorded run once more, with its progress."""
+    with LiveProgress(title=f"replay of {reader.path}", is_quiet=is_quiet) as progress:
+        return replay_record(reader, progress=progress)
+
+
+def _print_passed(reader: RecordReader, judged: Judged, command: str, *, as_json: bool) -> int:
+    """Say that nothing went wrong, or why that cannot be said of the record, and return the exit code."""
+    manifest, replay = reader.manifest, judged.checks[-1]
+    if as_json:
+        answer = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": judged.verdict, "repeat": command}
+        print_json({**answer, "replay": replay.summary})
+    elif replay.status == "passed":
+        name = on_one_line(manifest.scenario)
+        print_lines([f"passed: nothing went wrong in {name} with seed {manifest.seed}: {replay.summary}"])
+    else:
+        print_lines([f"{judged.verdict}: {on_one_line(replay.summary)}"])
+    return judged.exit_code
+
+
+def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:
+    return [
+        *([] if is_made_by_this_code(reader) else [describe_change(reader)]),
+        "the repeated run is not the recorded one; what follows is about the repeated one",
+        f"{INDENT}event {difference.index} was {difference.first}",
+        f"{INDENT}event {difference.index} is  {difference.second}",
+    ]
+
+
+def lines_of(explanation: Explanation) -> Iterator[str]:
+    """Yield the report in the order of docs/explain.md."""
+    yield from (f"also: {line}" for line in explanation.also)
+    yield from _lines_under(f"what {explanation.check} saw:", explanation.seen)
+    yield from _lines_of_place(explanation)
+    yield from _lines_of_keys(explanation)
+    if explanation.write:
+        yield f"written by: {explanation.write}"
+    if explanation.actor:
+        yield f"{INDENT}handler {explanation.handler or 'unknown'} of actor {explanation.actor}"
+    if explanation.transaction:
+        yield f"{INDENT}transaction {explanation.transaction}"
+    yield f"cause: {explanation.cause or 'states do not differ'}"
+    yield from (f"note: {note}" for note in explanation.notes)
+    yield from _lines_under("the last views:", explanation.views)
+    yield from _lines_under("how it came to that:", explanation.chain)
+
+
+def _lines_under(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from [title] * bool(lines)
+    yield from (f"{INDENT}{line}" for line in lines)
+
+
+def _lines_of_place(explanation: Explanation) -> Iterator[str]:
+    if explanation.height is not None:
+        block = f", block {explanation.block}" if explanation.block else ""
+        leader = "" if explanation.leader is None else f", view {explanation.view}, by validator {explanation.leader}"
+        yield f"first difference: height {explanation.height}{leader}{block}"
+    for side in explanation.sides:
+        block = f"block {side.block} " if side.block else ""
+        yield f"{INDENT}{side.who}: {block}{f'root {side.root}' if side.root else side.says}"
+    if explanation.timer:
+        yield f"timer {explanation.timer}"
+        yield f"{INDENT}{explanation.timer_record or 'neither in the state before the block nor written by it'}"
+
+
+def _lines_of_keys(explanation: Explanation) -> Iterator[str]:
+    if explanation.keys:
+        yield f"keys that differ: {explanation.keys_differing:,}"
+    for key in explanation.keys:
+        yield f"{INDENT}{key.name}"
+        yield f"{2 * INDENT}before: {key.before}"
+        for side, value in zip(explanation.sides, key.values, strict=True):
+            yield f"{2 * INDENT}{side.who}: {value}"
+    if explanation.keys_differing > len(explanation.keys):
+        yield f"{INDENT}... {explanation.keys_differing - len(explanation.keys):,} more"

@@ -1,0 +1,173 @@
+"""What all commands share: the options that several have, exit codes, and command lines to paste into a shell."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn, TypeAlias
+
+import msgspec
+
+from checker.record.program import PACKAGE, SCRIPT, program_name
+
+EXIT_USAGE: Final = 2
+EXIT_INCONCLUSIVE: Final = 3
+EXIT_ENVIRONMENT: Final = 6
+EXIT_INTERRUPTED: Final = 130
+
+RUNS: Final = Path("runs")
+"""Where run directories go if nothing else is said."""
+
+SEEDS_MAX: Final = 10_000_000
+"""A longer range is a mistake."""
+
+SEED_LIMIT: Final = 1 << 63
+"""Seeds of a sweep stay below this: SQLite's integers are signed."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one line, and gives its examples for the command that was used."""
+
+    def format_help(self) -> str:
+        """Return the help with its examples."""
+        return super().format_help().replace(SCRIPT, program_name())
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and leave with the exit code for bad input."""
+        self.exit(EXIT_USAGE, f"{self.prog}: {message} (try --help)\n")
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    *,
+    summary: str,
+    example: str,
+    description: str | None = None,
+    notes: str = "",
+) -> Parser:
+    """Add a command to the command line, with the option `--json` that every command has.
+
+    Args:
+        commands: The commands of the program.
+        name: The command's name.
+        run: Carries it out and returns the exit code.
+        summary: A line for the list of commands.
+        example: Its arguments in an example.
+        description: What its own help begins with.
+        notes: What its own help says before the example.
+    """
+    epilog = f"{notes} example: {SCRIPT} {example}".strip()
+    parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.set_defaults(command=run)
+    return parser
+
+
+def add_settings(parser: Parser) -> None:
+    """Add `--set`, which changes keys of a scenario."""
+    parser.add_argument(
+        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="change one key"
+    )
+
+
+def add_jobs(parser: Parser) -> None:
+    """Add `--jobs`, the number of worker processes."""
+    parser.add_argument(
+        "--jobs",
+        type=parse_jobs,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="worker processes (default: one a core)",
+    )
+
+
+def print_json(answer: object) -> None:
+    """Print the one JSON object of a command."""
+    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Print lines."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def parse_runs(text: str) -> Path:
+    """Return the directory for run directories; raises ArgumentTypeError where it can be none."""
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    return path
+
+
+def parse_seed(text: str) -> int:
+    """Return a seed."""
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = -1
+    if not 0 <= seed < 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^64 - 1")
+    return seed
+
+
+def parse_seeds(text: str) -> range:
+    """Return the seeds that `A..B` or `A` names, both ends included."""
+    first, separator, last = text.partition("..")
+    try:
+        seeds = range(int(first), int(last if separator else first) + 1)
+    except ValueError:
+        seeds = range(0)
+    if not seeds or seeds[0] < 0 or seeds[-1] >= SEED_LIMIT or len(seeds) > SEEDS_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not A..B with whole numbers, 0 <= A <= B < 2^63 and at most {SEEDS_MAX:,} seeds"
+        )
+    return seeds
+
+
+def parse_jobs(text: str) -> int:
+    """Return a number of worker processes."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_024):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,024")
+    return int(text)
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """Return what to paste into a shell to give these arguments to this program."""
+    script = Path(sys.argv[0] or SCRIPT)
+    if script.parent.name == PACKAGE:
+        return shlex.join([sys.executable, "-m", PACKAGE, *arguments])
+    return shlex.join([sys.executable, str(script if script.exists() else SCRIPT), *arguments])
+
+
+def run_command(
+    subject: str,
+    seed: int,
+    *,
+    settings: Sequence[str] = (),
+    runs: Path = RUNS,
+    data_dir: Path | None = None,
+    is_repeated: bool = False,
+) -> str:
+    """Return the command that runs a scenario once more.
+
+    Args:
+        subject: The scenario's name or file, or `swarm`.
+        seed: The seed.
+        settings: What `--set` changes.
+        runs: Where its run directory goes.
+        data_dir: The directory with real disks, if there is one.
+        is_repeated: Whether the run is repeated in another process and compared.
+    """
+    arguments = ["run", subject, "--seed", str(seed)]
+    for setting in settings:
+        arguments += ["--set", setting]
+    arguments += ["--runs", str(runs)] if runs != RUNS else []
+    arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []
+    return command_line([*arguments, *["--check-determinism"] * is_repeated])

@@ -1,0 +1,25 @@
+"""The command `replay`: a recorded run once more, held against its record."""
+
+import argparse
+from pathlib import Path
+
+from checker.record.run_directory import RecordReader
+from cluster.cli.options import Commands, add_command, command_line
+from cluster.cli.run import print_judged
+from cluster.verdict.replay import replay_record
+from report.console import LiveProgress
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = add_command(commands, "replay", replay, summary="run a recorded run again", example="replay runs/calm-0")
+    parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Replay, print the verdict, and return its exit code."""
+    reader = RecordReader(options.directory)
+    with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
+        judged = replay_record(reader, progress=progress)
+    print_judged(judged, command_line(["replay", str(options.directory)]), progress, as_json=options.json)
+    return judged.exit_code

@@ -1,0 +1,115 @@
+"""The command `run`: a scenario or a drawn one, once, judged and recorded."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from checker.checks.reports import describe_evidence
+from checker.record.fingerprint import this_code
+from checker.record.program import program_name
+from cluster.cli.options import (
+    EXIT_USAGE,
+    RUNS,
+    Commands,
+    add_command,
+    add_settings,
+    command_line,
+    parse_runs,
+    parse_seed,
+    print_json,
+    print_lines,
+    run_command,
+)
+from cluster.runtime.data_directory import DataDirectory, open_data_directory
+from cluster.scenario.cost import cost_warnings, estimate_cost
+from cluster.scenario.load import load_scenario
+from cluster.scenario.model import Scenario
+from cluster.swarm.generator import banner, draw_scenario
+from cluster.verdict.determinism import compare_with_repeat
+from cluster.verdict.pipeline import Judged, judge
+from network.draw import SWARM
+from report.console import LiveProgress, check_table, print_tables, validator_table
+from report.layout import output_console
+
+DEFAULT_SCENARIO: Final = "outage-storm"
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = add_command(commands, "run", run, summary="run a scenario", example="run lossy --seed 7")
+    parser.add_argument(
+        "scenario",
+        metavar="SCENARIO",
+        help="a scenario's name, a .toml file, or swarm: one drawn from the seed",
+    )
+    parser.add_argument("--seed", type=parse_seed, default=0, help="which run of the scenario (default 0)")
+    add_settings(parser)
+    parser.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
+    parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where run directories go (default runs)")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, print the verdict, and return its exit code."""
+    if options.scenario == SWARM:
+        scenario = draw_scenario(options.seed, options.settings)
+        if not options.json:
+            print_lines([str(this_code()), *banner(scenario)])
+    else:
+        scenario = load_scenario(options.scenario, options.settings)
+    for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
+        sys.stderr.write(f"{scenario.name}: {warning}\n")
+    if options.data_dir is None:
+        return _run_on(None, scenario, options)
+    if options.check_determinism:
+        reason = "--check-determinism and --data-dir exclude each other: real disks outlive a run"
+        sys.stderr.write(f"{program_name()}: {reason}\n")
+        return EXIT_USAGE
+    data = open_data_directory(options.data_dir, scenario, options.seed)
+    try:
+        return _run_on(data, scenario, options)
+    finally:
+        data.close()
+
+
+def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
+    with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
+        extra = compare_with_repeat if options.check_determinism else None
+        judged = judge(
+            scenario,
+            options.seed,
+            runs=options.runs,
+            progress=progress,
+            extra=extra,
+            command=_repeat_command(options),
+            data=data,
+        )
+    print_judged(judged, _repeat_command(options), progress, as_json=options.json)
+    return judged.exit_code
+
+
+def _repeat_command(options: argparse.Namespace) -> str:
+    return run_command(
+        options.scenario,
+        options.seed,
+        settings=options.settings,
+        runs=options.runs,
+        data_dir=options.data_dir,
+        is_repeated=options.check_determinism,
+    )
+
+
+def print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_json: bool) -> None:
+    """Print a verdict with everything that it rests on."""
+    if as_json:
+        print_json(judged.as_json(command))
+        return
+    print_tables([validator_table(judged.validators, output_console().width), check_table(judged.checks)])
+    lines = list(describe_evidence(judged.evidence))
+    lines += [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", str(this_code()), progress.times]
+    lines += [f"run directory {judged.directory}"] if judged.directory else []
+    lines += [f"repeat with: {command}"] if judged.exit_code else []
+    if judged.decisive is not None and judged.directory:
+        lines.append(f"explain with: {command_line(['explain', str(judged.directory)])}")
+    print_lines(lines)

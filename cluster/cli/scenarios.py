@@ -1,0 +1,28 @@
+"""The command `scenarios`: the scenarios that come with the project."""
+
+import argparse
+
+from cluster.cli.options import Commands, add_command, print_json, print_lines
+from cluster.cli.run import DEFAULT_SCENARIO
+from cluster.scenario.load import load_scenario, scenario_paths
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    add_command(commands, "scenarios", list_scenarios, summary="list the scenarios", example="scenarios")
+
+
+def list_scenarios(options: argparse.Namespace) -> int:
+    """Print every scenario with its title, and return 0."""
+    found = [load_scenario(str(path)) for path in scenario_paths()]
+    if options.json:
+        plain = [
+            {"name": each.name, "title": each.title, "faults": list(each.faults), "requires": list(each.requires)}
+            for each in found
+        ]
+        print_json({"scenarios": plain})
+        return 0
+    width = max(len(each.name) for each in found)
+    marks = {DEFAULT_SCENARIO: " (default)"}
+    print_lines([f"{each.name:{width}} {each.title}{marks.get(each.name, '')}" for each in found])
+    return 0
