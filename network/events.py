@@ -115,11 +115,15 @@ class EventRouter:
         Raises:
             MalformedEventError: its values are not those of its kind.
         """
+        body: TraceEvent | LoggedValues | None = event.body
         found = self._routes.get(event.body.kind)
-        if found is not None:
-            body = read_event(event, found[0])
-            for handler in found[1]:
-                handler(event, body)
+        if found is None:
+            return
+        expected, handlers = found
+        if type(body) is not expected:
+            body = read_event(event, expected)
+        for handler in handlers:
+            handler(event, body)
 
 
 def _as_logged(value: Value) -> Value:

@@ -198,14 +198,6 @@ class Cluster:
         if self.data is not None:
             self._accept(self.data)
         replicas = scenario.replicas
-        handlers: Handlers = {
-            BlockFinalized: self._note_final,
-            Booted: self._note_boot,
-            Healed: self._note_healed,
-            Halted: self._note_halted,
-            FaultEdge: self._note_edge,
-        }
-        self._router = EventRouter(handlers)
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
         trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
         run = scenario.run
@@ -240,6 +232,14 @@ class Cluster:
             observers=len(scenario.observers),
             earlier={} if self.data is None else self.data.touched,
         )
+        handlers: Handlers = {
+            BlockFinalized: self._note_final,
+            Booted: self._note_boot,
+            Healed: self._note_healed,
+            Halted: self._note_halted,
+            FaultEdge: self._note_edge,
+        }
+        self._router = EventRouter(handlers, *self._injector.handlers)
         self._keeper = RoadKeeper(
             scenario.observers_by_number,
             kernel=kernel,
@@ -304,7 +304,6 @@ class Cluster:
         progress.events += 1
         self._router.route(event)
         self._show_reorg(event)
-        self._injector.observe(event)
         self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         self.hooks.on_event(event)
         if event.kind == BlockFinalized.kind:

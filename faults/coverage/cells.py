@@ -7,11 +7,11 @@ A fault that had no effect in the end fills no cell. Cells that a campaign has t
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from faults.coverage.phases import Phase, Phases, Role
 from faults.events import FaultEdge
-from network.events import Event, read_event
+from network.events import Event, Handlers
 
 
 class Cell(NamedTuple):
@@ -40,16 +40,14 @@ class Coverage:
         self._kinds = kinds
         self._count_at = count_at
         self._phases = Phases(validators, self._settle)
+        self.handlers: Final[Handlers] = {FaultEdge: self._begin, **self._phases.handlers}
         self._counted: dict[str, list[int]] = {}
         self._nodes = range(validators)
         self._hits: dict[tuple[str, Phase, Role], int] = {}
 
-    def observe(self, event: Event) -> None:
-        """See an event of the run, in the order of the log."""
-        edge = read_event(event, FaultEdge)
-        if edge is not None and edge.fault not in self._counted:
+    def _begin(self, _event: Event, edge: FaultEdge) -> None:
+        if edge.fault not in self._counted:
             self._counted[edge.fault] = [0 for _ in self._nodes]
-        self._phases.observe(event)
 
     def restart(self, node: int) -> None:
         """Note that a validator is about to get power."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
 from faults.events import Crashed, Restarted
-from network.events import Delivered, Event, EventRouter, Handlers, Sent
+from network.events import Delivered, Event, Handlers, Sent
 from validators.events import (
     BlockExecuted,
     Booted,
@@ -89,7 +89,7 @@ class Phases:
     def __init__(self, validators: int, on_leave: Callable[[int], None]) -> None:
         self._standings = [Standing() for _ in range(validators)]
         self._on_leave = on_leave
-        handlers: Handlers = {
+        self.handlers: Final[Handlers] = {
             Crashed: self._crash,
             Restarted: self._restart,
             Entered: self._enter,
@@ -103,8 +103,6 @@ class Phases:
             SnapshotJoined: self._join,
             Halted: self._halt,
         }
-        self.observe: Final = EventRouter(handlers).route
-        """See an event of the run, in the order of the log."""
 
     def of(self, node: int) -> Standing:
         """Return where a validator is."""

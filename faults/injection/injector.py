@@ -21,7 +21,7 @@ from faults.kinds.registry import kind_of
 from faults.plan import all_over_ms
 from network.bus import Bus
 from network.chance import Chance
-from network.events import Event, read_event
+from network.events import Event, Handlers
 from network.kernel import Kernel
 from network.trace import EventChain
 from network.types import MILLISECOND_US, SUPERVISOR, EventKind
@@ -88,6 +88,7 @@ class Injector:
         self._followers: dict[str, Callable[[], None]] = {}
         self._last_edge_us = 0
         self._coverage = Coverage({name: kind_of(fault) for name, fault in plan.items()}, validators, self.count_at)
+        self.handlers: Final[tuple[Handlers, ...]] = (self._coverage.handlers, {Entered: self._note_view})
         machinery = Machinery(
             bus=bus,
             power=power,
@@ -120,11 +121,9 @@ class Injector:
         self._last_edge_us = all_over_ms(self._plan, self._voters) * MILLISECOND_US
         self._post(max(self._last_edge_us, self._kernel.now_us), self._heal)
 
-    def observe(self, event: Event) -> None:
-        """See an event of the run: the leader of the greatest view is the one whom `isolate-leader` cuts off."""
-        self._coverage.observe(event)
-        entered = read_event(event, Entered)
-        if entered is not None and entered.view > self._view:
+    def _note_view(self, _event: Event, entered: Entered) -> None:
+        """See a view begin: the leader of the greatest one is whom `isolate-leader` cuts off."""
+        if entered.view > self._view:
             self._view, self._leader = entered.view, entered.leader
             for name in self._followers:
                 self._post(self._kernel.now_us, partial(self._follow, name))

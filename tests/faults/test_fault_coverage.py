@@ -13,7 +13,7 @@ from cluster.swarm.generator import draw_scenario, drawn_kinds
 from faults import PHASES, ROLES, Cell, Coverage, kind_named, kind_of
 from faults.coverage.phases import Phases
 from faults.events import FaultEdge
-from network.events import Event
+from network.events import Event, EventRouter
 from network.types import SUPERVISOR
 from tests.support.events import logged
 from tests.support.network_harness import shuffled
@@ -30,8 +30,9 @@ def phases_of(*events):
     """Return the phases and roles that validator 1 of four goes through."""
     seen = []
     phases = Phases(4, lambda _node: None)
+    router = EventRouter(phases.handlers)
     for node, kind, *values in events:
-        phases.observe(logged(0, node, kind, *values))
+        router.route(logged(0, node, kind, *values))
         standing = phases.of(1)
         if not seen or seen[-1] != (standing.phase, standing.role):
             seen.append((standing.phase, standing.role))
@@ -165,10 +166,11 @@ def test_a_kind_that_nobody_prepared_is_hit_where_its_count_grows():
     """What is counted for the whole fault is put down to each validator that the fault is about."""
     counts = {0: 0, 1: 0}
     coverage = Coverage({"it": "new"}, 2, lambda _name, node: counts[node])
+    router = EventRouter(coverage.handlers)
     for event in (Event(0, SUPERVISOR, FaultEdge("it", "start")), Event(0, 1, Booted(0, 1, 0, b""))):
-        coverage.observe(event)
+        router.route(event)
     counts[1] = 3
-    coverage.observe(Event(0, 1, Entered(2, 1)))
+    router.route(Event(0, 1, Entered(2, 1)))
     counts[1] = 5
 
     assert coverage.cells(["it"]) == (

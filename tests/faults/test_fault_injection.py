@@ -11,7 +11,7 @@ from faults import Injector, kind_of
 from faults.kinds.isolate_leader import IsolateLeader
 from faults.kinds.registry import BUILT_IN
 from network.chance import Chance
-from network.events import Event
+from network.events import Event, EventRouter
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, judged
 from tests.support.fault_runs import count_of, run_with
@@ -43,7 +43,8 @@ def test_a_validator_that_enters_an_older_view_does_not_move_the_isolation():
     injector = Injector(plan, kernel=rig.kernel, bus=rig.bus, power=None, chain=chain, chance=Chance(0), validators=3)
     injector.schedule()
     enter = [(3_000, 5, 2), (5_000, 4, 1)]
-    steps = [(at_us, injector.observe, Event(at_us, 0, Entered(view, leader))) for at_us, view, leader in enter]
+    router = EventRouter(*injector.handlers)
+    steps = [(at_us, router.route, Event(at_us, 0, Entered(view, leader))) for at_us, view, leader in enter]
     steps += [(at_us, rig.bus.broadcast, 0, str(at_us).encode()) for at_us in (2_000, 4_000, 6_000, 9_500)]
     for ordinal, (at_us, call, *arguments) in enumerate(steps):
         rig.kernel.post(at_us, SUPERVISOR, EventKind.WORKLOAD, SUPERVISOR, ordinal, call, *arguments)
