@@ -1,4 +1,4 @@
-"""Runs a recorded scenario once more and looks at what each execution came to; see checker.explain."""
+"""Runs a recorded scenario once more with every execution observed, and explains it; see checker.explain."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +23,7 @@ from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference, first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.executions import watch_executions
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import recorded_scenario
@@ -35,7 +36,7 @@ from validators.identity import TransactionVerifier
 from validators.settings import ValidatorFactory, make_engine
 
 REPEATS_MAX: Final = 5
-"""Repeats of a run that is known to differ from itself: what differs may by chance be the same once."""
+"""Repeats of a run that is known to differ from itself: two of its runs may by chance be the same."""
 
 
 class Explained(NamedTuple):
@@ -52,7 +53,7 @@ def explain_record(
 
     Args:
         reader: The record.
-        checks: What is to be explained, instead of the record's own checks.
+        checks: The results to be explained, instead of the record's own.
 
     Raises:
         ScenarioError: The scenario cannot be read.
@@ -74,10 +75,10 @@ def explain_record(
 
 
 def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes) -> Explanation:
-    """Something got into one of two runs that neither scenario nor seed tell of: the first block that is not the same.
+    """Explain input of one of two runs that is in neither scenario nor seed: by the first block that is not the same.
 
     Args:
-        explanation: What is known without it.
+        explanation: The explanation without it.
         reader: The recorded run.
         log: The repeated run's events.
     """
@@ -110,22 +111,23 @@ def explain_run(
     checks: Sequence[CheckResult],
     factories: Mapping[int, ValidatorFactory] | None = None,
 ) -> Explained:
-    """Run a scenario, look at what each execution came to, and explain what its checks found.
+    """Run a scenario, observe every execution, and explain the failures of its checks.
 
     Args:
         scenario: The resolved scenario.
         seed: Its seed.
         checks: The results of the run's checks.
-        factories: What gives chosen validators other parts, besides what the scenario says.
+        factories: Other parts of chosen validators, besides those that the scenario gives them.
     """
     cluster = Cluster(scenario, seed, factories=factories or {})
     own = dict(cluster.factories)
     executions = Executions()
     blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
     watch = _Watch(executions, Block(blank.finalized, ()), blank.genesis_digest)
-    # What a dishonest validator makes of a block is nobody's finding.
-    honest = {node: factory for node, factory in own.items() if node not in byzantine_validators(scenario.faults)}
-    cluster.factories = {**own, **{node: watch.over(node, factory) for node, factory in honest.items()}}
+    # The execution of a Byzantine validator proves nothing about the code.
+    honest = [node for node in own if node not in byzantine_validators(scenario.faults)]
+    cluster.factories = {**own, **{node: watch.opening(node, own[node]) for node in honest}}
+    watch_executions(cluster, watch, honest)
     cluster.hooks = RunHooks(on_applied=partial(_note_final, executions, honest))
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
@@ -142,10 +144,10 @@ def explain_run(
 
 
 class _Watch:
-    """Notes what the engines of a run come to.
+    """Notes every execution of a run, of genesis too, and every log of which no state was made.
 
     Args:
-        executions: Where it is noted.
+        executions: The executions noted so far.
         genesis: The block of genesis, as it is right.
         digest: Its digest.
     """
@@ -155,8 +157,8 @@ class _Watch:
         self._genesis = genesis
         self._digest = digest
 
-    def over(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
-        """Return a validator's factory whose engines tell of every execution, of genesis and of what they read back."""
+    def opening(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
+        """Return a validator's factory whose engines are noted as they begin: from genesis, or from a log."""
 
         def make(*arguments: Any) -> Engine:  # noqa: ANN401 - whatever the maker takes, it is passed on
             _, _, operations, header, base = arguments
@@ -172,8 +174,6 @@ class _Watch:
                 raise
             if is_new:
                 self._add_genesis(node, _genesis_of(engine))
-            engine.on_executed = partial(self._note, node)
-            engine.on_broken_off = partial(self._note_broken, node)
             return engine
 
         return replace(factory, engine=make)
@@ -181,11 +181,13 @@ class _Watch:
     def _add_genesis(self, node: int, outcome: Outcome) -> None:
         self._executions.add(node, self._digest, self._genesis, outcome)
 
-    def _note(self, node: int, executed: Executed) -> None:
+    def executed(self, node: int, executed: Executed) -> None:
+        """Note an execution."""
         block = executed.block
         self._executions.add(node, header_digest(block.header), block, _outcome_of(executed))
 
-    def _note_broken(self, node: int, broken: BrokenOff) -> None:
+    def broken_off(self, node: int, broken: BrokenOff) -> None:
+        """Note an execution that broke off."""
         outcome = _outcome_broken(broken, self._executions.keys())
         self._executions.add(node, header_digest(broken.block.header), broken.block, outcome)
 
@@ -196,7 +198,7 @@ def _genesis_of(engine: Engine) -> Outcome:
 
 
 def _outcome_broken(broken: BrokenOff, keys: Iterable[bytes]) -> Outcome:
-    """Return what an execution that broke off had come to, with the state that it began from as it reads it."""
+    """Return the outcome of an execution that broke off, with the state that it began from as it reads it."""
     begun: dict[bytes, bytes] | None = None
     if broken.read is not None:
         begun = {}

@@ -1,29 +1,35 @@
-"""Has the engines of a run tell of every block that they execute."""
+"""Observers of every block that the engines of a run execute."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from checker.record.branches import ExecutedBlocks
 from cluster.runtime.cluster import Cluster
-from validators.execution import Engine
+from validators.execution import BrokenOff, Engine, Executed
 from validators.settings import ValidatorFactory
 
 
-def watch_executions(cluster: Cluster, blocks: ExecutedBlocks, nodes: Iterable[int]) -> None:
-    """Note what some replicas of a cluster that has not run yet execute."""
-    watched = {node: _over(node, cluster.factories[node], blocks) for node in nodes}
+class ExecutionObserver(Protocol):
+    """Called with every execution of some replicas."""
+
+    def executed(self, node: int, executed: Executed) -> None: ...  # noqa: D102
+    def broken_off(self, node: int, broken: BrokenOff) -> None: ...  # noqa: D102
+
+
+def watch_executions(cluster: Cluster, observer: ExecutionObserver, nodes: Iterable[int]) -> None:
+    """Show an observer what some replicas of a cluster that has not run yet execute."""
+    watched = {node: _over(node, cluster.factories[node], observer) for node in nodes}
     cluster.factories = {**cluster.factories, **watched}
 
 
-def _over(node: int, factory: ValidatorFactory, blocks: ExecutedBlocks) -> ValidatorFactory:
-    """Return a factory whose engines, one for each life of the validator, tell of their executions."""
+def _over(node: int, factory: ValidatorFactory, observer: ExecutionObserver) -> ValidatorFactory:
+    """Return a factory whose engines, one for each life of the validator, report their executions."""
 
     def make(*arguments: Any) -> Engine:  # noqa: ANN401 - whatever the maker takes, it is passed on
         engine = factory.engine(*arguments)
-        engine.on_executed = partial(blocks.executed, node)
-        engine.on_broken_off = partial(blocks.broken_off, node)
+        engine.on_executed = partial(observer.executed, node)
+        engine.on_broken_off = partial(observer.broken_off, node)
         return engine
 
     return replace(factory, engine=make)
