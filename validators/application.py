@@ -43,7 +43,7 @@ class ExecutionOver(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where answers go: events to consensus, and what it need not know to the validator."""
+    """Receivers of answers: consensus gets events, the validator the rest."""
 
     answer: Callable[[Event], None]
     halt: Callable[[str], None]

@@ -74,11 +74,11 @@ class EffectRunner:
             self._steps.popleft()
 
     def _report_of(self, report: ReportActivity) -> Reported:
-        said = report.activity, report.node, report.view, report.detail
+        about = report.activity, report.node, report.view, report.detail
         if not report.evidence:
-            return Reported(*said)
+            return Reported(*about)
         first, second = map(self._codec.encode, report.evidence)
-        return EvidenceReported(*said, first, second)
+        return EvidenceReported(*about, first, second)
 
     def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901 - one flat line per kind of effect
         match effect:

@@ -13,10 +13,10 @@ from validators.execution.blocks import Transaction, transaction_digest, transac
 from validators.storage import JournalHead
 
 VERIFIED_MAX: Final = 65_536
-"""How many verified transactions a validator remembers."""
+"""A validator remembers this many verified transactions."""
 
 NEVER_VOTED: Final = "it was never given a vote"
-"""Why a replica that is no validator observes."""
+"""The reason that a replica beyond the validators observes."""
 
 
 def secret_seed(chain_id: str, role: str, index: int) -> bytes:
@@ -25,7 +25,7 @@ def secret_seed(chain_id: str, role: str, index: int) -> bytes:
 
 
 def public_key_of(seed: bytes) -> bytes:
-    """Return the 32-byte Ed25519 public key of ``seed``."""
+    """Return the 32-byte Ed25519 public key of `seed`."""
     return bytes(SigningKey(seed).verify_key)
 
 
@@ -40,7 +40,7 @@ def journal_head(genesis: Genesis, node: int, public_keys: Sequence[bytes]) -> J
 
 
 class TransactionVerifier:
-    """Checks each distinct transaction's signature once; ``verified`` counts the real checks."""
+    """Checks each distinct transaction's signature once; `verified` counts the real checks."""
 
     def __init__(self) -> None:
         self.verified = 0

@@ -42,7 +42,7 @@ class BlockRelay(msgspec.Struct, tag=16, array_like=True, frozen=True, forbid_un
 
 
 class BlockRequest(msgspec.Struct, tag=17, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Asks for the block ``digest`` and its ancestors above ``floor_height``."""
+    """Asks for the block `digest` and its ancestors above `floor_height`."""
 
     digest: bytes
     floor_height: int
@@ -61,7 +61,7 @@ class TransactionGossip(msgspec.Struct, tag=19, array_like=True, frozen=True, fo
 
 
 class SnapshotRequest(msgspec.Struct, tag=20, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Asks for the outline of a snapshot at a finalized height above ``above_height``."""
+    """Asks for the outline of a snapshot at a finalized height above `above_height`."""
 
     above_height: int
 
@@ -82,7 +82,7 @@ class SnapshotOffer(
 
 
 class SnapshotChunkRequest(msgspec.Struct, tag=22, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Asks for one piece of the snapshot at the block ``digest``."""
+    """Asks for one piece of the snapshot at the block `digest`."""
 
     digest: bytes
     index: int
@@ -133,7 +133,7 @@ MESSAGE_KINDS: Final = tuple(_BY_NAME)
 CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
     channel: tuple(name for name, info in _BY_NAME.items() if info.channel == channel) for channel in get_args(Channel)
 }
-"""What travels together: the kinds of messages of each channel. Every kind is in one."""
+"""The kinds of messages that travel together, by channel. Every kind is in one."""
 
 KINDS_WITHOUT_VIEW: Final = (
     BlockRequest.__name__,

@@ -63,7 +63,7 @@ class _Recovered(NamedTuple):
 
 
 class _Adopted(NamedTuple):
-    """The state has been reopened after a peer's snapshot at ``digest`` was written."""
+    """The state has been reopened after a peer's snapshot at `digest` was written."""
 
     digest: bytes
 
@@ -133,12 +133,12 @@ class Validator:
 
     @property
     def around(self) -> Callable[[], AbstractContextManager[None]]:
-        """What each step of this validator runs in."""
+        """The context in which each step of this validator runs."""
         return self._factory.around
 
     @property
     def application(self) -> Application:
-        """What consensus asks; made by the recovery, without which a validator has halted."""
+        """The application that consensus asks; made by the recovery, without which a validator has halted."""
         assert self._application is not None, "a validator without an application has halted"
         return self._application
 
@@ -169,7 +169,7 @@ class Validator:
     def _do_or_halt(self, step: Callable[[], None]) -> None:
         """Do one step; a broken invariant ends this validator and not the run, so that the checks can judge it.
 
-        So does a disk that fails: nobody knows what it holds, and no vote and no answer may rest on that.
+        So does a disk that fails: its contents are unknown, and no vote and no answer may rest on them.
         """
         try:
             with self._factory.around():
@@ -194,7 +194,7 @@ class Validator:
         )
 
     def _reopen(self, over: "_Recovered | _Adopted") -> None:
-        """Make the state anew from the disk; ``over`` follows when that has taken its time."""
+        """Make the state anew from the disk; `over` follows when that has taken its time."""
         state = reopen_state(self._log, partial(self._factory.engine, self._genesis, self._verifier), self._repairs)
         application = self._application = self._make_application(state.engine)
         cost_us = self._settings.costs.block_us * len(state.entries) + application.recover()

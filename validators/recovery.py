@@ -33,7 +33,7 @@ from validators.storage import (
 from validators.storage.records import TORN
 
 _UNSOUND: Final = (CorruptLog, ForgedSnapshot, InvalidEncodingError, RootMismatchError, msgspec.MsgspecError)
-"""What whole records may turn out to be: no state, or not that of their headers."""
+"""Errors of whole records that are no state, or not that of their headers."""
 
 EngineOf = Callable[[Sequence[bytes] | None, Header | None, Snapshot | None], Engine]
 """Makes an engine of operations, the last header and a base; none of them stands for genesis."""
@@ -158,7 +158,7 @@ def _is_sound(contents: LogContents, count: int, engine_of: EngineOf) -> bool:
 
 
 def _engine_at(contents: LogContents, count: int, engine_of: EngineOf) -> Engine:
-    """Return the engine of the base and the first ``count`` entries; raises one of ``_UNSOUND``."""
+    """Return the engine of the base and the first `count` entries; raises one of `_UNSOUND`."""
     base = None if contents.base is None else msgspec.msgpack.decode(contents.base.encoded, type=StateBase)
     header = None if base is None else decode_header(base.header)
     entries = contents.entries[:count]

@@ -1,4 +1,4 @@
-"""What a validator is told at its start: its place, its rules, what work costs, and its parts.
+"""Settings of a validator at its start: its place, its rules, the cost of its work, and its parts.
 
 Every part comes from a factory of the validator's own, so that one validator of a cluster can be
 given another part, a mutant or another road to the same state, without touching the rest
@@ -20,7 +20,7 @@ from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
 
 CYCLES_PER_COST: Final = 1_000
-"""``Costs.execute_us`` is charged for each thousand cycles begun."""
+"""`Costs.execute_us` is charged for each thousand cycles begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorSettings:
-    """Local policy of one replica. Times are virtual microseconds, ``max_skew_ms`` is header time."""
+    """Local policy of one replica. Times are virtual microseconds, `max_skew_ms` is header time."""
 
     node: int
     validators: int
@@ -73,7 +73,7 @@ class ValidatorSettings:
 
     @property
     def is_validator(self) -> bool:
-        """Whether this replica is one of the validators; one beyond them follows and says nothing."""
+        """Whether this replica is one of the validators; one beyond them follows and sends no vote."""
         return self.node < self.validators
 
 
@@ -118,7 +118,7 @@ def make_scheme(seed: bytes, public_keys: Sequence[bytes]) -> Scheme:
 class ValidatorFactory:
     """The makers of a validator's parts.
 
-    ``around`` gives the context in which every synchronous step of the validator runs: a mutant is in place for just so
+    `around` gives the context in which every synchronous step of the validator runs: a mutant is in place for just so
     long (checker/mutants).
     """
 

@@ -1,4 +1,4 @@
-"""What one validator has done in its whole life, and how the reasons of its halts begin."""
+"""Counts of one validator's whole life, and how the reasons of its halts begin."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +15,7 @@ DISK: Final = "disk"
 
 @dataclass(slots=True)
 class ValidatorCounts:
-    """What one validator has done in its whole life, over all its restarts."""
+    """Counts of one validator's whole life, over all its restarts."""
 
     height: int = 0
     executed: int = 0
@@ -32,4 +32,4 @@ class ValidatorCounts:
     pruned: int = 0
     halted: str = ""
     observes: str = ""
-    """Why the validator has no vote any more, or nothing."""
+    """The reason that the validator has no vote any more, or nothing."""

@@ -26,13 +26,13 @@ EngineMessage: TypeAlias = Any
 """A message between engines of one kind."""
 
 Record: TypeAlias = Any
-"""What an engine writes into its journal."""
+"""An entry of an engine's journal."""
 
 STALE: Final = "stale"
-"""The reason of a refusal that blames nobody: late, already known, or too far ahead to be of use."""
+"""The reason of a refusal that blames no sender: late, already known, or too far ahead to be of use."""
 
 MessageRole: TypeAlias = Literal["vote", "certificate", "request", "answer", "relay"]
-"""What a message is for; a replica beyond the validators keeps certificates to itself."""
+"""The purpose of a message; a replica beyond the validators keeps certificates to itself."""
 
 
 class ConfigError(ValueError):
@@ -51,7 +51,7 @@ class BlockRef(NamedTuple):
 
 
 class Question(StrEnum):
-    """Why consensus has a block judged."""
+    """The reason to have a block judged."""
 
     VERIFY = "verify"
     """May this validator vote for the leader's proposal?"""
@@ -88,7 +88,7 @@ class MessageCheck(NamedTuple):
 
 
 class MessageInfo(NamedTuple):
-    """What everybody may know of a kind of message: its longest encoding, with which others it travels, its role."""
+    """A kind of message as the validator knows it: its longest encoding, the others that it travels with, its role."""
 
     size_limit_bytes: int
     channel: str
@@ -96,7 +96,7 @@ class MessageInfo(NamedTuple):
 
 
 class MessageLabel(NamedTuple):
-    """What a message is about, as rules of faults match it; the digest, of a block, leads to its height."""
+    """The subject of a message, as rules of faults match it; the digest, of a block, leads to its height."""
 
     kind: str
     view: int
@@ -239,16 +239,16 @@ Effect: TypeAlias = (
 
 
 class EngineConfig(Protocol):
-    """What the validator itself has to know of an engine's configuration."""
+    """The part of an engine's configuration that the validator itself has to know."""
 
     @property
     def view_retention(self) -> int:
-        """How many views below the finalized one journal and engine keep."""
+        """Views below the finalized one that journal and engine keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCodec:
-    """What a journal holds, and what others may know of it.
+    """The entries of a journal, and what others may know of them.
 
     Args:
         finality: The type of the records that are the engine's finality.

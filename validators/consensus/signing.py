@@ -24,19 +24,19 @@ SIGNATURE_BYTES: Final = 64
 """An Ed25519 signature."""
 
 REMEMBERED_MAX: Final = 8_192
-"""How many results a scheme remembers. The oldest go first, and the oldest are those of the lowest views."""
+"""Results that a scheme remembers. The oldest go first, and the oldest are those of the lowest views."""
 
 
 class Scheme(Protocol):
-    """How validators sign votes and check each other's."""
+    """Signs a validator's votes and checks the others'."""
 
     @property
     def name(self) -> str:
-        """What a report calls the scheme."""
+        """The scheme's name in a report."""
 
     @property
     def verified(self) -> int:
-        """How many signatures have really been verified: what remembering saved is not counted."""
+        """Signatures that have really been verified, without those that were remembered."""
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:
         """Return this validator's signature; the same arguments give the same bytes."""
@@ -66,7 +66,7 @@ class Ed25519Scheme:
 
     @property
     def verified(self) -> int:
-        """How many signatures have really been verified."""
+        """Signatures that have really been verified."""
         return self._verified
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""How transactions reach validators: submitted to one, sent on to all, sent again while they wait.
+"""Transactions on their way to validators: submitted to one, sent on to all, sent again while they wait.
 
 A transaction enters a mempool only with a valid signature. The validator that it was submitted to
 sends it to every other; besides, each validator regularly sends what has waited longest to one peer
@@ -32,7 +32,7 @@ class Verified(NamedTuple):
 
 
 class Gossip:
-    """One validator's mempool and what it says about it."""
+    """One validator's mempool and its gossip."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Gossip:
 
     @property
     def pooled(self) -> Mapping[bytes, Pooled]:
-        """What waits for a block, by digest, for the checks."""
+        """Transactions that wait for a block, by digest, for the checks."""
         return self._mempool.pooled
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """Transactions that wait for a block, by sender and nonce.
 
-Invariant: of each giver (a peer, or all clients) at most ``bytes_max`` bytes are held, so that none can crowd out what
+Invariant: of each giver (a peer, or all clients) at most `bytes_max` bytes are held, so that none can crowd out what
 comes from the others, and one transaction per (sender, nonce): the first
 one that came. The order in which a leader is offered them depends on the content alone: senders'
 next transactions by priority fee, highest first, ties by transaction hash.
@@ -45,7 +45,7 @@ class Mempool:
 
     @property
     def pooled(self) -> Mapping[bytes, Pooled]:
-        """What waits, by digest, in the order in which it came."""
+        """Waiting transactions by digest, in the order in which they came."""
         return self._known
 
     def __contains__(self, digest: bytes) -> bool:
@@ -90,7 +90,7 @@ class Mempool:
                 heapq.heappush(heads, self._rank(queue[index + 1], index + 1))
 
     def waiting(self, turn: int, count: int) -> list[Pooled]:
-        """Return up to ``count`` transactions in the order in which they came, another part of them each turn."""
+        """Return up to `count` transactions in the order in which they came, another part of them each turn."""
         pooled = list(self._known.values())
         first = turn * count % len(pooled) if pooled else 0
         return pooled[first : first + count]

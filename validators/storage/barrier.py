@@ -1,6 +1,6 @@
 """The write-ahead rule in one place: append, sync, and only then act.
 
-Invariant: an action handed to ``then`` runs only once every byte appended to the disk before that
+Invariant: an action handed to `then` runs only once every byte appended to the disk before that
 call survives a crash, and actions run in the order in which they were handed over. Votes are sent,
 certifications reported and finalized blocks applied through here, so no vote leaves a validator
 that could forget it.
@@ -17,7 +17,7 @@ from validators.storage.disk import Disk, SyncPoint
 
 
 class Barrier:
-    """Runs actions in order as the disk catches up. ``start_sync`` makes ``finish`` be called later."""
+    """Runs actions in order as the disk catches up. `start_sync` makes `finish` be called later."""
 
     def __init__(self, disk: Disk, start_sync: Callable[[SyncPoint], None]) -> None:
         self._disk = disk
@@ -28,12 +28,12 @@ class Barrier:
         self._is_advancing = False
 
     def then(self, action: Callable[[], None]) -> None:
-        """Run ``action`` once all that has been appended so far is durable: at once if it is already."""
+        """Run `action` once all that has been appended so far is durable: at once if it is already."""
         self._waiting.append((self._disk.appended_bytes, action))
         self._advance()
 
     def finish(self, point: SyncPoint) -> None:
-        """The sync that covers ``point`` has ended."""
+        """The sync that covers `point` has ended."""
         self._disk.finish_sync(point)
         self._durable_bytes = max(self._durable_bytes, point.appended_bytes)
         self._is_syncing = False

@@ -1,11 +1,11 @@
 """A validator's disk: append-only files that a crash cuts back to what was synced.
 
-Invariant: after ``lose_unsynced`` a file holds exactly the bytes that a *finished* sync covered.
+Invariant: after `lose_unsynced` a file holds exactly the bytes that a *finished* sync covered.
 A sync covers what had been appended when it began, not when it ended, as on real hardware;
 bytes appended meanwhile wait for the next one.
 
 The interface is append, read, truncate and a two-step sync, because virtual time passes between
-the two steps and a crash may fall in between. ``overwrite`` and ``truncate`` belong to repair at a start and to pruning
+the two steps and a crash may fall in between. `overwrite` and `truncate` belong to repair at a start and to pruning
 of the journal: they are rare, and durable when they return.
 """
 
@@ -21,42 +21,42 @@ Boundary: TypeAlias = Literal["before-append", "after-append", "after-sync", "af
 
 
 class SyncPoint(NamedTuple):
-    """What one sync covers: bytes appended to the whole disk so far, and the length of each file."""
+    """The extent of one sync: bytes appended to the whole disk so far, and the length of each file."""
 
     appended_bytes: int
     lengths: tuple[tuple[str, int], ...]
 
 
 class Disk(Protocol):
-    """One validator's files. Names are plain words such as ``blocks``; sizes and offsets are bytes.
+    """One validator's files. Names are plain words such as `blocks`; sizes and offsets are bytes.
 
     Every call but the two properties and the sizes may raise DiskError. After a DiskError of an append or a sync nobody
     knows what the disk holds: the validator stops, and tries no second sync.
     """
 
     def append(self, name: str, data: bytes) -> int:
-        """Append ``data`` to file ``name`` (made if absent) and return the offset it starts at."""
+        """Append `data` to file `name` (made if absent) and return the offset it starts at."""
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Return ``length`` bytes from ``offset``, or all from there; an absent file is empty."""
+        """Return `length` bytes from `offset`, or all from there; an absent file is empty."""
 
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
-        """Write ``data`` from ``offset`` on, which is not behind the end of the file; durable when it returns."""
+        """Write `data` from `offset` on, which is not behind the end of the file; durable when it returns."""
 
     def truncate(self, name: str, length: int) -> None:
-        """Cut file ``name`` back to ``length`` bytes; durable when it returns."""
+        """Cut file `name` back to `length` bytes; durable when it returns."""
 
     def size(self, name: str) -> int:
-        """Return how long file ``name`` is; 0 where it does not exist."""
+        """Return how long file `name` is; 0 where it does not exist."""
 
     def synced_bytes(self, name: str) -> int:
-        """Return how much of file ``name``, from its start, survives a crash."""
+        """Return how much of file `name`, from its start, survives a crash."""
 
     def begin_sync(self) -> SyncPoint:
         """Fix what the sync now starting will cover."""
 
     def finish_sync(self, point: SyncPoint) -> None:
-        """Make what ``point`` covers survive a crash."""
+        """Make what `point` covers survive a crash."""
 
     @property
     def appended_bytes(self) -> int:
@@ -71,7 +71,7 @@ class Disk(Protocol):
 class SimulatedDisk:
     """A disk in memory. It outlives the incarnations of its validator; only the cluster crashes it.
 
-    ``medium`` is what is wrong with it. Without faults there, every byte reads as it was written.
+    `medium` is what is wrong with it. Without faults there, every byte reads as it was written.
     """
 
     def __init__(self, node: int = 0, chance: Chance | None = None) -> None:
@@ -95,7 +95,7 @@ class SimulatedDisk:
         return all(len(file.data) == file.synced_bytes for file in self._files.values())
 
     def append(self, name: str, data: bytes) -> int:
-        """See ``Disk.append``."""
+        """See `Disk.append`."""
         self.medium.check("append", name)
         file = self._files.setdefault(name, File())
         offset = len(file.data)
@@ -108,7 +108,7 @@ class SimulatedDisk:
         return offset
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """See ``Disk.read``."""
+        """See `Disk.read`."""
         self.medium.check("read", name)
         file = self._files.get(name)
         if file is None:
@@ -117,7 +117,7 @@ class SimulatedDisk:
         return self.medium.view(name, file, offset, end)
 
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
-        """See ``Disk.overwrite``."""
+        """See `Disk.overwrite`."""
         self.medium.check("overwrite", name)
         file = self._files.setdefault(name, File())
         file.data[offset : offset + len(data)] = data
@@ -125,7 +125,7 @@ class SimulatedDisk:
         self.medium.overwritten(name, file, offset, data)
 
     def truncate(self, name: str, length: int) -> None:
-        """See ``Disk.truncate``."""
+        """See `Disk.truncate`."""
         self.medium.check("truncate", name)
         file = self._files.get(name)
         if file is not None:
@@ -134,22 +134,22 @@ class SimulatedDisk:
             self._cut(name, file, length)
 
     def size(self, name: str) -> int:
-        """See ``Disk.size``."""
+        """See `Disk.size`."""
         file = self._files.get(name)
         return 0 if file is None else len(file.data)
 
     def synced_bytes(self, name: str) -> int:
-        """See ``Disk.synced_bytes``."""
+        """See `Disk.synced_bytes`."""
         file = self._files.get(name)
         return 0 if file is None else file.synced_bytes
 
     def begin_sync(self) -> SyncPoint:
-        """See ``Disk.begin_sync``."""
+        """See `Disk.begin_sync`."""
         lengths = tuple((name, len(self._files[name].data)) for name in sorted(self._files))
         return SyncPoint(self._appended_bytes, lengths)
 
     def finish_sync(self, point: SyncPoint) -> None:
-        """See ``Disk.finish_sync``."""
+        """See `Disk.finish_sync`."""
         self.medium.check("sync", "")
         for name, length in point.lengths:
             file = self._files[name]
@@ -198,12 +198,12 @@ class SimulatedDisk:
 
 @final
 class DiskHandle:
-    """One incarnation's handle to a disk. After ``revoke`` writes do nothing and reads raise.
+    """One incarnation's handle to a disk. After `revoke` writes do nothing and reads raise.
 
     A crash revokes first and cancels afterwards, so that whatever the dying task still does in its
     clean-up code cannot reach the disk (DESIGN section 3, rule 3).
 
-    ``reach`` is told of each boundary of the write-ahead order that the disk sees; it may cut the power there.
+    `reach` is called at each boundary of the write-ahead order that the disk sees; it may cut the power there.
     """
 
     def __init__(self, disk: Disk, reach: Callable[[Boundary], None] = lambda _boundary: None) -> None:
@@ -217,16 +217,16 @@ class DiskHandle:
 
     @property
     def appended_bytes(self) -> int:
-        """See ``Disk.appended_bytes``."""
+        """See `Disk.appended_bytes`."""
         return self._disk.appended_bytes
 
     @property
     def is_synced(self) -> bool:
-        """See ``Disk.is_synced``."""
+        """See `Disk.is_synced`."""
         return self._disk.is_synced
 
     def append(self, name: str, data: bytes) -> int:
-        """See ``Disk.append``."""
+        """See `Disk.append`."""
         if self._is_revoked:
             return -1
         if name == JOURNAL_FILES[0]:
@@ -237,37 +237,37 @@ class DiskHandle:
         return offset
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """See ``Disk.read``."""
+        """See `Disk.read`."""
         if self._is_revoked:
             raise DiskRevokedError(f"file {name!r}: the validator that held this handle has crashed")
         return self._disk.read(name, offset, length)
 
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
-        """See ``Disk.overwrite``."""
+        """See `Disk.overwrite`."""
         if not self._is_revoked:
             self._disk.overwrite(name, offset, data)
 
     def size(self, name: str) -> int:
-        """See ``Disk.size``."""
+        """See `Disk.size`."""
         return self._disk.size(name)
 
     def synced_bytes(self, name: str) -> int:
-        """See ``Disk.synced_bytes``."""
+        """See `Disk.synced_bytes`."""
         return self._disk.synced_bytes(name)
 
     def truncate(self, name: str, length: int) -> None:
-        """See ``Disk.truncate``."""
+        """See `Disk.truncate`."""
         if not self._is_revoked:
             if name == JOURNAL_FILES[-1] and length == 0:
                 self._reach("mid-prune")
             self._disk.truncate(name, length)
 
     def begin_sync(self) -> SyncPoint:
-        """See ``Disk.begin_sync``."""
+        """See `Disk.begin_sync`."""
         return self._disk.begin_sync()
 
     def finish_sync(self, point: SyncPoint) -> None:
-        """See ``Disk.finish_sync``."""
+        """See `Disk.finish_sync`."""
         if not self._is_revoked:
             self._disk.finish_sync(point)
             self._reach("after-sync")

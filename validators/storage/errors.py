@@ -1,10 +1,10 @@
-"""What can go wrong with a disk, and what was found wrong on it."""
+"""Errors of a disk, and the damage found on it."""
 
 from typing import NamedTuple
 
 
 class DiskError(Exception):
-    """An operation of the disk failed. ``file`` is its name, ``operation`` one of append, read, truncate, sync."""
+    """An operation of the disk failed. `file` is its name, `operation` one of append, read, truncate, sync."""
 
     def __init__(self, file: str, operation: str, reason: str) -> None:
         super().__init__(f"{operation} of {file or 'all files'}: {reason}")
@@ -34,7 +34,7 @@ class DiskRevokedError(Exception):
 
 
 class JournalLostError(Exception):
-    """Votes that this validator may have sent cannot be read back; ``reason`` says why."""
+    """Votes that this validator may have sent cannot be read back; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"vote journal lost: {reason}")
@@ -42,7 +42,7 @@ class JournalLostError(Exception):
 
 
 class Damage(NamedTuple):
-    """Bytes of a file that do not say what was written there; ``offset`` and ``length`` are bytes."""
+    """Bytes of a file that do not say what was written there; `offset` and `length` are bytes."""
 
     file: str
     offset: int

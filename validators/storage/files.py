@@ -1,4 +1,4 @@
-"""What a validator keeps beside its vote journal: blocks, and the finalized state as a base and a log above it.
+"""Files beside the vote journal: blocks, and the finalized state as a base and a log above it.
 
 Invariant: nothing that does not pass its checksum is returned; what is damaged is named and left out. Blocks and state
 can be had again from peers, so damage here costs time and never a promise.
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
 class BlockFile:
     """Certified and finalized blocks by digest. Only the index is in memory.
 
-    ``on_damage`` is told of every block that turns out to be damaged, at ``load`` or when it is read.
+    `on_damage` gets every block that turns out to be damaged, at `load` or when it is read.
     """
 
     def __init__(self, disk: Disk, on_damage: Callable[[Damage], None] = lambda _damage: None) -> None:
@@ -85,7 +85,7 @@ class BlockFile:
         return stored.block
 
     def above(self, height: int) -> Iterator[bytes]:
-        """Yield the blocks above ``height``, lowest first, ties by digest."""
+        """Yield the blocks above `height`, lowest first, ties by digest."""
         found = sorted((place.height, digest) for digest, place in self._places.items() if place.height > height)
         for _, digest in found:
             block = self.get(digest)
@@ -103,7 +103,7 @@ class FinalizedEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The state at a finalized height, as the base of a log; ``encoded`` is the caller's."""
+    """The state at a finalized height, as the base of a log; `encoded` is the caller's."""
 
     generation: int
     height: int
@@ -111,7 +111,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class LogContents(NamedTuple):
-    """What a disk holds of the finalized state: a base (None: genesis), the blocks above it without a gap, damages."""
+    """The finalized state as a disk holds it: a base (None: genesis), the blocks above it without a gap, damages."""
 
     base: Snapshot | None
     entries: list[FinalizedEntry]
@@ -124,7 +124,7 @@ class _Slot(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a slot holds; the log is intact up to the byte ``end``."""
+    """Contents of a slot; the log is intact up to the byte `end`."""
 
     base: Snapshot | None
     entries: list[FinalizedEntry]
@@ -171,7 +171,7 @@ class FinalizedLog:
         operations.cut(operations.read().records[entries - 1].end if entries else 0)
 
     def discard(self) -> None:
-        """Give up the base with the log above it; ``recover`` then finds the one before it. Raises DiskError."""
+        """Give up the base with the log above it; `recover` then finds the one before it. Raises DiskError."""
         slot = self._slots[self._current]
         slot.snapshot.cut(0)
         slot.operations.cut(0)

@@ -1,6 +1,6 @@
 """The write-ahead journal of votes, kept in two copies (specification of Simplex, section 1.4).
 
-Both copies, ``journal-a`` and ``journal-b``, hold the same payloads at the same offsets, and every sync covers both.
+Both copies, `journal-a` and `journal-b`, hold the same payloads at the same offsets, and every sync covers both.
 The first record is the head: whose journal this is, and the floor below which it was pruned. A disk without it is a
 disk whose journal is lost, never a fresh one. Every other record also says of which *generation* it is, and how much of
 the journal was durable when it was appended.
@@ -19,10 +19,10 @@ whole file), and damages of both copies as long as no record is hit in both.
 
 What is not survived. A record intact in neither copy is a torn tail, which no finished sync covered and no message
 relied on, unless an intact record behind it says that it was durable, or pruning carried it over: then votes are lost,
-and ``JournalLostError`` is raised. So it is when the head is intact in neither copy, names another key, or two intact
+and `JournalLostError` is raised. So it is when the head is intact in neither copy, names another key, or two intact
 records differ. One case cannot be seen: both copies damaged at the same place with nothing intact behind it looks like
 a torn tail, be it one record or many. It needs a fault in each copy that reaches its end; a fault plan never hits both
-copies at one record (``storage.medium``).
+copies at one record (`storage.medium`).
 """
 
 from collections.abc import Callable, Sequence
@@ -41,9 +41,9 @@ _PREFIX_BYTES: Final = 8
 
 
 class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
-    """Whose votes a journal holds. ``observes`` is why this key must not sign in this epoch, "" where it may.
+    """The owner of a journal's votes. `observes` is why this key must not sign in this epoch, "" where it may.
 
-    ``generation`` counts the prunings, ``carried`` the entries that the last one kept, which come first. ``floor`` is
+    `generation` counts the prunings, `carried` the entries that the last one kept, which come first. `floor` is
     the encoded finality that makes the dropped entries needless, empty before the first pruning.
     """
 
@@ -63,7 +63,7 @@ class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class JournalContents(NamedTuple):
-    """What a recovered journal says: its head, the encoded artifacts, oldest first, and what was found damaged."""
+    """A recovered journal: its head, the encoded artifacts, oldest first, and the damage found."""
 
     head: JournalHead
     artifacts: list[bytes]
@@ -73,10 +73,10 @@ class JournalContents(NamedTuple):
 def provision(disk: Disk, head: JournalHead) -> None:
     """Begin a journal, durably: what an operator does once for a new validator; raises DiskError.
 
-    What stood in the journal before is gone. A validator calls it only with ``observes`` set.
+    What stood in the journal before is gone. A validator calls it only with `observes` set.
     """
     files = [RecordFile(disk, name) for name in JOURNAL_FILES]
-    # Above what stands there: a crash between the two copies leaves the new head in force, and nobody signs.
+    # Above what stands there: a crash between the two copies leaves the new head in force: no vote is signed.
     newest = max(_newest(file.read()) for file in files)
     payload = msgspec.msgpack.encode(msgspec.structs.replace(head, generation=newest + 1))
     for file in files:
@@ -85,7 +85,7 @@ def provision(disk: Disk, head: JournalHead) -> None:
 
 @final
 class Journal:
-    """One validator's journal; ``recover`` comes before ``prune``. It holds its entries in memory, for ``prune``."""
+    """One validator's journal; `recover` comes before `prune`. It holds its entries in memory, for `prune`."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -108,7 +108,7 @@ class Journal:
         self._artifacts.append(artifact)
 
     def prune(self, floor: bytes, *, keep: Callable[[bytes], bool]) -> None:
-        """Drop the artifacts that ``keep`` refuses; the head says from now on which finality stands for them.
+        """Drop the artifacts that `keep` refuses; the head says from now on which finality stands for them.
 
         Both copies are durable when it returns, with all that was appended. Call it while no sync is under way: such a
         sync would count for bytes that it does not cover.
@@ -130,7 +130,7 @@ class Journal:
     def recover(self, expected: JournalHead) -> JournalContents:
         """Read both copies, repair each from the other, cut a torn tail off.
 
-        Of ``expected`` only the key is compared: the journal itself says whether its validator may sign.
+        Of `expected` only the key is compared: the journal itself says whether its validator may sign.
 
         Raises:
             JournalLostError: Votes may be missing.

@@ -1,4 +1,4 @@
-"""What a bad disk makes of the bytes that were written to it: faults laid over the pristine bytes.
+"""A bad disk's version of the bytes that were written to it: faults laid over the pristine bytes.
 
 The simulated disk keeps what its validator wrote. A *scar* says what a sector reads as instead: one bit flipped, zeros,
 somebody else's bytes, or what stood there at an earlier sync. A scar stays until its place is overwritten or cut off.
@@ -7,7 +7,7 @@ Chance is keyed by fault, validator, file, sector and how often that sector was 
 plan leaves the draws of all others as they were.
 
 The last good copy is never destroyed: where one copy of the vote journal has a scar, the other gets none within
-``GUARD_BYTES``, more than any record is long. Only bytes that a finished sync covered are scarred.
+`GUARD_BYTES`, more than any record is long. Only bytes that a finished sync covered are scarred.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,7 +29,7 @@ _OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=Tru
 
 
 class BitRot(NamedTuple):
-    """Each read of a sector may find one bit flipped, from then on. No ``files``: any."""
+    """Each read of a sector may find one bit flipped, from then on. No `files`: any."""
 
     ppm: int
     files: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class TornWrites(NamedTuple):
 
 
 class FullDisk(NamedTuple):
-    """Nothing fits in beyond ``limit_bytes`` in all."""
+    """Nothing fits in beyond `limit_bytes` in all."""
 
     limit_bytes: int
 
@@ -74,7 +74,7 @@ Condition = BitRot | StaleRead | MisdirectedWrite | IoErrors | TornWrites | Full
 class File:
     """One file as it was written: its bytes, how many a crash spares, and the lengths that finished syncs covered.
 
-    ``previous`` is what stood there, synced, before the file was last cut back to nothing.
+    `previous` is what stood there, synced, before the file was last cut back to nothing.
     """
 
     data: bytearray = field(default_factory=bytearray)
@@ -298,7 +298,7 @@ def _torn(tail: bytes, chance: Chance, subject: str, ordinal: int) -> bytes:
 
 
 def _lay_over(data: bytearray, offset: int, start: int, content: bytes) -> None:
-    """Put ``content``, which stands at ``start``, over what it covers of ``data``, which stands at ``offset``."""
+    """Put `content`, which stands at `start`, over what it covers of `data`, which stands at `offset`."""
     first, last = max(start, offset), min(start + len(content), offset + len(data))
     if first < last:
         data[first - offset : last - offset] = content[first - start : last - start]

@@ -7,7 +7,7 @@ Invariant: a record that is returned was appended to this file at this offset, b
 write or the copy of another file, do not pass. The body is the payload with every start of a MARK in it broken up, so
 that after damage the next frame is found by looking for the MARK, and nobody who chooses a payload can plant a frame.
 
-``read`` goes on after damage and names it. It cannot always tell a torn tail, bytes that no finished sync covered,
+`read` goes on after damage and names it. It cannot always tell a torn tail, bytes that no finished sync covered,
 from damage: it calls a tail torn when the file ends inside of its frame. Who needs more keeps two copies (the journal).
 """
 
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a file holds: its intact records in order, and the gaps between and behind them."""
+    """Contents of a file: its intact records in order, and the gaps between and behind them."""
 
     records: list[Record]
     damages: list[Damage]
@@ -54,7 +54,7 @@ class RecordFile:
 
     @property
     def size(self) -> int:
-        """How many bytes the file has."""
+        """The file's length in bytes."""
         return self._disk.size(self.name)
 
     def append(self, payload: bytes) -> int:
@@ -62,14 +62,14 @@ class RecordFile:
         return self._disk.append(self.name, self.frame(self._disk.size(self.name), payload))
 
     def frame(self, offset: int, payload: bytes) -> bytes:
-        """Return the bytes of a record that stands at ``offset`` of this file."""
+        """Return the bytes of a record that stands at `offset` of this file."""
         body = payload.replace(_START, _BROKEN)
         seed = self._seed(offset)
         start = _MARK + len(body).to_bytes(4, "big") + zlib.crc32(body, seed).to_bytes(4, "big")
         return start + zlib.crc32(start, seed).to_bytes(4, "big") + body
 
     def read_at(self, offset: int) -> bytes | None:
-        """Return the payload framed at ``offset``, None where it is damaged; raises DiskError."""
+        """Return the payload framed at `offset`, None where it is damaged; raises DiskError."""
         head = self._disk.read(self.name, offset, HEAD_BYTES)
         if not self._is_head(offset, head):
             return None
@@ -93,7 +93,7 @@ class RecordFile:
         return Contents(records, damages)
 
     def cut(self, offset: int) -> None:
-        """Drop everything from ``offset`` on, durably; raises DiskError."""
+        """Drop everything from `offset` on, durably; raises DiskError."""
         if self._disk.size(self.name) > offset:
             self._disk.truncate(self.name, offset)
 

@@ -1,1 +1,1 @@
-"""How a validator comes to blocks that it lacks: following certificates, asking peers, joining from a snapshot."""
+"""Blocks that a validator lacks: following certificates, asking peers, joining from a snapshot."""

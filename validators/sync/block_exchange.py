@@ -68,7 +68,7 @@ class BlockExchange:
         self.request(digest, None)
 
     def retry(self, digest: bytes) -> None:
-        """Ask the next peer, or stop asking when nobody here waits for the block any more."""
+        """Ask the next peer, or stop asking when no goal here waits for the block any more."""
         if digest not in self._lost and digest not in self._follower.missing():
             self._forget(digest)
             return
@@ -133,7 +133,7 @@ class BlockExchange:
         return encoded
 
     def peers(self) -> list[int]:
-        """Return the peers in the order in which they are asked: validators, whoever asks."""
+        """Return the peers in the order in which they are asked; only validators are."""
         count = self._settings.validators
         peers = ((self._settings.node + step) % count for step in range(1, count + 1))
         return [peer for peer in peers if peer != self._settings.node]

@@ -10,7 +10,7 @@ and every ready block's ancestors are ready or finalized. Goals are served in a 
 first, then by view.
 
 This is a synchronous state machine over the engine; what it wants done in time (work, requests) goes
-out through the two callables of ``Follower``.
+out through the two callables of `Follower`.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,12 +38,12 @@ class PeerBlock(NamedTuple):
 
     @property
     def room_bytes(self) -> int:
-        """What it takes of the peer's room."""
+        """The part of the peer's room that it takes, in bytes."""
         return max(self.length_bytes, PEER_BLOCK_BYTES_MIN)
 
 
 class Purpose(IntEnum):
-    """Why a block is wanted; the order is the order of service."""
+    """The reason to want a block; the order is the order of service."""
 
     FINALIZE = 0
     CERTIFY = 1
@@ -125,7 +125,7 @@ class Follower:
     def add_block(self, digest: bytes, block: Block, sent: PeerBlock | None = None) -> bool:
         """Keep a block; False where it is known, too old to matter, or more than the peer that gave it may give.
 
-        ``sent`` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
+        `sent` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
         none can crowd out the blocks of the others: what it gives may be junk that stands above the chain for ever.
         """
         if digest in self._blocks or block.header.height <= self.engine.finalized.height:
@@ -145,7 +145,7 @@ class Follower:
         self.advance()
 
     def abandon(self, is_moot: Callable[[Goal], bool]) -> list[Goal]:
-        """Forget the goals for which ``is_moot`` holds, and return them."""
+        """Forget the goals for which `is_moot` holds, and return them."""
         moot = [goal for goal in self._goals.values() if is_moot(goal)]
         for goal in moot:
             del self._goals[goal.purpose, goal.view]
@@ -158,7 +158,7 @@ class Follower:
         return digest not in self._running and self.engine.executed(digest) is not None
 
     def begin(self, digest: bytes) -> None:
-        """An execution of ``digest`` takes its virtual time from now on."""
+        """An execution of `digest` takes its virtual time from now on."""
         self._running[digest] = None
 
     def end(self, digest: bytes) -> None:
@@ -194,7 +194,7 @@ class Follower:
         return self._is_paused
 
     def pause(self) -> None:
-        """Settle, execute and request nothing until ``resume``: the state is about to be replaced."""
+        """Settle, execute and request nothing until `resume`: the state is about to be replaced."""
         self._is_paused = True
 
     def resume(self) -> None:
@@ -238,7 +238,7 @@ class Follower:
         return Settled(is_ready=False, reason=fault) if fault else self._next_step(goal.digest)
 
     def _next_step(self, digest: bytes) -> Step:
-        """Walk back from ``digest`` to the nearest ready ancestor and say what is to be done first."""
+        """Walk back from `digest` to the nearest ready ancestor and say what is to be done first."""
         child: Execute | None = None
         while not self.is_ready(digest):
             if digest in self._invalid:
@@ -256,7 +256,7 @@ class Follower:
 
 
 def run_block(engine: Engine, block: Block) -> Executed | InvalidBlockError:
-    """Execute ``block`` on its parent; return what is wrong where it is invalid."""
+    """Execute `block` on its parent; return what is wrong where it is invalid."""
     try:
         return engine.execute(block)
     except InvalidBlockError as error:

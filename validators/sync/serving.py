@@ -1,6 +1,6 @@
 """Answers to peers that ask for certificates, blocks and snapshots: one under way for each peer, and so many a second.
 
-Whoever asks for more is not answered, and the refusal has its reason: without a limit one peer could have all of a
+A peer that asks for more is not answered, and the refusal has its reason: without a limit one peer could have all of a
 validator's processor. A second is one of this machine's monotonic clock, which begins with the first answer after the
 one before it was over.
 """
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 @final
 class Serving:
-    """One validator's answers to its peers; ``refuse`` is told which kind of request is not answered, and why."""
+    """One validator's answers to its peers; `refuse` gets the kind of a request that is not answered, and why."""
 
     def __init__(
         self, port: Port, codec: Codec[Message], *, answers_per_second: int, refuse: Callable[[str, str], None]
@@ -48,7 +48,7 @@ class Serving:
         self._answered: dict[tuple[int, str], int] = {}
 
     def may_answer(self, peer: int, kind: str) -> bool:
-        """Count a request of this kind; where the peer has had its share say no and why."""
+        """Count a request of this kind; where the peer has had its share, refuse it with the reason."""
         if not self._answered:
             self._port.set_timer(TIMER, _SECOND_US)
         answered = self._answered.get((peer, kind), 0)

@@ -3,7 +3,7 @@
 A validator far behind asks one peer after the other. The peer's offer holds a finalized header with its certificate and
 the snapshot without its operations; these come in pieces. Nothing in it is believed: the certificate must be a quorum's
 over the header, the witness must lead from the operations' root to the header's state root, and what the pieces add up
-to must give both roots again (``Database.from_snapshot``). An offer that fails, or a peer that does not answer, is
+to must give both roots again (`Database.from_snapshot`). An offer that fails, or a peer that does not answer, is
 refused with a reason, and the next peer is asked. When all have been asked in vain the blocks are fetched after all.
 
 Memory is bounded on both sides: a server keeps one snapshot cut into pieces, and prepares one answer for a peer at a
@@ -34,7 +34,7 @@ from validators.state import Database, ForgedSnapshot, Snapshot, verify_root
 from validators.sync.serving import Answer, Serving
 
 ATTEMPTS: Final = 3
-"""How often one peer is asked the same before the next one is: a message may be lost."""
+"""One peer is asked this many times before the next one is: a message may be lost."""
 
 CHUNKS_MAX: Final = 65_536
 """No snapshot is believed to have more pieces."""
@@ -67,7 +67,7 @@ class _Cut(NamedTuple):
 class SnapshotSource:
     """Serves snapshots of one validator's finalized state.
 
-    ``finality`` returns the certificate of the engine's finalized block, None where it is not known.
+    `finality` returns the certificate of the engine's finalized block, None where it is not known.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class SnapshotSource:
 
 
 def cut_operations(operations: Sequence[bytes], chunk_bytes: int) -> Iterator[tuple[bytes, ...]]:
-    """Yield the operations in pieces; each takes on no further one once it has ``chunk_bytes``."""
+    """Yield the operations in pieces; each takes on no further one once it has `chunk_bytes`."""
     piece: list[bytes] = []
     room_bytes = chunk_bytes
     for operation in operations:
@@ -145,7 +145,7 @@ def cut_operations(operations: Sequence[bytes], chunk_bytes: int) -> Iterator[tu
 
 @dataclass(slots=True)
 class _Download:
-    """What has come of one offer."""
+    """One offer, and the pieces of it that have come."""
 
     offer: SnapshotOffer[Finality]
     digest: bytes
@@ -155,7 +155,7 @@ class _Download:
 
     @property
     def expected(self) -> int:
-        """How many operations the outline promises."""
+        """The number of operations that the outline promises."""
         return self.offer.outline.size - self.offer.outline.start
 
 
@@ -163,8 +163,8 @@ class _Download:
 class SnapshotJoin:
     """One validator's way to a peer's snapshot.
 
-    ``joined`` gets header, snapshot and the header's finality once they have been proved; ``give_up`` is called when
-    every peer was asked in vain; ``refuse`` is told of each one's fault.
+    `joined` gets header, snapshot and the header's finality once they have been proved; `give_up` is called when
+    every peer was asked in vain; `refuse` gets each one's fault.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a validator writes into its journal: its own votes, certificates, and results of certification.
+"""Entries of a validator's journal: its own votes, certificates, and results of certification.
 
 One record is a tag byte, in the specification's numbering of the seven kinds (section 1.1), and the msgpack array of
 the artifact. The tag stands outside because the wire numbers the same records differently and the journal outlives it.
@@ -24,7 +24,7 @@ from validators.consensus.simplex.messages import (
 
 
 class Certification(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What the application said about the notarized proposal of a view."""
+    """The application's judgement of the notarized proposal of a view."""
 
     view: View
     ok: bool

@@ -1,4 +1,4 @@
-"""How patient a validator is, and how much it keeps."""
+"""Timeouts of a validator, and the views that it keeps."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ class SimplexConfig:
     """
 
     leader_timeout_us: Micros
-    """How long a view waits for its leader's proposal."""
+    """The wait of a view for its leader's proposal."""
 
     certification_timeout_us: Micros
-    """How long a view waits for a certified proposal."""
+    """The wait of a view for a certified proposal."""
 
     timeout_retry_us: Micros
-    """How often a view that has timed out says so again."""
+    """The time after which the nullify of a view that has timed out is sent again."""
 
     fetch_timeout_us: Micros
-    """How long one peer has to answer a request for a certificate."""
+    """The time that one peer has to answer a request for a certificate."""
 
     skip_timeout_us: Micros
-    """How long a silent leader may lead before it is skipped."""
+    """The time after which a silent leader is skipped."""
 
     view_retention: int
-    """How many views below the finalized one are kept."""
+    """Views below the finalized one that are kept."""
 
     def __post_init__(self) -> None:
         for name in ("leader_timeout_us", "timeout_retry_us", "fetch_timeout_us", "view_retention"):

@@ -1,4 +1,4 @@
-"""Who leads a view, and whether that leader is worth waiting for.
+"""Leaders of views, and whether the leader of one is worth waiting for.
 
 Leaders take turns (RoundRobin of the specification of Simplex, section 1.3): leader = (epoch + term) mod n, where a
 term is one view and genesis is term 0. The leader depends on the view alone, so that every certificate that can unlock
@@ -17,7 +17,7 @@ from network.types import NodeId
 from validators.consensus.simplex.messages import EPOCH
 
 TICKS_PER_SKIP: Final = 4
-"""How many activity ticks one skip_timeout has."""
+"""Activity ticks in one skip_timeout."""
 
 
 def leader_of(view: int, validators: int) -> NodeId:

@@ -1,4 +1,4 @@
-"""What Simplex says on the wire: votes, certificates, and requests for certificates.
+"""Simplex' messages on the wire: votes, certificates, and requests for certificates.
 
 Every record is a frozen msgspec Struct in array form with an int tag of its own, so that one tagged union holds them
 all and decoding is total: what does not match a type is refused before any rule is asked. The tags of votes and

@@ -1,8 +1,8 @@
-"""What a journal means: the views, own votes and certification results of an earlier life.
+"""The meaning of a journal: the views, own votes and certification results of an earlier life.
 
 Artifacts at or below the highest finalization of the journal, its floor included, are skipped. The current view becomes
-the one after the best certificate, and never one below an own vote: whatever this validator has said stays said. Own
-votes count again towards certificates, because after a power loss of all validators nobody else may hold them; votes of
+the one after the best certificate, and never one below an own vote, which stays cast. Own
+votes count again towards certificates, because after a power loss of all validators no other may hold them; votes of
 others were never written (specification of Simplex, section 1.4).
 """
 
@@ -27,7 +27,7 @@ from validators.consensus.simplex.views import Views
 
 
 def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Finalization | None = None) -> None:
-    """Bring fresh `views` to what the journal says.
+    """Bring fresh `views` to the state of the journal.
 
     Raises:
         CorruptRecordError: the journal holds a vote of somebody else, or contradicts itself.
@@ -49,7 +49,7 @@ def own_votes(views: Views) -> list[Vote]:
     """Return the own votes above the finalized view, lowest view first.
 
     A crash between a vote and the certificate that it completes leaves only the vote in the journal. Where this
-    validator alone is a quorum, nobody else would ever send a vote that completes it.
+    validator alone is a quorum, no other would ever send a vote that completes it.
     """
     votes = [vote for kept in views.unfinalized() for vote in (kept.own_notarize, kept.own_nullify, kept.own_finalize)]
     return [vote for vote in votes if vote is not None]

@@ -72,7 +72,7 @@ class Helper:
         self._helped: dict[NodeId, tuple[int, int]] = {}
 
     def is_due(self, peer: NodeId, stuck_view: int, views: Views) -> bool:
-        """Whether `peer`, which wants to leave a view that we have left, has not been told how yet."""
+        """Whether `peer`, which wants to leave a view that we have left, has not been sent the way yet."""
         helped_view, our_view = self._helped.get(peer, (-1, -1))
         return stuck_view < views.current and (our_view != views.current or stuck_view > helped_view)
 

@@ -25,7 +25,7 @@ from validators.consensus.simplex.votes import ViewVotes
 
 
 class ProposalState(Enum):
-    """How far verification of the proposal in the slot has come."""
+    """Progress of the verification of the proposal in the slot."""
 
     EMPTY = "empty"
     UNVERIFIED = "unverified"
@@ -34,7 +34,7 @@ class ProposalState(Enum):
 
 
 class Certified(Enum):
-    """How far certification of the notarized proposal has come."""
+    """Progress of the certification of the notarized proposal."""
 
     UNASKED = "unasked"
     PENDING = "pending"

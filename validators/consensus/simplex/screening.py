@@ -1,7 +1,7 @@
 """The check of a message before the state machine sees it: form first, use second, signatures last.
 
 Nothing expensive is done for a message that cannot change anything: a late vote, a certificate that is already held, a
-vote too far ahead. Those are *stale*, which blames nobody. Every other refusal says that the sender broke a rule.
+vote too far ahead. Those are *stale*, which blames no sender. Every other refusal means that the sender broke a rule.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Screen:
         """Return whether a message is sound and of use, and what finding out has cost."""
         is_validator = 0 <= sender < self._validators
         if not is_validator and (sender < 0 or not isinstance(message, CertificateRequest)):
-            # Whoever is no validator may ask, and no more.
+            # A replica beyond the validators may ask, and no more.
             return MessageCheck(ok=False, reason="unknown sender", signatures_verified=0)
         before = self._scheme.verified
         reason = self._find_fault(sender, message)

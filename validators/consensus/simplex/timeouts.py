@@ -1,4 +1,4 @@
-"""Why and when a view is given up: the reasons, and the timers of the current view as effects."""
+"""Giving a view up: the reasons, and the timers of the current view as effects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIMED_OUT: Final = "TimedOut"
 
 
 class TimeoutReason(StrEnum):
-    """Why a validator leaves a view (specification of Simplex, section 1.2); only the first in a view counts."""
+    """Reasons to leave a view (specification of Simplex, section 1.2); only the first in a view counts."""
 
     INACTIVITY = "Inactivity"
     LEADER_NULLIFY = "LeaderNullify"
