@@ -167,9 +167,9 @@ LONG_FILES_ALLOWED = {
 }
 
 NAMES_ALLOWED = {
-    *("Activity", "BitRot", "Block", "BlockSummary", "Bucket", "Codec", "ColdReplay", "DiskFaults", "Finalization"),
-    *("Judged", "Layer", "Mailbox", "Manifest", "Outcome", "Pooled", "Rules", "Snapshot", "SnapshotJoin", "Status"),
-    *("Submission", "Tally", "TimerExpired", "TimerFired", "TornWrites", "Touched", "View", "Waiting", "Wire"),
+    *("BitRot", "Block", "BlockSummary", "Bucket", "Codec", "ColdReplay", "DiskFaults"),
+    *("Judged", "Layer", "Mailbox", "Manifest", "Outcome", "Pooled", "Rules", "SnapshotJoin", "Status"),
+    *("Submission", "Tally", "TimerFired", "TornWrites", "Touched", "View", "Wire"),
 }
 
 OPENINGS_ALLOWED = {

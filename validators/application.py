@@ -17,7 +17,7 @@ from validators.consensus.signing import Scheme
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
-from validators.execution.engine import Finalization
+from validators.execution.engine import FinalizationOutcome
 from validators.finalizer import Finalizer
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip
@@ -220,7 +220,7 @@ class Application:
             self._follower.mark_invalid(over.digest, over.invalid)
         self._count_execution(over.digest, over.mode)
         if over.mode == "propose":
-            # Finalization may have dropped the branch meanwhile: then there is nothing to vote for.
+            # FinalizationOutcome may have dropped the branch meanwhile: then there is nothing to vote for.
             is_there = self.engine.executed(over.digest) is not None
             self._answers.answer(Built(over.view, over.digest if is_there else None))
         self._follower.advance()
@@ -369,7 +369,7 @@ class Application:
             for goal in self._follower.abandon(lambda goal: goal.purpose is Purpose.VERIFY):
                 self._answers.answer(Judged(Question.VERIFY, goal.ref, None))
 
-    def _note_finalized(self, finalization: Finalization) -> None:
+    def _note_finalized(self, finalization: FinalizationOutcome) -> None:
         self._counts.rebuilt += finalization.is_rebuilt
         self._counts.pruned += finalization.is_pruned
         self._note_undone()

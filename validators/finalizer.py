@@ -7,7 +7,7 @@ from typing import final
 from validators.consensus.interface import Finality
 from validators.execution import Engine
 from validators.execution.blocks import Block, encode_header
-from validators.execution.engine import Finalization
+from validators.execution.engine import FinalizationOutcome
 from validators.stats import REFUSED_FINAL
 from validators.storage import Barrier, FinalizedEntry, FinalizedLog
 from validators.sync.follower import Follower, Goal, Purpose, Settled
@@ -39,7 +39,7 @@ class Finalizer:
         snapshot_gap_blocks: int,
         store: Callable[[bytes, Block], None],
         seek_snapshot: Callable[[], None],
-        applied: Callable[[Finalization], None],
+        applied: Callable[[FinalizationOutcome], None],
         halt: Callable[[str], None],
     ) -> None:
         self._engine = engine

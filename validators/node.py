@@ -29,7 +29,7 @@ from validators.consensus.interface import (
     FloorAdopted,
     Received,
     Started,
-    TimerExpired,
+    TimeoutReached,
 )
 from validators.effects import EffectRunner
 from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
@@ -331,7 +331,7 @@ class Validator:
     def _handle_timer(self, key: object, application: Application) -> None:
         match key:
             case ("consensus", str(name), int(number)):
-                self._step(TimerExpired(name, number))
+                self._step(TimeoutReached(name, number))
             case ("pace", int(view)):
                 application.pace(view)
             case ("snapshot",):

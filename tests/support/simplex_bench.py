@@ -21,7 +21,7 @@ from validators.consensus.interface import (
     Send,
     SetTimer,
     Started,
-    TimerExpired,
+    TimeoutReached,
 )
 from validators.consensus.quorum import quorum_of
 from validators.consensus.signing import Scheme, signed_bytes
@@ -189,7 +189,7 @@ class Bench:
         return verdict.reason
 
     def fire(self, name: str, view: int) -> list[Effect]:
-        return self.take(self.engine.step(TimerExpired(name, view)))
+        return self.take(self.engine.step(TimeoutReached(name, view)))
 
     def propose(self, view: int, payload: bytes | None) -> list[Effect]:
         return self.take(self.engine.step(Built(view, payload)))

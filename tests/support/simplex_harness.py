@@ -28,7 +28,7 @@ from validators.consensus.interface import (
     Send,
     SetTimer,
     Started,
-    TimerExpired,
+    TimeoutReached,
 )
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex import (
@@ -143,7 +143,7 @@ class World:
         if seat.engine is not None and keys:
             name, view = keys[index % len(keys)]
             self.now_us = max(self.now_us, seat.timers.pop((name, view)))
-            self.perform(seat, seat.engine.step(TimerExpired(name, view)))
+            self.perform(seat, seat.engine.step(TimeoutReached(name, view)))
 
     def answer(self, seat: Seat, index: int, *, drop: bool = False) -> None:
         """Let the application answer one question; `drop` withholds the judgement."""

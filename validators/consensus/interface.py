@@ -132,7 +132,7 @@ class Judged(NamedTuple):
     ok: bool | None
 
 
-class TimerExpired(NamedTuple):
+class TimeoutReached(NamedTuple):
     """A timer has fired; it may have been cancelled or overtaken."""
 
     name: str
@@ -149,7 +149,7 @@ class AskAgain(NamedTuple):
     """There is a new application, of another state: repeat every question that is not answered."""
 
 
-Event: TypeAlias = Started | Received | Built | Judged | TimerExpired | FloorAdopted | AskAgain
+Event: TypeAlias = Started | Received | Built | Judged | TimeoutReached | FloorAdopted | AskAgain
 
 
 # -- effects ---------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Give `TimerExpired` in `after_us` virtual microseconds; replaces a pending timer of that name and number."""
+    """Give `TimeoutReached` in `after_us` virtual microseconds; replaces a pending timer of that name and number."""
 
     name: str
     number: int

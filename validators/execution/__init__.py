@@ -12,7 +12,7 @@ from validators.execution.blocks import (
     Transfer,
     address_of,
 )
-from validators.execution.engine import BrokenOff, Engine, Finalization, ProposalContext
+from validators.execution.engine import BrokenOff, Engine, FinalizationOutcome, ProposalContext
 from validators.execution.errors import (
     CorruptStateError,
     InvalidBlockError,
@@ -38,7 +38,7 @@ __all__ = [
     "Entry",
     "ExecuteActor",
     "Executed",
-    "Finalization",
+    "FinalizationOutcome",
     "Genesis",
     "GenesisAccount",
     "GenesisActor",

@@ -67,7 +67,7 @@ class BrokenOff(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Finalization:
+class FinalizationOutcome:
     """What finalizing did: blocks applied, oldest first, executed blocks that lost, and what upkeep fell due."""
 
     applied: tuple[Executed, ...]
@@ -241,7 +241,7 @@ class Engine:
         """Have the database stand at the finalized block, for whoever reads the finalized state."""
         self._tree.rewind_to_finalized()
 
-    def finalize(self, digest: bytes) -> Finalization:
+    def finalize(self, digest: bytes) -> FinalizationOutcome:
         """Apply a block and its ancestors to the database and drop every branch that does not lead through it.
 
         Raises:
@@ -256,7 +256,7 @@ class Engine:
         is_rebuilt = is_due(self._road.rebuild_indexes_every, before, self.finalized.height)
         if is_rebuilt:
             self._rebuild_indexes()
-        return Finalization(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
+        return FinalizationOutcome(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
 
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every key of the database, ascending, with its value as this validator holds it.

@@ -12,7 +12,7 @@ from validators.storage.errors import (
     DiskWriteError,
     JournalLostError,
 )
-from validators.storage.files import BlockFile, FinalizedEntry, FinalizedLog, LogContents, Snapshot
+from validators.storage.files import BlockFile, FinalizedEntry, FinalizedLog, LogBase, LogContents
 from validators.storage.journal import Journal, JournalContents, JournalHead, provision
 from validators.storage.medium import (
     JOURNAL_FILES,
@@ -51,12 +51,12 @@ __all__ = [
     "JournalContents",
     "JournalHead",
     "JournalLostError",
+    "LogBase",
     "LogContents",
     "Medium",
     "MisdirectedWrite",
     "RecordFile",
     "SimulatedDisk",
-    "Snapshot",
     "StaleRead",
     "SyncPoint",
     "TornWrites",

@@ -102,7 +102,7 @@ class FinalizedEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
     operations: tuple[bytes, ...]
 
 
-class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class LogBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The state at a finalized height, as the base of a log; `encoded` is the caller's."""
 
     generation: int
@@ -113,7 +113,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 class LogContents(NamedTuple):
     """The finalized state as a disk holds it: a base (None: genesis), the blocks above it without a gap, damages."""
 
-    base: Snapshot | None
+    base: LogBase | None
     entries: list[FinalizedEntry]
     damages: list[Damage]
 
@@ -126,7 +126,7 @@ class _Slot(NamedTuple):
 class _Found(NamedTuple):
     """Contents of a slot; the log is intact up to the byte `end`."""
 
-    base: Snapshot | None
+    base: LogBase | None
     entries: list[FinalizedEntry]
     end: int
     damages: list[Damage]
@@ -163,7 +163,7 @@ class FinalizedLog:
         slot = self._slots[self._current]
         slot.operations.cut(0)
         slot.snapshot.cut(0)
-        slot.snapshot.append(msgspec.msgpack.encode(Snapshot(self._generation, height, encoded)))
+        slot.snapshot.append(msgspec.msgpack.encode(LogBase(self._generation, height, encoded)))
 
     def keep(self, entries: int) -> None:
         """Cut the log back to its first entries, durably; raises DiskError."""
@@ -219,7 +219,7 @@ class FinalizedLog:
 
 def _read_slot(slot: _Slot) -> _Found:
     records, damages = slot.snapshot.read()
-    base = _decode(records[0].payload, Snapshot) if records and records[0].offset == 0 else None
+    base = _decode(records[0].payload, LogBase) if records and records[0].offset == 0 else None
     expected = 1 if base is None else base.height + 1
     entries: list[FinalizedEntry] = []
     end = 0

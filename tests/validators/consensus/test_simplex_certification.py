@@ -24,11 +24,11 @@ from validators.consensus.simplex.rounds import Certified
 from validators.consensus.simplex.views import (
     PARENT_BEFORE_FINALIZED,
     PARENT_NOT_BEFORE_PROPOSAL,
+    Certifying,
     Invalid,
     Missing,
     Ready,
     Views,
-    Waiting,
 )
 
 
@@ -299,7 +299,7 @@ class TestAncestry:
         """A parent under certification is no gap that a peer could fill."""
         views = views_of()
         views.round(1).hold_notarization(notarization(proposal_of(1, 0)))
-        assert views.check_ancestry(proposal_of(2, 1)) == Waiting(1)
+        assert views.check_ancestry(proposal_of(2, 1)) == Certifying(1)
 
     def test_a_child_of_a_failed_parent_is_refused_at_once(self):
         """No certificate but the parent's finality would help, so that waiting would only cost the view its timeout."""

@@ -17,7 +17,7 @@ from network.types import NodeId
 from validators.consensus.simplex.messages import EPOCH
 
 TICKS_PER_SKIP: Final = 4
-"""Activity ticks in one skip_timeout."""
+"""LeaderActivity ticks in one skip_timeout."""
 
 
 def leader_of(view: int, validators: int) -> NodeId:
@@ -26,7 +26,7 @@ def leader_of(view: int, validators: int) -> NodeId:
     return (EPOCH + view) % validators
 
 
-class Activity:
+class LeaderActivity:
     """When each validator was last heard; at the start all count as just heard."""
 
     def __init__(self, validators: int) -> None:

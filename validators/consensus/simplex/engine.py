@@ -40,7 +40,7 @@ from validators.consensus.interface import (
     ReportActivity,
     Send,
     Started,
-    TimerExpired,
+    TimeoutReached,
 )
 from validators.consensus.quorum import quorum_of
 from validators.consensus.signing import Scheme
@@ -48,7 +48,7 @@ from validators.consensus.simplex.artifacts import Artifact, Certification
 from validators.consensus.simplex.casting import Caster
 from validators.consensus.simplex.certificates import assemble
 from validators.consensus.simplex.config import SimplexConfig
-from validators.consensus.simplex.election import Activity, leader_of
+from validators.consensus.simplex.election import LeaderActivity, leader_of
 from validators.consensus.simplex.messages import (
     Certificate,
     CertificateRequest,
@@ -107,7 +107,7 @@ class Simplex:
         self._config = config
         self._is_observer = is_observer
         self._views = Views(validators=validators, genesis=genesis, view_retention=config.view_retention)
-        self._activity = Activity(validators)
+        self._activity = LeaderActivity(validators)
         self._helper = Helper()
         self._resolver = Resolver(me=me, validators=validators, fetch_timeout_us=config.fetch_timeout_us)
         self._caster = Caster(None if is_observer else me, scheme)
@@ -153,7 +153,7 @@ class Simplex:
         match event:
             case Received(sender, message):
                 self._receive(sender, message)
-            case TimerExpired(name, number):
+            case TimeoutReached(name, number):
                 self._expire(name, number)
             case Judged(Question.VERIFY, ref, ok):
                 self._take_verification(ref, ok)

@@ -10,7 +10,7 @@ from network.types import NodeId
 from validators.consensus.interface import STALE, MessageCheck
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.certificates import find_certificate_fault, verify_certificate
-from validators.consensus.simplex.election import Activity
+from validators.consensus.simplex.election import LeaderActivity
 from validators.consensus.simplex.messages import (
     PAYLOAD_BYTES,
     VIEW_LIMIT,
@@ -34,9 +34,11 @@ from validators.consensus.simplex.views import Views
 
 
 class Screen:
-    """Checks messages against what one validator holds; only `Activity` is changed."""
+    """Checks messages against what one validator holds; only the `LeaderActivity` is changed."""
 
-    def __init__(self, *, validators: int, scheme: Scheme, views: Views, activity: Activity, helper: Helper) -> None:
+    def __init__(
+        self, *, validators: int, scheme: Scheme, views: Views, activity: LeaderActivity, helper: Helper
+    ) -> None:
         self._validators = validators
         self._scheme = scheme
         self._views = views

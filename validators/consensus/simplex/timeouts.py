@@ -7,7 +7,7 @@ from typing import Final
 
 from validators.consensus.interface import CancelTimer, Effect, ReportActivity, Send, SetTimer
 from validators.consensus.simplex.config import SimplexConfig
-from validators.consensus.simplex.election import TICKS_PER_SKIP, Activity
+from validators.consensus.simplex.election import TICKS_PER_SKIP, LeaderActivity
 from validators.consensus.simplex.rounds import Certified, Round
 from validators.consensus.simplex.views import Views
 
@@ -67,12 +67,12 @@ def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> lis
     ]
 
 
-def tick_timer(activity: Activity, config: SimplexConfig) -> Effect:
+def tick_timer(activity: LeaderActivity, config: SimplexConfig) -> Effect:
     """Return the timer of the next activity tick; its number stands where other timers have a view."""
     return SetTimer(ACTIVITY_TIMER, activity.tick + 1, max(1, config.skip_timeout_us // TICKS_PER_SKIP))
 
 
-def count_tick(activity: Activity, number: int, config: SimplexConfig) -> list[Effect]:
+def count_tick(activity: LeaderActivity, number: int, config: SimplexConfig) -> list[Effect]:
     """Count the tick of this number, unless it was counted, and wait for the next."""
     if number != activity.tick + 1:
         return []

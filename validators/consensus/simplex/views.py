@@ -32,7 +32,7 @@ class Missing(NamedTuple):
     view: int
 
 
-class Waiting(NamedTuple):
+class Certifying(NamedTuple):
     """The parent of `view` is notarized, and its certification is under way."""
 
     view: int
@@ -44,7 +44,7 @@ class Invalid(NamedTuple):
     reason: str
 
 
-Ancestry: TypeAlias = Ready | Missing | Waiting | Invalid
+Ancestry: TypeAlias = Ready | Missing | Certifying | Invalid
 
 
 class Views:
@@ -141,7 +141,7 @@ class Views:
         if found is None or found.notarization is None:
             return Missing(view)
         is_failed = found.certified is Certified.FAILED
-        return Invalid(PARENT_FAILED_CERTIFICATION) if is_failed else Waiting(view)
+        return Invalid(PARENT_FAILED_CERTIFICATION) if is_failed else Certifying(view)
 
     def _certified_parent(self, view: int) -> BlockRef | None:
         found = self._rounds.get(view)
