@@ -3,10 +3,10 @@
     python -m checker.record.cold_replay DIRECTORY [--values-at HEIGHT ...]
     python -m checker.record.cold_replay --serve
 
-The process has no network, no disk of a validator and no memory of the run, and another hash seed; it reads
-genesis.msgpack and blocks.msgpack of a run directory, which need not be finished, and writes its result to standard
-output as one msgpack array. It does not look at roots that anybody claims, except those in the headers, which execution
-checks by itself.
+The process has no network, no disk of a validator and no memory of the run, and another hash seed. It reads
+genesis.msgpack and blocks.msgpack of a run directory, which need not be finished, and of its scenario.json the names of
+plug-ins, whose programs and policies the blocks may need. It writes its result to standard output as one msgpack array.
+It does not look at roots that anybody claims, except those in the headers, which execution checks by itself.
 
 A sweep replays thousands of runs, and starting a process costs more than most of them take. `ColdReplayWorker` starts
 one and sends it one directory after the other: still another process with another hash seed that shares no object with
@@ -23,6 +23,7 @@ from typing import IO, Final, Protocol, Self, final
 
 import msgspec
 
+from checker.record.plugins import load_plugins, plugins_of_record
 from checker.record.program import module_process
 from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
 from validators.actors import PROGRAMS
@@ -184,6 +185,7 @@ def replay_heights(directory: Path) -> Iterator[Engine]:
         DamagedRecordError: The files cannot be read.
         Exception: What decoding and executing raise, where the chain cannot be replayed.
     """
+    load_plugins(plugins_of_record(directory))
     engine = Engine(load_genesis(directory), programs=PROGRAMS, verify_transaction=TransactionVerifier())
     yield engine
     for record in read_blocks(directory):

@@ -3,7 +3,8 @@
 It is the SHA-256 over relative path and bytes of every source of the packages and over the versions of the libraries
 that a run imports. Tests, documents and scenarios are outside: a plan is stated in full beside every result. So are the
 commit and the version of Python, which are told beside it: the same sources give the same runs on each. It never gets
-into a run: no event and no digest knows it.
+into a run: no event and no digest knows it. A run with plug-ins has a fingerprint that covers theirs as well
+(`checker.record.plugins.code_with`).
 """
 
 import hashlib
@@ -14,7 +15,9 @@ import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
+
+import msgspec
 
 from checker.record.root import PROJECT_ROOT
 
@@ -61,6 +64,20 @@ class Code(NamedTuple):
         digits, plus, changes = self.commit.partition("+")
         commit = f"{digits[:SHOWN_DIGITS]}{plus}{changes}"
         return f"{show_fingerprint(self.fingerprint)}, commit {commit}, Python {self.python}"
+
+
+@final
+class PluginCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A plug-in that took part in a run: `fingerprint` is the SHA-256 over relative path and bytes of its sources."""
+
+    name: str
+    version: str
+    files: int
+    fingerprint: str
+
+    def __str__(self) -> str:
+        """Return it in a few words for a person."""
+        return f"{self.name} {self.version}, {show_fingerprint(self.fingerprint)}"
 
 
 def is_fingerprint(text: str) -> bool:

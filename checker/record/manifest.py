@@ -6,7 +6,7 @@ from typing import Annotated, Final, final
 
 import msgspec
 
-from checker.record.fingerprint import UNKNOWN, Code
+from checker.record.fingerprint import UNKNOWN, Code, PluginCode
 from checker.record.streams import DamagedRecordError, read_document
 
 FORMAT: Final = 2
@@ -55,6 +55,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     python: Version
     fingerprint: Fingerprint = UNKNOWN
     commit: Version = UNKNOWN
+    plugins: tuple[PluginCode, ...] = ()
     files: dict[FileName, FileEntry]
 
     @property

@@ -9,7 +9,7 @@ events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. 
 runs code, one JSON file because it has to fit in memory.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,9 +19,9 @@ import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
 from checker.checks.observations import NATIVE_TYPES
-from checker.record.fingerprint import this_code
 from checker.record.manifest import FORMAT, KIND, MANIFEST, SCENARIO, FileEntry, Manifest, describe_file, read_manifest
 from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
+from checker.record.plugins import code_with, plugin_codes
 from checker.record.streams import (
     BLOCK_RECORD_BYTES_MAX,
     EVENT_BYTES_MAX,
@@ -81,17 +81,19 @@ class RecordWriter:
 
     Args:
         path: The place that it gets, unless another run is there.
+        plugins: The plug-ins that take part in the run.
 
     Raises:
         RecordExistsError: The final place is taken by something else than a run directory.
         OSError: The disk refuses.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, plugins: Collection[str] = ()) -> None:
         self.path = path.resolve()
         refuse_foreign(self.path)
         # Now, not at the end: files may change while a run goes on, and it is not of those.
-        self._code = this_code()
+        self._code = code_with(plugins)
+        self._plugins = plugin_codes(plugins)
         self._stay = ExitStack()
         self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
         self._open_files: dict[str, IO[bytes]] = {}
@@ -171,6 +173,7 @@ class RecordWriter:
             digest=digest.hex(),
             verdict=verdict,
             **self._code._asdict(),
+            plugins=self._plugins,
             files=files,
         )
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"

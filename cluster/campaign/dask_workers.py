@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, final
 
-from checker.record.fingerprint import this_code
 from checker.record.places import put_in_place, scratch_directory, work_directory
 from checker.record.program import PACKAGE
 from cluster.campaign.results_db import SeedResult
@@ -156,12 +155,12 @@ class DaskWorkers:
         try:
             parcel: Parcel = pickle.loads(future.result())  # noqa: S301 - from our workers, and Dask pickles too
         except self._distributed.KilledWorker:
-            return broken_result(task.seed, "it ended every worker that had it: it computes for ever, or has no memory")
+            return broken_result(task, "it ended every worker that had it: it computes for ever, or has no memory")
         except (OSError, self._distributed.CancelledError) as error:
             raise DaskError(f"the cluster is gone: {_first_line(error)}") from None
         finally:
             future.release()
-        if parcel.result.fingerprint != this_code().fingerprint:
+        if parcel.result.fingerprint != task.fingerprint:
             raise DaskError("a worker of the cluster runs another version of this program")
         if not parcel.directory:
             return parcel.result

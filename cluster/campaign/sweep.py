@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from checker.record.fingerprint import this_code
+from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
 from cluster.campaign.coverage import CoverageTable, Place
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -52,9 +52,9 @@ class SweepTally:
             self.groups.setdefault(result.signature, []).append(result)
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
 
-    def resume(self, result: SeedResult) -> bool:
-        """Count a result that was there, if it is of this code; return whether it is."""
-        if result.fingerprint != this_code().fingerprint:
+    def resume(self, result: SeedResult, fingerprint: str) -> bool:
+        """Count a result that was there, if it is of the code with this fingerprint; return whether it is."""
+        if result.fingerprint != fingerprint:
             self.outdated[result.fingerprint] = self.outdated.get(result.fingerprint, 0) + 1
             return False
         self.add(result)
@@ -90,6 +90,7 @@ def sweep(
     promised: tuple[Place, ...] = (),
     workers: TaskRunner | None = None,
     is_fresh: bool = False,
+    plugins: tuple[str, ...] = (),
 ) -> SweepTally:
     """Run every seed that the results file does not hold yet, and those again that other code has run.
 
@@ -103,12 +104,14 @@ def sweep(
         promised: The cells of the coverage table that have to be reached.
         workers: The task runner, instead of worker processes of this machine.
         is_fresh: Whether seeds are run again that this code has run.
+        plugins: The plug-ins that the scenarios name.
     """
     wanted = list(dict.fromkeys(seeds))
     tally = SweepTally(len(wanted), coverage=CoverageTable(promised))
     there = {} if is_fresh else {result.seed: result for result in results.results()}
-    missing = [seed for seed in wanted if seed not in there or not tally.resume(there[seed])]
-    tasks = (Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0) for seed in missing)
+    fingerprint = code_with(plugins).fingerprint
+    missing = [seed for seed in wanted if seed not in there or not tally.resume(there[seed], fingerprint)]
+    tasks = (Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0, plugins=plugins) for seed in missing)
     with workers or Workers(jobs) as runner:
         for _, result in runner.results(tasks):
             results.add(result)

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from checker.record.cold_replay import ColdReplayWorker
-from checker.record.fingerprint import this_code
 from checker.record.host import refusal_behind
+from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import SeedResult
 from cluster.scenario.load import decode_scenario
@@ -35,6 +35,7 @@ class Task(NamedTuple):
         runs: The directory for the run directory of a run that does not pass; empty where none is kept.
         is_thorough: Whether it is replayed in a fresh process and repeated.
         label: A name that means something to the campaign alone.
+        plugins: The plug-ins that its scenario names.
     """
 
     scenario: bytes
@@ -42,6 +43,12 @@ class Task(NamedTuple):
     runs: str = ""
     is_thorough: bool = False
     label: str = ""
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the code that this process would run it by."""
+        return code_with(self.plugins).fingerprint
 
 
 class TaskRunner(Protocol):
@@ -68,7 +75,7 @@ def run_task(task: Task) -> SeedResult:
             # Not this seed's result: every other one would meet the same, and this one is run when there is room.
             raise refusal from None
         name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
-        return broken_result(task.seed, f"the test bed broke: {name}{error}", _milliseconds_since(started))
+        return broken_result(task, f"the test bed broke: {name}{error}", _milliseconds_since(started))
     return SeedResult(
         seed=task.seed,
         exit_code=judged.exit_code,
@@ -79,7 +86,7 @@ def run_task(task: Task) -> SeedResult:
         milliseconds=_milliseconds_since(started),
         directory=str(judged.directory or ""),
         failed=" ".join(check.name for check in judged.checks if _is_finding(check)),
-        fingerprint=this_code().fingerprint,
+        fingerprint=task.fingerprint,
         cells=judged.cells,
     )
 
@@ -98,11 +105,11 @@ def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) 
     return f"{verdict_of([decisive]).name}: {decisive.name}: {line}"
 
 
-def broken_result(seed: int, headline: str, milliseconds: int = 0) -> SeedResult:
-    """Return the result of a seed that broke the test bed."""
+def broken_result(task: Task, headline: str, milliseconds: int = 0) -> SeedResult:
+    """Return the result of a task that broke the test bed."""
     signature = f"environment: {_NUMBER.sub('#', headline)}"
-    result = SeedResult(seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
-    return result._replace(fingerprint=this_code().fingerprint)
+    result = SeedResult(task.seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
+    return result._replace(fingerprint=task.fingerprint)
 
 
 def _is_finding(check: CheckResult) -> bool:

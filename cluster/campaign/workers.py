@@ -94,7 +94,7 @@ class Workers:
         try:
             result = self._submit(task).result()
         except BrokenProcessPool:
-            result = broken_result(task.seed, "its process ended: a task computes for ever, or no memory is left")
+            result = broken_result(task, "its process ended: a task computes for ever, or no memory is left")
         self._pool.shutdown()
         self._pool = before
         return result

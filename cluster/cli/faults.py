@@ -36,11 +36,11 @@ def add_parser(commands: Commands) -> None:
 def describe_faults(options: argparse.Namespace) -> int:
     """Print the kinds, and return 0; an unknown kind or plug-in is bad input."""
     try:
-        load_plugins(tuple(sorted(options.plugin)))
+        plugins = load_plugins(options.plugin)
     except PluginError as error:
         sys.stderr.write(f"{program_name()}: --plugin: {error}\n")
         return EXIT_USAGE
-    entries = catalogue(fault_kinds(options.plugin))
+    entries = catalogue(fault_kinds(plugins))
     if options.kind is not None:
         known = [entry.kind for entry in entries]
         if options.kind not in known:

@@ -107,7 +107,7 @@ def print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_jso
         return
     print_tables([validator_table(judged.validators, output_console().width), check_table(judged.checks)])
     lines = list(describe_evidence(judged.evidence))
-    lines += [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", str(this_code()), progress.times]
+    lines += [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", *judged.made_by, progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []
     lines += [f"repeat with: {command}"] if judged.exit_code else []
     if judged.decisive is not None and judged.directory:

@@ -4,9 +4,10 @@ import argparse
 import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from checker.record.fingerprint import show_fingerprint, this_code
+from checker.record.plugins import code_with
 from cluster.campaign.coverage import promise_of
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -76,12 +77,12 @@ def add_parser(commands: Commands) -> None:
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
-    name, subject, scenario_of = _subject(options)
+    name, identity, scenario_of, plugins = _subject(options)
     promised = promise_of(_kinds(options)) if _is_promising(options) else ()
-    path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(subject.encode()).hexdigest()[:6]}.sqlite"
+    path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}.sqlite"
     workers = DaskWorkers(options.dask) if options.dask else None
     with (
-        ResultsFile(path, subject) as results,
+        ResultsFile(path, identity) as results,
         SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
     ):
         try:
@@ -95,9 +96,10 @@ def run_sweep(options: argparse.Namespace) -> int:
                 promised=promised,
                 workers=workers,
                 is_fresh=options.fresh,
+                plugins=plugins,
             )
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_describe_interrupt(results, options)) from None
+            raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
         seconds = progress.seconds
     if options.json:
         print_json(_as_json(tally, name, path, seconds))
@@ -106,22 +108,30 @@ def run_sweep(options: argparse.Namespace) -> int:
     return tally.exit_code
 
 
-def _describe_interrupt(results: ResultsFile, options: argparse.Namespace) -> str:
+def _describe_interrupt(results: ResultsFile, options: argparse.Namespace, plugins: tuple[str, ...]) -> str:
     """Say what an interrupted sweep has kept, and how to go on."""
-    fingerprint = this_code().fingerprint
+    fingerprint = code_with(plugins).fingerprint
     kept = sum(each.seed in options.seeds and each.fingerprint == fingerprint for each in results.results())
     again = "the same command without --fresh" if options.fresh else "the same command"
     return f"{kept:,} of {len(options.seeds):,} seeds are in {results.path}; {again} goes on with the others"
 
 
-def _subject(options: argparse.Namespace) -> tuple[str, str, Callable[[int], bytes]]:
-    """Return the name of what is swept, what tells it apart from anything else, and the scenario of each seed."""
+class _Subject(NamedTuple):
+    """A thing to sweep: `identity` tells it apart from anything else."""
+
+    name: str
+    identity: str
+    scenario_of: Callable[[int], bytes]
+    plugins: tuple[str, ...]
+
+
+def _subject(options: argparse.Namespace) -> _Subject:
     if options.swarm:
-        subject = swarm_identity(options.settings)
-        return SWARM, subject, lambda seed: encode_scenario(draw_scenario(seed, options.settings))
+        identity, plugins = swarm_identity(options.settings), draw_scenario(options.seeds[0], options.settings).plugins
+        return _Subject(SWARM, identity, lambda seed: encode_scenario(draw_scenario(seed, options.settings)), plugins)
     scenario = load_scenario(options.scenario, options.settings)
     encoded = encode_scenario(scenario)
-    return scenario.name, encoded.decode(), lambda _seed: encoded
+    return _Subject(scenario.name, encoded.decode(), lambda _seed: encoded, scenario.plugins)
 
 
 def _is_promising(options: argparse.Namespace) -> bool:

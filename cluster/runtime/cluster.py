@@ -16,7 +16,8 @@ import networkx as nx
 
 from checker.checks.inclusion import Sample
 from checker.mutants import factories_of
-from checker.record.fingerprint import CodeChangedError, this_code
+from checker.record.fingerprint import CodeChangedError
+from checker.record.plugins import code_with
 from cluster.runtime.byzantine import liars_of
 from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
@@ -374,14 +375,14 @@ class Cluster:
 
     def _accept(self, data: DataDirectory) -> None:
         """Go on with what other code wrote only where this code can execute it; until then nothing is written."""
-        before = data.written_by
-        if before is not None and before.fingerprint != this_code().fingerprint:
+        before, code = data.written_by, code_with(self.scenario.plugins)
+        if before is not None and before.fingerprint != code.fingerprint:
             try:
                 retell(self._genesis, self._tellers(data.disks, 0), 0, data.height)
             except UntoldError as error:
-                change = f"the code changed since: last written by {before}; this is {this_code()}"
+                change = f"the code changed since: last written by {before}; this is {code}"
                 raise CodeChangedError(f"{data.path}: {change}; {error}; go on with that code") from error
-        data.note_code()
+        data.note_code(code)
 
     def _note_drain(self, executed: Executed) -> None:
         progress, summary = self._progress, executed.summary

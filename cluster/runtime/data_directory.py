@@ -18,10 +18,11 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
-from checker.record.fingerprint import Code, this_code
+from checker.record.fingerprint import Code
 from checker.record.host import naming
 from checker.record.locks import held
 from checker.record.places import LOCK, work_directory
+from checker.record.plugins import code_with
 from checker.results import CheckResult
 from cluster.runtime.directory_disk import DirectoryDisk, sync_directory
 from cluster.runtime.genesis import genesis_of, keys_of
@@ -168,10 +169,10 @@ class DataDirectory:
             return CheckResult(check.name, "passed", check.exit_class, "done earlier, by the directory's record", (), 1)
         return check
 
-    def note_code(self) -> None:
-        """Add this code to those that have written here, unless it was the last one; raises OSError."""
-        if self.written_by != this_code():
-            _add_code(self.path, this_code())
+    def note_code(self, code: Code) -> None:
+        """Add the code that runs to those that have written here, unless it was the last one; raises OSError."""
+        if self.written_by != code:
+            _add_code(self.path, code)
 
     def raise_refusal(self) -> None:
         """Raise what the file system has refused a validator: it is not the validator that is wrong."""
@@ -338,7 +339,7 @@ def _fill(aside: Path, scenario: Scenario, manifest: Manifest) -> None:
         (aside / watch).mkdir()
         (aside / watch / _WATCH).touch()
         DirectoryDisk(aside / watch).close()
-    _add_code(aside, this_code())
+    _add_code(aside, code_with(scenario.plugins))
     with (aside / _MANIFEST).open("wb") as file:
         file.write(msgspec.json.encode(manifest) + b"\n")
         file.flush()

@@ -3,12 +3,13 @@
 What does not fit is refused with the key and what is allowed, before anything runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from checker.record.plugins import canonical_names
 from checker.record.root import PROJECT_ROOT
 from cluster.scenario.aliases import rename_setting, with_new_names
 from cluster.scenario.messages import ScenarioError, validation_message
@@ -48,18 +49,11 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     return convert_scenario(raw, str(path))
 
 
-def convert_scenario(raw: object, place: str, *, load: Callable[[tuple[str, ...]], None] = load_plugins) -> Scenario:
-    """Turn plain data into a checked scenario; raises ScenarioError.
-
-    Args:
-        raw: The data.
-        place: Where they are from.
-        load: Loads the plug-ins that they name.
-    """
+def convert_scenario(raw: object, place: str) -> Scenario:
+    """Turn plain data into a checked scenario; raises ScenarioError with the place that they are from."""
     raw = with_new_names(raw)
-    plugins = _plugins_of(raw)
     try:
-        load(plugins)
+        plugins = load_plugins(_plugins_of(raw))
     except PluginError as error:
         raise ScenarioError(place, f"plugins: {error}") from error
     kind = scenario_type(plugins)
@@ -78,9 +72,9 @@ def convert_scenario(raw: object, place: str, *, load: Callable[[tuple[str, ...]
 
 
 def _plugins_of(raw: object) -> tuple[str, ...]:
-    """Return the plug-ins that data name, sorted; nothing where the list is not one, which is said later."""
+    """Return the plug-ins that data name; nothing where the list is not one, which is said later."""
     named = raw.get("plugins") if isinstance(raw, dict) else ()
-    return tuple(sorted({name for name in named if isinstance(name, str)})) if isinstance(named, list | tuple) else ()
+    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list | tuple) else ()
 
 
 def _resolve(scenario: Scenario) -> Scenario:
@@ -90,7 +84,8 @@ def _resolve(scenario: Scenario) -> Scenario:
     lane = chain.lane.resolved() if chain.has_lane else chain.lane
     faults = resolve_regions(scenario.faults, scenario.network.regions)
     chain = msgspec.structs.replace(chain, timers=timers, lane=lane)
-    return msgspec.structs.replace(scenario, chain=chain, faults=faults)
+    plugins = canonical_names(scenario.plugins)
+    return msgspec.structs.replace(scenario, chain=chain, faults=faults, plugins=plugins)
 
 
 def encode_scenario(scenario: Scenario) -> bytes:

@@ -1,11 +1,43 @@
-"""Loads the plug-ins that a scenario names: packages that add kinds of workloads, actors and more."""
+"""Loads the plug-ins that a scenario names: packages that bring workloads, faults, actors, policies and checks.
+
+Only the registries know what a kind of theirs must be; here stands which group of entry points goes to which of them.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from checker.record import plugins
+from checker.record.plugins import EXECUTION, Adder, PluginError, canonical_names
+from cluster.workloads.registry import add_workload, name_of
+from faults import add_fault, kind_of
+
+__all__ = ["PluginError", "load_plugins"]
 
 
-class PluginError(Exception):
-    """A plug-in that cannot be used: which and why."""
+def load_plugins(names: Collection[str]) -> tuple[str, ...]:
+    """Load plug-ins in this process and return their canonical names, sorted; raises PluginError."""
+    canonical = canonical_names(names)
+    plugins.load_plugins(canonical, ADDERS)
+    return canonical
 
 
-def load_plugins(names: tuple[str, ...]) -> None:
-    """Load plug-ins by name, in this process; raises PluginError."""
-    for name in names:
-        raise PluginError(f"no plug-in named {name!r} is installed")
+def _adder(add: Callable[..., None], name_of: Callable[[Any], str]) -> Adder:
+    """Return what adds a kind that has its name within, which must be that of its entry point."""
+
+    def add_named(name: str, kind: object, plugin: str) -> None:
+        add(kind, plugin=plugin)
+        if name_of(kind) != name:
+            raise ValueError(f"the entry point {name!r} of {plugin} names {name_of(kind)!r}: both must be the same")
+
+    return add_named
+
+
+ADDERS: Final[Mapping[str, Adder]] = MappingProxyType(
+    {
+        **EXECUTION,
+        "workloads": _adder(add_workload, name_of),
+        "faults": _adder(add_fault, kind_of),
+    }
+)
+"""By group the function that adds to its registry."""

@@ -24,6 +24,7 @@ from checker.record.cold_replay import ColdReplayer, run_cold_replay
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REOPENED
 from checker.record.places import scratch_directory
+from checker.record.plugins import code_with, plugin_codes
 from checker.record.run_directory import BRANCHES, RecordWriter
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
@@ -103,6 +104,11 @@ class Judged:
         hold = "hold" if len(standings) > 1 else "holds"
         return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}"
 
+    @property
+    def made_by(self) -> list[str]:
+        """The code that ran, and the plug-ins, a line each."""
+        return [str(this_code()), *(f"with {plugin}" for plugin in plugin_codes(self.scenario.plugins))]
+
     def with_check(self, check: CheckResult) -> "Judged":
         """Return the same run with one more check."""
         return replace(self, checks=(*self.checks, check))
@@ -116,7 +122,8 @@ class Judged:
             "exit_code": self.exit_code,
             "headline": self.headline,
             "digest": self.digest.hex(),
-            "code": this_code()._asdict(),
+            "code": code_with(self.scenario.plugins)._asdict(),
+            "plugins": [msgspec.to_builtins(code) for code in plugin_codes(self.scenario.plugins)],
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
@@ -165,9 +172,9 @@ def judge(
     reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
     name = f"{scenario.name}-{seed}{reopened}"
     if runs is None:
-        with scratch_directory(name) as scratch, RecordWriter(scratch / name) as writer:
+        with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
             return _judge_into(writer, cluster, jury, progress, extra)
-    with RecordWriter(runs / name) as writer:
+    with RecordWriter(runs / name, scenario.plugins) as writer:
         judged = _judge_into(writer, cluster, jury, progress, extra)
         if not keeps(judged):
             return judged

@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from checker.record.cold_replay import load_genesis
-from checker.record.fingerprint import CodeChangedError, this_code
+from checker.record.fingerprint import Code, CodeChangedError
 from checker.record.manifest import MANIFEST, SCENARIO
+from checker.record.plugins import code_with
 from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult, verdict_of
@@ -79,12 +80,16 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
 
 def is_made_by_this_code(reader: RecordReader) -> bool:
     """Return whether the code that wrote a record is the one that reads it."""
-    return reader.manifest.code.fingerprint == this_code().fingerprint
+    return reader.manifest.code.fingerprint == _code_for(reader).fingerprint
+
+
+def _code_for(reader: RecordReader) -> Code:
+    return code_with([plugin.name for plugin in reader.manifest.plugins])
 
 
 def describe_change(reader: RecordReader) -> str:
     """Return that the code changed since a record was made, and from which to which."""
-    return f"the code changed since: recorded by {reader.manifest.code}; this is {this_code()}"
+    return f"the code changed since: recorded by {reader.manifest.code}; this is {_code_for(reader)}"
 
 
 def _judge_by_other_code(reader: RecordReader, judged: Judged, difference: str | DamagedRecordError) -> Judged:

@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
-from cluster.cli.commands import main
-from cluster.cli.plan import explain_plan
 
 from checker.record.cold_replay import replay_directory
 from cluster.campaign.fewer_validators import with_validators
+from cluster.cli.check import explain_plan
+from cluster.cli.main import main
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
@@ -16,29 +16,31 @@ from faults.kinds.base import FaultBase, Windowed
 from faults.kinds.fields import Start, Stop
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named
-from tests.support.examples import run_example, scenario_of
+from tests.support.examples import blocks_of, scenario_of
+from tests.support.plugins import install_module
 
-DEAF = run_example("fault.md")["Deaf"]
-
-
-class Idle(DEAF, tag="idle", frozen=True, kw_only=True):
-    """A fault that begins and ends, and does nothing in between."""
+IDLE = """
+class Idle(Deaf, tag="idle", frozen=True, kw_only=True):
+    '''A fault that begins and ends, and does nothing in between.'''
 
     def inject(self, context):
         yield from context.metered_window(self.span(), list, list, meter=lambda _node: 0, nodes=self.targets())
+"""
+ENTRIES = {"faults": {"deaf": "deaf:Deaf", "idle": "deaf:Idle"}}
 
 
 @pytest.fixture(autouse=True)
-def added(monkeypatch):
+def deaf(tmp_path, monkeypatch):
+    """The class of the page, in a package that is installed."""
     monkeypatch.setattr("faults.kinds.registry._ADDED", {})
-    add_fault(DEAF, plugin="deaf")
-    add_fault(Idle, plugin="deaf")
+    source = "\n".join([*blocks_of("fault.md", "python"), IDLE])
+    return install_module(tmp_path, monkeypatch, "deaf", source, ENTRIES).Deaf
 
 
 def convert(**changes):
-    """Convert the page's scenario, whose plug-in is loaded already."""
+    """Convert the page's scenario."""
     raw = {**scenario_of("fault.md"), "run": {"until_height": 6}, **changes}
-    return convert_scenario(raw, "deaf.toml", load=lambda _plugins: None)
+    return convert_scenario(raw, "deaf.toml")
 
 
 def judged(scenario):
@@ -72,7 +74,7 @@ def test_the_scenario_is_written_and_read_back():
 
     plain = msgspec.json.decode(encode_scenario(scenario))
 
-    assert convert_scenario(plain, "again", load=lambda _plugins: None) == scenario
+    assert convert_scenario(plain, "again") == scenario
     assert without_defaults(plain)["faults"] == scenario_of("fault.md")["faults"]
 
 
@@ -82,9 +84,7 @@ def test_the_plan_is_explained_in_its_sentence():
     assert explained.sentence == "From 2 s to 6 s validator 3 hears nothing."
 
 
-def test_the_command_lists_it_where_the_plugin_is_named(capsys, monkeypatch):
-    monkeypatch.setattr("cluster.cli.faults_command.load_plugins", lambda _names: None)
-
+def test_the_command_lists_it_where_the_plugin_is_named(capsys):
     assert main(["faults", "deaf"]) == 2
     assert main(["faults", "deaf", "--plugin", "deaf"]) == 0
     assert capsys.readouterr().out.startswith("deaf (network): One validator hears nothing")
@@ -109,15 +109,18 @@ def test_a_rule_of_every_fault_holds_for_it_too():
 
 
 class TestAddFault:
-    def test_adding_a_kind_twice_changes_nothing(self):
-        add_fault(DEAF, plugin="deaf")
+    def test_adding_a_kind_twice_changes_nothing(self, deaf):
+        add_fault(deaf, plugin="deaf")
+        add_fault(deaf, plugin="deaf")
 
-        assert DEAF in fault_kinds(["deaf"])
-        assert DEAF not in fault_kinds()
+        assert deaf in fault_kinds(["deaf"])
+        assert deaf not in fault_kinds()
 
     @pytest.mark.parametrize("name", ["crash", "deaf"])
-    def test_a_name_that_is_taken_is_refused(self, name):
-        class Other(DEAF, tag=name, frozen=True, kw_only=True):
+    def test_a_name_that_is_taken_is_refused(self, name, deaf):
+        add_fault(deaf, plugin="deaf")
+
+        class Other(deaf, tag=name, frozen=True, kw_only=True):
             """Another kind of that name."""
 
         with pytest.raises(ValueError, match=f"'{name}' of other is a kind of"):

@@ -1,10 +1,10 @@
-"""The programs that every chain has, by name."""
+"""The programs that every chain has, by name, and those that plug-ins have added."""
 
 from types import MappingProxyType
 from typing import Final
 
 from validators.actors.agents import ChaosAgent, RiskAgent
-from validators.actors.calls import Programs
+from validators.actors.calls import Actor, Programs
 from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
 from validators.actors.liquidation_bot import LiquidationBot
@@ -13,19 +13,35 @@ from validators.actors.script import ScriptActor
 from validators.actors.storm_maker import StormMaker
 from validators.actors.subscription import Merchant, Subscription
 
-PROGRAMS: Final[Programs] = MappingProxyType(
-    {
-        "heartbeat": Heartbeat,
-        "storm-maker": StormMaker,
-        "oracle-feed": OracleFeed,
-        "liquidation-bot": LiquidationBot,
-        "game-loop": GameLoop,
-        "game-player": GamePlayer,
-        "subscription": Subscription,
-        "merchant": Merchant,
-        "risk-agent": RiskAgent,
-        "chaos-agent": ChaosAgent,
-        "clerk": ScriptActor,
-    }
-)
+_PROGRAMS: Final[dict[str, type[Actor]]] = {
+    "heartbeat": Heartbeat,
+    "storm-maker": StormMaker,
+    "oracle-feed": OracleFeed,
+    "liquidation-bot": LiquidationBot,
+    "game-loop": GameLoop,
+    "game-player": GamePlayer,
+    "subscription": Subscription,
+    "merchant": Merchant,
+    "risk-agent": RiskAgent,
+    "chaos-agent": ChaosAgent,
+    "clerk": ScriptActor,
+}
+
+PROGRAMS: Final[Programs] = MappingProxyType(_PROGRAMS)
 """Programs by the name under which genesis refers to them."""
+
+_PLUGINS: Final[dict[str, str]] = {}
+"""The plug-in of each program that is of one."""
+
+
+def add_actor(name: str, program: type[Actor], plugin: str) -> None:
+    """Add a plug-in's program; raises ValueError if another has the name, or the object is no program.
+
+    Genesis names programs, and only a workload of the scenario puts them there: a program that another scenario of this
+    process has loaded changes nothing.
+    """
+    if not (isinstance(program, type) and issubclass(program, Actor)):
+        raise ValueError(f"actor {name!r} of {plugin} is no subclass of Actor")  # noqa: TRY004 - as for a name
+    if _PROGRAMS.setdefault(name, program) is not program:
+        raise ValueError(f"actor {name!r} of {plugin} is a program of {_PLUGINS.get(name, 'the test bed')} already")
+    _PLUGINS.setdefault(name, plugin)

@@ -78,7 +78,7 @@ def test_a_killed_sweep_goes_on_on_the_cluster(dask, tmp_path):
 
 
 def test_a_worker_of_another_version_is_refused(dask, tmp_path, monkeypatch):
-    monkeypatch.setattr("cluster.campaign.dask_workers.this_code", lambda: Code("ab" * 32))
+    monkeypatch.setattr("checker.record.plugins.this_code", lambda: Code("ab" * 32))
 
     with pytest.raises(DaskError, match="another version"):
         results_of(tmp_path, DaskWorkers(dask.scheduler_address), seeds=[1])

@@ -185,9 +185,9 @@ class TestDirectory:
         """The directory goes on whichever code it was; one that says of none yet is gone on with, too."""
         scenario, codes = load_scenario("calm"), [Code("ab" * 32), Code("ab" * 32), Code("cd" * 32)]
         for code in codes:
-            monkeypatch.setattr("cluster.runtime.data_directory.this_code", lambda code=code: code)
+            monkeypatch.setattr("checker.record.plugins.this_code", lambda code=code: code)
             data = open_data_directory(tmp_path / "data", scenario, 0)
-            data.note_code()
+            data.note_code(code)
             data.close()
         lines = (tmp_path / "data" / "code.jsonl").read_text().splitlines()
         manifest = tmp_path / "data" / "stampede.json"
@@ -195,7 +195,7 @@ class TestDirectory:
         (tmp_path / "data" / "code.jsonl").unlink()
         shutil.rmtree(tmp_path / "data" / "watch-faults")
         data = open_data_directory(tmp_path / "data", scenario, 0)
-        data.note_code()
+        data.note_code(codes[-1])
         data.close()
 
         assert [json.loads(line)["fingerprint"] for line in lines] == ["ab" * 32, "cd" * 32]
@@ -388,7 +388,7 @@ def test_other_code_that_cannot_execute_what_is_final_changes_nothing(finished, 
     path = tmp_path / "data"
     shutil.copytree(finished, path)
     before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
-    monkeypatch.setattr("cluster.runtime.cluster.this_code", lambda: Code("cd" * 32))
+    monkeypatch.setattr("checker.record.plugins.this_code", lambda: Code("cd" * 32))
 
     def refuse(_claimed, _actual):
         raise InvalidBlockError("other rules")

@@ -11,21 +11,24 @@ from cluster.verdict.pipeline import judge
 from cluster.workloads.registry import add_workload, workload_kinds
 from cluster.workloads.submission import WorkloadKind
 from report.console import LiveProgress
-from tests.support.examples import run_example, scenario_of
+from tests.support.examples import blocks_of, scenario_of
+from tests.support.plugins import install_module
 
-SALARIES = run_example("workload.md")["Salaries"]
+ENTRIES = {"workloads": {"salaries": "salaries:Salaries"}}
 
 
 @pytest.fixture(autouse=True)
-def added(monkeypatch):
+def salaries(tmp_path, monkeypatch):
+    """The class of the page, in a package that is installed."""
     monkeypatch.setattr("cluster.workloads.registry._ADDED", {})
-    add_workload(SALARIES, plugin="salaries")
+    source = "\n".join(blocks_of("workload.md", "python"))
+    return install_module(tmp_path, monkeypatch, "salaries", source, ENTRIES).Salaries
 
 
 def convert(**changes):
-    """Convert the page's scenario, whose plug-in is loaded already."""
+    """Convert the page's scenario."""
     raw = {**scenario_of("workload.md"), "run": {"until_height": 6}, **changes}
-    return convert_scenario(raw, "payday.toml", load=lambda _plugins: None)
+    return convert_scenario(raw, "payday.toml")
 
 
 def judged(scenario):
@@ -57,7 +60,7 @@ def test_the_scenario_is_written_and_read_back():
 
     plain = msgspec.json.decode(encode_scenario(scenario))
 
-    assert convert_scenario(plain, "again", load=lambda _plugins: None) == scenario
+    assert convert_scenario(plain, "again") == scenario
     assert without_defaults(plain)["workload"] == {"payday": {"kind": "salaries", "workers": 3}}
 
 
@@ -79,14 +82,17 @@ def test_a_plugin_that_is_not_installed_is_refused():
 
 
 class TestAddWorkload:
-    def test_adding_a_kind_twice_changes_nothing(self):
-        add_workload(SALARIES, plugin="salaries")
+    def test_adding_a_kind_twice_changes_nothing(self, salaries):
+        add_workload(salaries, plugin="salaries")
+        add_workload(salaries, plugin="salaries")
 
-        assert workload_kinds(["salaries"])[-1] is SALARIES
-        assert SALARIES not in workload_kinds()
+        assert workload_kinds(["salaries"])[-1] is salaries
+        assert salaries not in workload_kinds()
 
     @pytest.mark.parametrize("name", ["storm", "salaries"])
-    def test_a_name_that_is_taken_is_refused(self, name):
+    def test_a_name_that_is_taken_is_refused(self, name, salaries):
+        add_workload(salaries, plugin="salaries")
+
         class Other(WorkloadKind, tag=name, frozen=True, kw_only=True):
             """Another kind of that name."""
 

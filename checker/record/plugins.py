@@ -1,0 +1,175 @@
+"""Plug-ins: packages that bring policies, actors, workloads, faults and checks of their own.
+
+A distribution that is installed beside the test bed says by entry points, in the groups below, what it brings. Nothing
+of it is imported before a scenario names the distribution, in `plugins = ["its-name"]`: what else is installed changes
+no run. The run's record says which version and which files it was, and another version is other code, as an edited
+source of the test bed is.
+
+Every process that reads the scenario loads its plug-ins. The cold replay reads none: it finds their names beside the
+blocks (`plugins_of_record`), and loads the two groups that execution needs.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.util import find_spec
+from itertools import pairwise
+from operator import attrgetter
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from checker.record.fingerprint import Code, PluginCode, this_code
+from checker.record.manifest import SCENARIO
+from checker.record.streams import DamagedRecordError, read_document
+from validators.actors.programs import add_actor
+
+GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
+"""Entry points of a plug-in stand in `stampede_testbed.policies` and so on, each under the name that scenarios use."""
+
+_PREFIX: Final = "stampede_testbed."
+_SEPARATORS: Final = re.compile(r"[-_.]+")
+
+Adder = Callable[[str, Any, str], None]
+"""Adds to a registry: a name, the object that its entry point names, and the plug-in; raises ValueError."""
+
+EXECUTION: Final[Mapping[str, Adder]] = MappingProxyType({"actors": add_actor})
+"""The groups that executing a block needs."""
+
+
+class PluginError(Exception):
+    """A plug-in that is not installed, cannot be loaded, or brings what it may not."""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    plugins: tuple[str, ...] = ()
+
+
+class _Plugin(NamedTuple):
+    code: PluginCode
+    entries: tuple[EntryPoint, ...]
+
+
+def canonical_names(names: Collection[str]) -> tuple[str, ...]:
+    """Return names of distributions as pip compares them, sorted; raises PluginError where one is named twice."""
+    canonical = sorted(_SEPARATORS.sub("-", name).lower() for name in names)
+    for first, second in pairwise(canonical):
+        if first == second:
+            raise PluginError(f"{first} is named twice")
+    return tuple(canonical)
+
+
+def load_plugins(names: Collection[str], adders: Mapping[str, Adder] = EXECUTION) -> None:
+    """Add what plug-ins bring to the registries of this process; what is there already stays.
+
+    Args:
+        names: From `canonical_names`.
+        adders: The groups to load, and where each goes.
+
+    Raises:
+        PluginError: One is not installed, cannot be loaded, or brings what it may not.
+    """
+    for name in names:
+        for entry in _plugin_named(name).entries:
+            group = entry.group.removeprefix(_PREFIX)
+            if group in adders:
+                try:
+                    adders[group](entry.name, _load(name, entry), name)
+                except ValueError as error:
+                    raise PluginError(f"{error}") from None
+
+
+def objects_of(names: Collection[str], group: str) -> Iterator[Any]:
+    """Yield what plug-ins bring of one group, in the order of their names; raises PluginError."""
+    for name in names:
+        yield from (_load(name, entry) for entry in _plugin_named(name).entries if entry.group == f"{_PREFIX}{group}")
+
+
+def plugins_of_record(directory: Path) -> tuple[str, ...]:
+    """Return the plug-ins that the scenario in a run directory names, finished or not; raises DamagedRecordError."""
+    if not (directory / SCENARIO).exists():
+        return ()
+    try:
+        return msgspec.json.decode(read_document(directory, SCENARIO), type=_Named).plugins
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DamagedRecordError(directory, SCENARIO, str(error)) from None
+
+
+def plugin_codes(names: Collection[str]) -> tuple[PluginCode, ...]:
+    """Return version and fingerprint of plug-ins; raises PluginError."""
+    return tuple(_plugin_named(name).code for name in names)
+
+
+def code_with(names: Collection[str]) -> Code:
+    """Return which code a run with these plug-ins is made by: the test bed's and theirs; without one that is gone."""
+    code = this_code()
+    known = []
+    for name in names:
+        with suppress(PluginError):
+            known.append(_plugin_named(name).code)
+    if not known:
+        return code
+    both = msgspec.json.encode((code.fingerprint, known))
+    return code._replace(fingerprint=hashlib.sha256(both).hexdigest())
+
+
+@cache
+def _plugin_named(name: str) -> _Plugin:
+    installed = _installed()
+    if name not in installed:
+        known = ", ".join(sorted(installed)) or "none"
+        raise PluginError(f"no plug-in named {name} is installed; those that are: {known}")
+    found = installed[name]
+    entries = tuple(_entries_of(found))
+    sources = [source for top in sorted({_top_of(entry) for entry in entries}) for source in _sources_of(top)]
+    hasher = hashlib.sha256()
+    for relative, path in sources:
+        content = path.read_bytes()
+        hasher.update(f"{relative}\0{len(content)}\0".encode() + content)
+    return _Plugin(PluginCode(name, found.version, len(sources), hasher.hexdigest()), entries)
+
+
+def _installed() -> dict[str, Distribution]:
+    """Return every distribution on the path that brings something for the test bed; the first of a name counts."""
+    found: dict[str, Distribution] = {}
+    for distribution in distributions():
+        if _entries_of(distribution):
+            (name,) = canonical_names([distribution.name])
+            found.setdefault(name, distribution)
+    return found
+
+
+def _entries_of(distribution: Distribution) -> list[EntryPoint]:
+    ours = {f"{_PREFIX}{group}" for group in GROUPS}
+    found = [entry for entry in distribution.entry_points if entry.group in ours]
+    return sorted(found, key=attrgetter("group", "name"))
+
+
+def _load(plugin: str, entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Exception as error:  # noqa: BLE001 - whatever a foreign module raises while it is imported
+        raise PluginError(f"{plugin}: {entry.value} cannot be loaded: {type(error).__name__}: {error}") from None
+
+
+def _top_of(entry: EntryPoint) -> str:
+    return entry.module.partition(".")[0]
+
+
+def _sources_of(top: str) -> Iterator[tuple[str, Path]]:
+    """Yield the sources of a top-level module or package, sorted.
+
+    They are looked up on the path: the list of files of a distribution that is installed to be edited names none.
+    """
+    spec = find_spec(top)
+    folders = sorted(spec.submodule_search_locations or []) if spec else []
+    for folder in map(Path, folders):
+        for path in sorted(folder.rglob("*.py")):
+            yield f"{top}/{path.relative_to(folder).as_posix()}", path
+    if spec and not folders and spec.origin:
+        yield Path(spec.origin).name, Path(spec.origin)

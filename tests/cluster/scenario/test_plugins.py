@@ -1,0 +1,130 @@
+"""A package outside the tree: what it brings runs like what is built in, in every process of a run."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+from tests.support.plugins import TOY, toy_path, write_distribution
+
+TOYS = """
+name = "toys"
+title = "A scenario of another package"
+plugins = ["stampede-toy"]
+
+[workload.toys]
+kind = "countdowns"
+actors = 2
+
+[faults.silence]
+kind = "mute"
+validator = 3
+start_ms = 1_000
+stop_ms = 3_000
+
+[expect.fired_by]
+toys = 3
+
+[run]
+until_height = 6
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The environment of processes that find the toy package, and a second one of other names beside it."""
+    folder = tmp_path_factory.mktemp("installed")
+    path = toy_path(folder)
+    write_distribution(folder, "stampede-copy", {"actors": {"heartbeat": "stampede_toy.actors:Countdown"}})
+    write_distribution(folder, "stampede-alias", {"workloads": {"other": "stampede_toy.workloads:Countdowns"}})
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def stampede(tmp_path, installed, *arguments):
+    (tmp_path / "toys.toml").write_text(TOYS)
+    return subprocess.run(
+        [sys.executable, str(PROJECT_ROOT / "run_cluster.py"), *arguments],
+        cwd=tmp_path,
+        env=installed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def statuses(done):
+    return {check["name"]: check["status"] for check in json.loads(done.stdout)["checks"]}
+
+
+def test_a_toy_actor_and_fault_run_in_run_repeat_and_cold_replay(installed, tmp_path):
+    done = stampede(tmp_path, installed, "run", "toys.toml", "--check-determinism", "--json")
+    found = statuses(done)
+
+    assert {name: status for name, status in found.items() if status != "passed"} == {"oracle": "inconclusive"}
+    assert "does not know the program countdown" in json.loads(done.stdout)["headline"]
+    assert {"cold-replay", "determinism", "faults-effective", "workloads-effective"} <= set(found)
+
+
+def test_a_record_says_which_plugins_made_it(installed, tmp_path):
+    stampede(tmp_path, installed, "run", "toys.toml")
+    manifest = json.loads((tmp_path / "runs" / "toys-0" / "manifest.json").read_text())
+    again = stampede(tmp_path, installed, "replay", "runs/toys-0", "--json")
+    without = stampede(tmp_path, {**installed, "PYTHONPATH": ""}, "replay", "runs/toys-0")
+
+    ((name, version),) = [(plugin["name"], plugin["version"]) for plugin in manifest["plugins"]]
+    assert (name, version) == (TOY, "1.0")
+    assert statuses(again)["replay"] == "passed"
+    assert "no plug-in named stampede-toy is installed" in without.stderr
+
+
+def test_workers_and_their_cold_replays_load_it(installed, tmp_path):
+    done = stampede(tmp_path, installed, "sweep", "toys.toml", "--seeds", "1..2", "--jobs", "1", "--json")
+
+    assert list(json.loads(done.stdout)["groups"]) == [
+        "inconclusive: oracle: the oracle does not know the program countdown"
+    ]
+
+
+def test_a_toy_fault_without_effect_cannot_pass(installed, tmp_path):
+    done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "faults.silence.kind=harmless", "--json")
+
+    assert (done.returncode, statuses(done)["faults-effective"]) == (3, "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "told"),
+    [
+        ('["nowhere"]', "no plug-in named nowhere is installed; those that are: stampede-alias, stampede-copy,"),
+        ('["stampede_toy", "Stampede.Toy"]', "stampede-toy is named twice"),
+        (
+            '["stampede-toy", "stampede-copy"]',
+            "actor 'heartbeat' of stampede-copy is a program of the test bed already",
+        ),
+        ('["stampede-alias"]', "the entry point 'other' of stampede-alias names 'countdowns': both must be the same"),
+        ("[]", "workload.toys.kind: Invalid value 'countdowns'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_bad_input(plugins, told, installed, tmp_path):
+    done = stampede(tmp_path, installed, "check", "toys.toml", "--set", f"plugins={plugins}")
+
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_plugin_that_is_loaded_changes_no_seed_of_the_swarm(installed):
+    program = (
+        "from cluster.scenario.load import encode_scenario\n"
+        "from cluster.scenario.plugins import load_plugins\n"
+        "from cluster.swarm.generator import draw_scenario\n"
+        "def drawn(): return [encode_scenario(draw_scenario(seed)) for seed in range(20)]\n"
+        "before = drawn()\n"
+        f"load_plugins(['{TOY}'])\n"
+        "assert drawn() == before\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, env=installed, check=False)
+
+    assert done.returncode == 0
