@@ -140,7 +140,7 @@ _PAGE_HEAD: Final = """\
 # Kinds of faults
 
 `python -m faults.catalogue > docs/faults.md` writes this page from the kinds themselves; do not edit it.
-[scenarios.md](scenarios.md#faults) says what all of them have in common, [fault-catalogues.md](fault-catalogues.md)
+[faults-at-work.md](faults-at-work.md) says what all of them have in common, [fault-catalogues.md](fault-catalogues.md)
 which faults of other systems they stand for, and [extend/fault.md](extend/fault.md) how to write one.
 
 Every kind also takes `enabled` (default true) and `may_be_idle` (default false). *Count* is the figure `fault_NAME` of

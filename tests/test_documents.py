@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from cluster.scenario.load import scenario_paths
 
 CITED = re.compile(r"(?<![\w-])([ABCDEFXKQ]-\d{1,2})(?![\w-])")
 DEFINED = re.compile(r"^- \*\*([A-Z]-\d+)\*\* ", re.MULTILINE)
@@ -43,3 +44,13 @@ def test_every_link_of_a_page_leads_to_a_file(page):
     links = [link for link in LINKED.findall(page.read_text(encoding="utf-8")) if "://" not in link]
 
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_scenario_is_listed_and_has_a_section():
+    docs = PROJECT_ROOT / "docs"
+    listed = re.findall(r"^- \[`([\w-]+)`\]", (docs / "scenarios.md").read_text(encoding="utf-8"), re.MULTILINE)
+    sections = re.findall(r"^## `([\w-]+)`$", (docs / "scenario-notes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    shipped = [path.stem for path in scenario_paths()]
+
+    assert sorted(listed) == sorted(shipped)
+    assert sections == sorted(shipped)

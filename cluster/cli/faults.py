@@ -20,7 +20,7 @@ def add_parser(commands: Commands) -> None:
         summary="list the kinds of faults with their parameters",
         description="List every kind of fault that a scenario may have: what it does in one line, then its parameters "
         "with range, unit and default. Every kind also takes enabled, true by default, and may_be_idle, false by "
-        "default. docs/scenarios.md says more.",
+        "default. docs/faults-at-work.md says more.",
         example="faults clog",
     )
     parser.add_argument("kind", nargs="?", metavar="KIND", help="one kind only (default: all)")
