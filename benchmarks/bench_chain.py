@@ -12,7 +12,7 @@ from typing import Final
 
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.scenario.load import load_scenario
-from cluster.verdict.monitor import Jury, make_jury
+from cluster.verdict.monitor import Monitor, make_monitor
 from network.events import Event, TraceEvent
 from network.trace import Trace
 from network.types import SUPERVISOR
@@ -34,7 +34,7 @@ def run(show: Show = print) -> None:
     finished = cluster.run()
     run_seconds = time.perf_counter() - started
     digest_seconds = time_digest(finished, events)
-    check_seconds = time_checks(make_jury(cluster), events, applied)
+    check_seconds = time_checks(make_monitor(cluster), events, applied)
     blocks, virtual = max(finished.progress.finalized_heights), finished.outcome.now_us / 1e6
     fired = sum(executed.summary.fired for node, executed in applied if node == 0)
     show(f"chain, 4 validators, calm: {blocks} blocks, {fired / blocks:.1f} timers a block, {len(events):,} events")
@@ -59,14 +59,14 @@ def time_digest(finished: ClusterRun, events: list[Event]) -> float:
     return seconds
 
 
-def time_checks(jury: Jury, events: list[Event], applied: list[tuple[int, Executed]]) -> float:
+def time_checks(monitor: Monitor, events: list[Event], applied: list[tuple[int, Executed]]) -> float:
     """Return the seconds that the online checks need for the same events and blocks."""
     blocks = iter(applied)
     started = time.perf_counter()
     for event in events:
         if event.kind == "finalized":
-            jury.applied(*next(blocks))
-        jury.suite.observe(event)
+            monitor.applied(*next(blocks))
+        monitor.suite.observe(event)
     return time.perf_counter() - started
 
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from checker.checks.oracle import consult_oracle
+from checker.checks.timers import TimerDelivery
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
-from cluster.verdict.monitor import Jury, make_jury
-from cluster.verdict.pipeline import consult_oracle
+from cluster.verdict.monitor import Monitor, make_monitor
 
 Show: TypeAlias = Callable[[str], None]
 
@@ -60,22 +61,22 @@ def measure(name: str, settings: Sequence[str]) -> Figures:
     """Run a scenario under its checks, let the oracle judge it, and return what each of the three cost."""
     figures = Figures()
     cluster = Cluster(load_scenario(name, settings), 0)
-    jury = make_jury(cluster)
-    cluster.hooks = _timed_hooks(jury, figures)
+    monitor = make_monitor(cluster)
+    cluster.hooks = _timed_hooks(monitor, figures)
     gc.collect()
     start_ns = time.perf_counter_ns()
     finished = cluster.run()
     figures.cluster_ns = time.perf_counter_ns() - start_ns - figures.online_ns
     start_ns = time.perf_counter_ns()
-    verdict = consult_oracle(finished.genesis, jury.chain)
+    verdict = consult_oracle(finished.genesis, monitor.chain)
     figures.oracle_ns = time.perf_counter_ns() - start_ns
     _require_passed(verdict)
-    figures.blocks = len(jury.chain)
-    figures.timers = jury.suite.figures.scheduled
+    figures.blocks = len(monitor.chain)
+    figures.timers = monitor.context.check(TimerDelivery).figures().scheduled
     return figures
 
 
-def _timed_hooks(jury: Jury, figures: Figures) -> RunHooks:
+def _timed_hooks(monitor: Monitor, figures: Figures) -> RunHooks:
     def timed(hook: Callable[..., None]) -> Callable[..., None]:
         def call(*arguments: object) -> None:
             start_ns = time.perf_counter_ns()
@@ -84,7 +85,7 @@ def _timed_hooks(jury: Jury, figures: Figures) -> RunHooks:
 
         return call
 
-    return RunHooks(on_event=timed(jury.suite.observe), on_applied=timed(jury.applied))
+    return RunHooks(on_event=timed(monitor.suite.observe), on_applied=timed(monitor.applied))
 
 
 def _require_passed(verdict: CheckResult) -> None:

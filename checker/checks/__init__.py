@@ -1,5 +1,104 @@
-"""The checks over one run: one file a check.
+"""The checks over one run: one class a check, and the list of all of them.
 
 A check reads the run's events, the blocks that validators applied and what is read back at the end, and returns one
-result. It never changes a run, and never asks the code that it checks how something should be.
+result (`checker.checks.check`). It never changes a run, and never asks the code that it checks how something should be.
+What belongs to one check only stands in its file; facts of the run that checks share stand in `context`.
+
+`CHECKS` is the only place that names them all. A new check is a file here and a line there; a check of another package
+is appended by `with_plugins` to the list of the runs whose scenario names it.
 """
+
+from collections.abc import Iterable
+from typing import Final
+
+from checker.checks.accounting import StormAccounting
+from checker.checks.agreement import Agreement
+from checker.checks.block_times import BlockTimes
+from checker.checks.budgets import Budgets
+from checker.checks.check import Check
+from checker.checks.cold_replay import EqualColdReplay
+from checker.checks.equal_roots import EqualRoots
+from checker.checks.expectations import ExpectedCounts, ExpectedLimits, ExpectedModes, ExpectedRecovery, ModesEffective
+from checker.checks.faults_effective import FaultsEffective
+from checker.checks.inclusion import Inclusion
+from checker.checks.lane import LaneBooks
+from checker.checks.leaders import Leaders
+from checker.checks.live_values import LiveValues
+from checker.checks.liveness import FinalityRegained
+from checker.checks.messages import MessageDelivery
+from checker.checks.oracle import EqualOracle
+from checker.checks.phases import PhaseLedger
+from checker.checks.proofs import Proofs
+from checker.checks.reorg import Reorganizations
+from checker.checks.reports import ExpectedReports
+from checker.checks.storm import StormDrained
+from checker.checks.structures import Bitmap, Indexes, OperationLog
+from checker.checks.supply import Supply
+from checker.checks.timers import TimerDelivery
+from checker.checks.vote_rules import VoteRules
+from checker.checks.votes import Certificates, NoDoubleVote
+from checker.checks.workloads import WorkloadsEffective
+from checker.checks.write_ahead import WriteAhead
+from checker.checks.write_sets import WriteSets
+
+CHECKS: Final[tuple[type[Check], ...]] = (
+    Agreement,
+    EqualRoots,
+    WriteSets,
+    NoDoubleVote,
+    Certificates,
+    BlockTimes,
+    Budgets,
+    TimerDelivery,
+    PhaseLedger,
+    StormAccounting,
+    LaneBooks,
+    MessageDelivery,
+    Supply,
+    LiveValues,
+    OperationLog,
+    Bitmap,
+    Indexes,
+    Proofs,
+    EqualColdReplay,
+    FinalityRegained,
+    FaultsEffective,
+    WriteAhead,
+    VoteRules,
+    EqualOracle,
+    StormDrained,
+    Reorganizations,
+    Leaders,
+    Inclusion,
+    ExpectedCounts,
+    ExpectedLimits,
+    ExpectedRecovery,
+    ExpectedReports,
+    ExpectedModes,
+    ModesEffective,
+    WorkloadsEffective,
+)
+"""Every check of a run, in the order of their results."""
+
+FALLIBLE: Final = tuple(check.name for check in CHECKS if check.exit_class != "inconclusive")
+"""Names of the checks that can fail: what a scenario may expect to."""
+
+OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one_process)
+"""Names of the checks that count what replicas did in one process; what an earlier one showed is shown."""
+
+
+class DuplicateCheckError(ValueError):
+    """Two checks of one run have the same name."""
+
+
+def with_plugins(plugins: Iterable[type[Check]]) -> tuple[type[Check], ...]:
+    """Return the checks of a run: all of this package, and then those of other packages in the order of their names.
+
+    Raises:
+        DuplicateCheckError: Two have one name, and a result could be either's.
+    """
+    checks = (*CHECKS, *sorted(plugins, key=lambda check: check.name))
+    names = [check.name for check in checks]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DuplicateCheckError(f"two checks are named {', '.join(twice)}")
+    return checks

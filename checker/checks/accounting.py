@@ -5,26 +5,28 @@ left is what the budget predicts from the number at hand, and whether a live tim
 execution lane alone. Which timers are insolvent cannot be told from receipts, so of these it knows bounds only.
 """
 
-from typing import Final, final
+from typing import final
 
 from checker.checks.budgets import add_up
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
 from checker.checks.timers import Pending, TimerDelivery
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult
 from scheduler.events import DeferralReason, DeferredSummary
 from validators.execution.receipts import TimerReceipt
 
-NAME: Final = "storm-accounting"
-
 
 @final
-class StormAccounting:
-    """Predicts each block's clean-up from its budget, and finds the reason for each live timer that waits."""
+class StormAccounting(Check):
+    """Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone."""
 
-    def __init__(self, delivery: TimerDelivery) -> None:
-        """Read the timers that wait from a check that has judged the block before this one does."""
-        self._tally = Tally(NAME, "safety")
-        self._delivery = delivery
+    name = "storm-accounting"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        # It stands before this check in the list, so that it has settled the same block.
+        self._delivery = run.check(TimerDelivery)
         self._blocks = 0
         self._backlog_blocks = 0
         self._removed = 0
@@ -43,9 +45,9 @@ class StormAccounting:
             self._classify(block, waiting)
         self._explain_held(block, [timer for timer in waiting if timer.expires_at >= block.now])
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
             f"{self._removed:,} removals as the budgets predict, dead timers left in {self._backlog_blocks:,} of "
             f"{self._blocks:,} blocks; live ones held back in {self._held:,}, for the execution lane alone",
             removed=self._removed,
@@ -105,9 +107,9 @@ class StormAccounting:
             self._require(greatest > room, block, text, greatest, room)
 
     def _require(self, holds: object, block: SettledBlock, what: str, *values: int) -> None:
-        self._tally.compared += 1
+        self.tally.compared += 1
         if not holds:
-            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
 
 
 def _is_by_cursor(block: SettledBlock) -> bool:

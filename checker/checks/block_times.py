@@ -10,10 +10,12 @@ timestamp is not too low; a leader may drag the time, which costs the chain slot
 from dataclasses import dataclass
 from typing import Final, final
 
-from checker.checks.observations import ChainRules, read_event
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult
 from faults.events import ClockSet
-from network.events import Event
+from network.events import Event, Handlers
 from network.types import MILLISECOND_US
 from validators.events import Entered, Voted
 from validators.execution.blocks import Header
@@ -41,72 +43,75 @@ class _Lead:
 
 
 @final
-class BlockTimes:
-    """Final blocks follow each other in time, and were notarized by clocks at most `max_skew_ms` behind them.
+class BlockTimes(Check):
+    """Each block is later than its parent, in its timestamp's slot, and not far ahead of the clocks of its voters.
 
-    Of blocks up to `retold_height` the votes are not judged: nobody told what the clocks were then.
+    Of blocks up to `earlier_height` the votes are not judged: what the clocks were then is not known.
     """
 
-    def __init__(self, rules: ChainRules, *, max_skew_ms: int, retold_height: int = 0) -> None:
-        self._tally = Tally("block-times", "safety")
-        self._slot_ms = rules.slot_ms
-        self._parent_ms = rules.timestamp_ms
-        self._max_skew_ms = max_skew_ms
-        self._retold_height = retold_height
+    name = "block-times"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._slot_ms = run.rules.slot_ms
+        self._parent_ms = run.rules.timestamp_ms
         self._leads: dict[int, _Lead] = {}
         self._votes: dict[bytes, dict[int, int]] = {}
         self._entered_us: dict[tuple[int, int], int] = {}
         self._furthest_ms = 0
         self._judged_votes = 0
 
-    def clock(self, event: Event) -> None:
+    @property
+    def handlers(self) -> Handlers:
+        """When leaders entered, who notarized, and what clocks were set to."""
+        return {ClockSet: self.clock, Entered: self.entered, Voted: self.vote}
+
+    def clock(self, event: Event, setting: ClockSet) -> None:
         """The supervisor set a machine's clocks."""
-        setting = read_event(event, ClockSet)
         before = self._leads.get(setting.machine, _Lead())
         offset_us = before.drifted_us(event.at_us) if setting.offset_us is None else setting.offset_us
         greatest_us = before.greatest_until_us(event.at_us)
         self._leads[setting.machine] = _Lead(event.at_us, offset_us, setting.ppm, setting.strobe_us, greatest_us)
 
-    def entered(self, event: Event) -> None:
+    def entered(self, event: Event, entered: Entered) -> None:
         """Remember when a leader entered its view, in this life or an earlier one."""
-        entered = read_event(event, Entered)
         if entered.leader == event.node:
             self._entered_us.setdefault((entered.view, event.node), event.at_us)
 
-    def vote(self, event: Event) -> None:
+    def vote(self, event: Event, vote: Voted) -> None:
         """Remember how far the clock of whoever notarizes may have been by then, in microseconds of virtual time."""
-        vote = read_event(event, Voted)
         if vote.vote == "notarize":
             lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
             self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)
 
-    def settle(self, header: Header, digest: bytes) -> None:
-        """Judge a final block; heights ascend by one."""
+    def settle(self, block: SettledBlock) -> None:
+        """Judge a final block."""
+        header = block.header
         time_ms, place = header.timestamp_ms, f"block of height {header.height}"
-        self._tally.require(
+        self.tally.require(
             time_ms > self._parent_ms,
             f"{place} has timestamp {time_ms:,} ms, its parent {self._parent_ms:,} ms",
             height=header.height,
         )
-        self._tally.require(
+        self.tally.require(
             header.slot == time_ms // self._slot_ms,
             f"{place} has slot {header.slot} and timestamp {time_ms:,} ms: slot {time_ms // self._slot_ms}",
             height=header.height,
         )
-        votes = self._votes.pop(digest, {})
+        votes = self._votes.pop(block.digest, {})
         self._judge_leader(header, votes.get(header.proposer))
-        for node, clock_us in sorted(votes.items()) if header.height > self._retold_height else ():
+        for node, clock_us in sorted(votes.items()) if header.height > self.run.earlier_height else ():
             # A leader notarizes its own block although its clock may be behind the parent's.
             if node != header.proposer:
                 self._judge_vote(node, clock_us // MILLISECOND_US, header)
         self._furthest_ms = max(self._furthest_ms, time_ms - self._parent_ms)
         self._parent_ms = time_ms
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
             f"each block is later than its parent, by {self._furthest_ms:,} ms at most, and within "
-            f"{self._max_skew_ms:,} ms of the clocks behind {self._judged_votes:,} votes",
+            f"{self.run.max_skew_ms:,} ms of the clocks behind {self._judged_votes:,} votes",
             votes=self._judged_votes,
             furthest_ms=self._furthest_ms,
         )
@@ -117,11 +122,11 @@ class BlockTimes:
         if voted_us is None or entered_us is None or header.proposer in self._leads:
             return
         if voted_us < entered_us:
-            # What is known is that another life entered the view again, to which another process had told the vote.
+            # What is known is that another life entered the view again, to which another process had sent the vote.
             return
         next_ms = self._parent_ms + 1
         first_ms, last_ms = (max(at_us // MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
-        self._tally.require(
+        self.tally.require(
             first_ms <= header.timestamp_ms <= last_ms,
             f"the block of height {header.height} has timestamp {header.timestamp_ms:,} ms; its leader, validator "
             f"{header.proposer}, proposed it between {first_ms:,} and {last_ms:,} ms",
@@ -131,9 +136,9 @@ class BlockTimes:
 
     def _judge_vote(self, node: int, clock_ms: int, header: Header) -> None:
         self._judged_votes += 1
-        self._tally.compared += 1
-        if header.timestamp_ms > clock_ms + self._max_skew_ms:
-            self._tally.fail(
+        self.tally.compared += 1
+        if header.timestamp_ms > clock_ms + self.run.max_skew_ms:
+            self.tally.fail(
                 f"validator {node} notarized the block of height {header.height}, whose timestamp is "
                 f"{header.timestamp_ms:,} ms, when its clock had shown {clock_ms:,} ms at most",
                 height=header.height,

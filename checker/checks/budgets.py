@@ -2,9 +2,10 @@
 
 from typing import NamedTuple, final
 
-from checker.checks.observations import ChainRules
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult
 from scheduler.events import TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
@@ -27,25 +28,26 @@ class Spent(NamedTuple):
 
 
 @final
-class Budgets:
-    """Both timer lanes and the block's own limits hold in every block, and the summary says what the receipts say."""
+class Budgets(Check):
+    """No block spends more than its limits and the budgets of the two timer lanes, and its summary adds up."""
 
-    def __init__(self, rules: ChainRules) -> None:
-        self._tally = Tally("budgets", "safety")
-        self._rules = rules
+    name = "budgets"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
         self._fullest_lane = 0
 
     def settle(self, block: SettledBlock) -> None:
         """Judge one block."""
         spent = add_up(block)
-        config, rules = block.config, self._rules
+        config, rules = block.config, self.run.rules
         lane = 0 if config.execution_lane_paused else block.lane_cycles_max
         removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
         self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
         self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)
-        self._tally.compared += not lane
+        self.tally.compared += not lane
         if spent.fired and not lane:
-            self._tally.fail(
+            self.tally.fail(
                 f"height {block.height}: {spent.fired:,} timers fired with a paused lane", height=block.height
             )
         self._limit(block, "removals in the GC lane", spent.removed, removals)
@@ -53,18 +55,18 @@ class Budgets:
         self._limit(block, "cells of transactions", spent.cells, rules.block_cells)
         self._match(block, spent)
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
-            f"{self._tally.compared:,} limits and sums held; the fullest lane used {self._fullest_lane:,} cycles",
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self.tally.compared:,} limits and sums held; the fullest lane used {self._fullest_lane:,} cycles",
             fullest_lane_cycles=self._fullest_lane,
         )
 
     def _limit(self, block: SettledBlock, what: str, used: int, limit: int) -> None:
         # What is not used keeps within any limit.
-        self._tally.compared += used > 0
+        self.tally.compared += used > 0
         if used > limit:
-            self._tally.fail(
+            self.tally.fail(
                 f"height {block.height}: {used:,} {what}, at most {limit:,} are allowed",
                 height=block.height,
                 used=used,
@@ -84,9 +86,9 @@ class Budgets:
             ("insolvent", summary.insolvent, spent.insolvent),
         )
         for name, claimed, found in pairs:
-            self._tally.compared += 1
+            self.tally.compared += 1
             if claimed != found:
-                self._tally.fail(
+                self.tally.fail(
                     f"height {block.height}: the summary's {name} is {claimed:,}, the receipts add up to {found:,}",
                     height=block.height,
                     claimed=claimed,

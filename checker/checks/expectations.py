@@ -1,31 +1,29 @@
-"""What a scenario promises to show, in counts; a run that shows less than promised is inconclusive, never passed.
+"""The counts that a scenario expects its run to show; a run that shows less is inconclusive, never passed.
 
 `[expect.counts]` and `[expect.fired_by]` are about timers, counted over the canonical chain, as the first validator to
 apply each block did; a run that shows more than `[expect.at_most]` allows has failed. `[expect.recovery]` is about what
-validators made of their disks, counted over all of them.
+validators made of their disks, counted over all of them, `[expect.replica_modes]` about what observers did by theirs.
 """
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import msgspec
 
-from checker.checks.observations import AppliedBlock
-from checker.mirror import read_timer_config
-from checker.results import CheckResult, Tally
-from checker.tables import TIMER_CONFIG_KEY
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult, ExitClass
+from network.events import Event, Handlers
 from scheduler import (
     DeferralReason,
     DeferredSummary,
     EpochPromoted,
     GbaFailed,
-    Timebase,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledForDelay,
-    TimerConfig,
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
@@ -33,13 +31,8 @@ from scheduler import (
     TimerPriorityClampedAtSchedule,
 )
 from validators.actors import Emitted
-from validators.execution.blocks import decode_block
-from validators.execution.errors import InvalidEncodingError
-from validators.execution.receipts import ChainEvent, TransactionReceipt, decode_receipt
-
-NAME: Final = "promised-counts"
-
-LIMITS_NAME: Final = "promised-limits"
+from validators.events import SnapshotJoined
+from validators.execution.receipts import ChainEvent, TransactionReceipt
 
 COUNTED_EVENTS: Final[dict[type[msgspec.Struct], str]] = {
     TimerCancelled: "cancelled",
@@ -75,58 +68,76 @@ COUNTS: Final = (
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
-"""Everything that can be promised of timers. `tipped_wait_peak`: the blocks in which a tipped timer was passed over."""
+"""Everything that can be expected of timers. `tipped_wait_peak`: the blocks in which a tipped timer was passed over."""
 
 RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
-"""Everything that can be promised of recoveries; in a storm means: of a state in which dead timers wait."""
+"""Everything that can be expected of recoveries; in a storm means: of a state in which dead timers wait."""
+
+
+class LeastCounts(Check):
+    """A check of counts that reach what a scenario expects of each of them."""
+
+    exit_class: ClassVar[ExitClass] = "inconclusive"
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """The least that is expected, by name."""
+        raise NotImplementedError
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The counts of the run, by name; they have every name of the least."""
+        raise NotImplementedError
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the scenario expects any of these counts."""
+        return bool(self.minimums)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        counts, minimums = self.counts, self.minimums
+        self.tally.compared = len(minimums)
+        lacking = [
+            f"{key} {counts[key]:,} (at least {least:,})" for key, least in minimums.items() if counts[key] < least
+        ]
+        if lacking:
+            return self.tally.inconclusive(f"less than promised: {', '.join(lacking)}")
+        shown = {key: counts[key] for key in minimums}
+        return self.tally.result(", ".join(f"{key} {count:,}" for key, count in shown.items()), **shown)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Promised:
-    """What a scenario promises: least and greatest counts, and by workload the least fires of each of its actors."""
+class ExpectedCounts(LeastCounts):
+    """The chain shows what the scenario expects of it, counted once for each height."""
 
-    counts: Mapping[str, int] = field(default_factory=dict)
-    at_most: Mapping[str, int] = field(default_factory=dict)
-    fired_by: Mapping[str, tuple[int, tuple[bytes, ...]]] = field(default_factory=dict)
+    name = "promised-counts"
 
-    def __bool__(self) -> bool:
-        """Whether anything is promised."""
-        return bool(self.counts or self.at_most or self.fired_by)
-
-
-def judge_counts(name: str, minimums: Mapping[str, int], counts: Mapping[str, int]) -> CheckResult:
-    """Return whether everything promised was there."""
-    tally = Tally(name, "inconclusive")
-    tally.compared = len(minimums)
-    lacking = [f"{key} {counts[key]:,} (at least {least:,})" for key, least in minimums.items() if counts[key] < least]
-    if lacking:
-        return tally.inconclusive(f"less than promised: {', '.join(lacking)}")
-    shown = {key: counts[key] for key in minimums}
-    return tally.result(", ".join(f"{key} {count:,}" for key, count in shown.items()), **shown)
-
-
-@final
-class Promises:
-    """Counts what happens on the canonical chain."""
-
-    def __init__(self, promised: Promised, config: TimerConfig, timebase: Timebase) -> None:
-        self._promised = promised
-        self._config = config
-        self._timebase = timebase
-        self._height = 0
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
         self._presents: list[int] = []
-        self._counts = dict.fromkeys(COUNTS, 0)
         self._fires: dict[bytes, int] = {}
+        self.found = dict.fromkeys(COUNTS, 0)
 
-    def applied(self, block: AppliedBlock) -> None:
-        """See a block that a validator applied; each height counts once."""
-        if block.height != self._height + 1:
-            return
-        self._height = block.height
-        header = decode_block(block.block).header
-        self._presents.append(header.slot if self._timebase == "slot" else header.height)
-        counts, summary = self._counts, block.summary
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Counts of `[expect.counts]`, and the fires of each actor of a workload."""
+        expect = self.run.expect
+        return {**expect.counts, **{_of_each(name): least for name, (least, _) in expect.fired_by.items()}}
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """All counts, and the fires of the actor of each workload that fired least."""
+        fired_by = {
+            _of_each(name): min((self._fires.get(actor, 0) for actor in actors), default=0)
+            for name, (_, actors) in self.run.expect.fired_by.items()
+        }
+        return {**self.found, **fired_by}
+
+    def settle(self, block: SettledBlock) -> None:
+        """Count what happened in a block."""
+        self._presents.append(block.now)
+        counts, summary = self.found, block.summary
         counts["fired"] += summary.fired
         counts["fires_reverted"] += summary.reverted
         counts["expired"] += summary.expired
@@ -136,58 +147,22 @@ class Promises:
         self._peak("waiting_live_peak", summary.waiting_live)
         self._peak("messages_waiting_peak", summary.messages_waiting)
         self._peak("lane_price_peak", summary.lane_price)
-        counts["blocks_execution_paused"] += self._config.execution_lane_paused
-        counts["blocks_gc_paused"] += self._config.gc_lane_paused
-        for encoded in block.receipts:
-            self._count_receipt(encoded)
-        self._config = read_timer_config(block.changes.get(TIMER_CONFIG_KEY), self._config)
-
-    def results(self) -> list[CheckResult]:
-        """Say whether everything promised was there, and nothing beyond its limit."""
-        promised, results = self._promised, []
-        if promised.counts or promised.fired_by:
-            results.append(self._judge_least())
-        if promised.at_most:
-            results.append(self._judge_most())
-        return results
-
-    def _judge_least(self) -> CheckResult:
-        counts, minimums = dict(self._counts), dict(self._promised.counts)
-        for workload, (least, actors) in self._promised.fired_by.items():
-            name = f"fires of each of {workload}"
-            minimums[name] = least
-            counts[name] = min((self._fires.get(actor, 0) for actor in actors), default=0)
-        return judge_counts(NAME, minimums, counts)
-
-    def _judge_most(self) -> CheckResult:
-        tally = Tally(LIMITS_NAME, "safety")
-        for name, most in self._promised.at_most.items():
-            count = self._counts[name]
-            tally.require(count <= most, f"{name} is {count:,}, at most {most:,} is promised")
-        return tally.result(", ".join(f"{name} {self._counts[name]:,}" for name in self._promised.at_most))
-
-    def _peak(self, name: str, value: int) -> None:
-        self._counts[name] = max(self._counts[name], value)
-
-    def _count_receipt(self, encoded: bytes) -> None:
-        try:
-            receipt = decode_receipt(encoded)
-        except InvalidEncodingError:
-            # That it is none is for the other checks to say; here it counts for nothing.
-            return
-        if isinstance(receipt, TransactionReceipt):
-            self._counts["transactions_reverted"] += receipt.status != 0
-            events = receipt.events
-        else:
-            events = (receipt.event,)
-        for event in events:
-            name = COUNTED_EVENTS.get(type(event))
-            if name is not None:
-                self._counts[name] += getattr(event, "was_live", True)
+        counts["blocks_execution_paused"] += block.config.execution_lane_paused
+        counts["blocks_gc_paused"] += block.config.gc_lane_paused
+        for receipt in block.receipts:
+            if isinstance(receipt, TransactionReceipt):
+                counts["transactions_reverted"] += receipt.status != 0
+        for event in block.events():
             self._count_event(event)
 
+    def _peak(self, name: str, value: int) -> None:
+        self.found[name] = max(self.found[name], value)
+
     def _count_event(self, event: ChainEvent) -> None:
-        counts = self._counts
+        counts = self.found
+        name = COUNTED_EVENTS.get(type(event))
+        if name is not None:
+            counts[name] += getattr(event, "was_live", True)
         if isinstance(event, TimerFired):
             self._fires[event.actor] = self._fires.get(event.actor, 0) + 1
             if event.tip:
@@ -202,3 +177,96 @@ class Promises:
             counts["agents_failed"] += event.count
         elif isinstance(event, EpochPromoted):
             counts["heights_promoted"] += event.heights
+
+
+@final
+class ExpectedLimits(Check):
+    """No count of the chain is greater than the scenario allows."""
+
+    name = "promised-limits"
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the scenario sets any limit."""
+        return bool(self.run.expect.at_most)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        limits, counts = self.run.expect.at_most, self.run.check(ExpectedCounts).found
+        for name, most in limits.items():
+            self.tally.require(counts[name] <= most, f"{name} is {counts[name]:,}, at most {most:,} is promised")
+        return self.tally.result(", ".join(f"{name} {counts[name]:,}" for name in limits))
+
+
+@final
+class ExpectedRecovery(LeastCounts):
+    """Replicas make of their disks what the scenario expects: damage found, repairs, observers, joins."""
+
+    name = "promised-recovery"
+    counts_one_process = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._joined_heights: list[int] = []
+
+    @property
+    def handlers(self) -> Handlers:
+        """Joins from a snapshot."""
+        return {SnapshotJoined: self.snapshot_joined}
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Counts of `[expect.recovery]`."""
+        return self.run.expect.recovery
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Counts over all replicas."""
+        chain = self.run.chain
+        in_storm = sum(chain[height - 1].summary.waiting_dead > 0 for height in self._joined_heights)
+        joined = {"snapshots_joined": len(self._joined_heights), "snapshots_joined_in_storm": in_storm}
+        return {**self.run.end.recoveries, **joined}
+
+    def snapshot_joined(self, _event: Event, joined: SnapshotJoined) -> None:
+        """A replica took a peer's state."""
+        self._joined_heights.append(joined.height)
+
+
+@final
+class ExpectedModes(LeastCounts):
+    """Observers do by their replica modes what the scenario expects."""
+
+    name = "promised-roads"
+    counts_one_process = True
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Counts of `[expect.replica_modes]`, by observer."""
+        return self.run.expect.replica_modes
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How often each observer did what its replica mode is about."""
+        return self.run.end.replica_modes
+
+
+@final
+class ModesEffective(LeastCounts):
+    """Each replica with a mode of its own that may not be idle did once what the mode is about."""
+
+    name = "roads-effective"
+    counts_one_process = True
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Once for each replica and deed."""
+        return dict.fromkeys(self.run.end.duties, 1)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How often each replica did it."""
+        return self.run.end.duties
+
+
+def _of_each(workload: str) -> str:
+    return f"fires of each of {workload}"

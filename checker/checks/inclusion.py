@@ -8,17 +8,19 @@ block, and room left in cycles, cells and bytes. A leader tries everything in it
 nothing else has no less then than before the block: so it would have been taken.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple, Protocol, TypeAlias, final
+from typing import ClassVar, Final, final
 
-from checker.checks.observations import BlockSummary, ChainRules, read_event
+from checker.checks.check import Check
+from checker.checks.context import RunContext, Sample
+from checker.checks.mirror import SettledBlock
 from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult, ExitClass
 from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
-from network.events import Event
-from validators.events import Entered
+from network.events import Event, Handlers
+from validators.events import Booted, Entered
 from validators.execution.blocks import Header
 
 BLOCKS_MAX: Final = 3
@@ -33,35 +35,6 @@ ROOM_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
 TRANSACTION_CYCLES: Final = 1_000
 
 
-class Pooled(Protocol):
-    """A transaction in a mempool."""
-
-    @property
-    def encoded(self) -> bytes:
-        """Its encoding."""
-
-
-class Sample(NamedTuple):
-    """Transactions that are pooled at a time, by digest, for each honest validator that serves."""
-
-    at_us: int
-    pools: Sequence[Mapping[bytes, Pooled]]
-
-
-Pools: TypeAlias = Callable[[], Sample]
-"""Looks into the mempools."""
-
-
-class IncludedBlock(NamedTuple):
-    """A final block: its header, its transactions, its length, what it used, and the state before it."""
-
-    header: Header
-    transactions: Sequence[bytes]
-    length_bytes: int
-    summary: BlockSummary
-    before: Mapping[bytes, bytes]
-
-
 @dataclass(slots=True)
 class _Waiting:
     """A transaction that is pooled everywhere: since when, and how many blocks left it out."""
@@ -74,32 +47,43 @@ class _Waiting:
 
 
 @final
-class Inclusion:
+class Inclusion(Check):
     """A transaction that is valid and pooled everywhere is in one of the next `BLOCKS_MAX` blocks of honest leaders."""
 
-    def __init__(self, rules: ChainRules, honest: Collection[int], pools: Pools) -> None:
-        self._tally = Tally("inclusion", "liveness")
-        self._rules = rules
-        self._honest = dict.fromkeys(sorted(honest))
-        self._pools = pools
+    name = "inclusion"
+    exit_class: ClassVar[ExitClass] = "liveness"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._honest = dict.fromkeys(run.honest)
         self._waiting: dict[bytes, _Waiting] = {}
         self._entered_us: dict[tuple[int, int], int] = {}
         self._booted_us: dict[int, int] = {}
         self._most = 0
 
-    def observe(self, event: Event) -> None:
-        """Note when leaders enter their views, and when validators lose their memory."""
-        if event.kind == "boot":
-            self._booted_us[event.node] = event.at_us
-        elif event.kind == "enter":
-            entered = read_event(event, Entered)
-            if entered.leader == event.node:
-                self._entered_us.setdefault((event.node, entered.view), event.at_us)
+    @property
+    def handlers(self) -> Handlers:
+        """When leaders enter their views, and when validators lose their memory."""
+        return {Booted: self.boot, Entered: self.entered}
 
-    def settle(self, block: IncludedBlock) -> None:
-        """Judge a final block when the first validator applies it; heights ascend."""
+    @property
+    def is_asked(self) -> bool:
+        """Whether any transaction was seen in every mempool and then in a block, or left out."""
+        return self.tally.compared > 0
+
+    def boot(self, event: Event, _boot: Booted) -> None:
+        """A validator that starts has an empty mempool."""
+        self._booted_us[event.node] = event.at_us
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Remember when a leader entered its view."""
+        if entered.leader == event.node:
+            self._entered_us.setdefault((event.node, entered.view), event.at_us)
+
+    def settle(self, block: SettledBlock) -> None:
+        """Judge a final block when the first validator applies it."""
         # Of others nobody could have said that they were left out.
-        self._tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
+        self.tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
         leader = block.header.proposer
         entered_us = self._entered_us.pop((leader, block.header.view), -1)
         # A leader that booted since may have lost what it had.
@@ -109,26 +93,21 @@ class Inclusion:
             is_there = booted_us <= waiting.since_us < entered_us
             if is_there and waiting.sender not in senders and self._fits(waiting, block):
                 self._leave_out(digest, waiting, block.header)
-        self._follow(self._pools())
+        self._follow(self.run.sample_pools())
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
-            f"{self._tally.compared:,} times one was in every mempool; at most {self._most} blocks left it out",
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self.tally.compared:,} times one was in every mempool; at most {self._most} blocks left it out",
             left_out_most=self._most,
         )
 
-    @property
-    def has_judged(self) -> bool:
-        """Whether any transaction was seen in every mempool and then in a block, or left out."""
-        return self._tally.compared > 0
-
     def _leave_out(self, digest: bytes, waiting: _Waiting, header: Header) -> None:
         waiting.left_out += 1
-        self._tally.compared += 1
+        self.tally.compared += 1
         self._most = max(self._most, waiting.left_out)
         if waiting.left_out == BLOCKS_MAX:
-            self._tally.fail(
+            self.tally.fail(
                 f"transaction {digest[:6].hex()} of {waiting.sender.hex()} was valid and in every mempool from "
                 f"{waiting.since_us / 1_000_000:.3f} s on, and {BLOCKS_MAX} blocks of honest leaders that had room "
                 f"left it out, the last one at height {header.height}",
@@ -138,9 +117,9 @@ class Inclusion:
                 validator=header.proposer,
             )
 
-    def _fits(self, waiting: _Waiting, block: IncludedBlock) -> bool:
+    def _fits(self, waiting: _Waiting, block: SettledBlock) -> bool:
         """Say whether a transaction could have stood at the end of a block in which its sender has none."""
-        transaction, rules, summary = waiting.transaction, self._rules, block.summary
+        transaction, rules, summary = waiting.transaction, self.run.rules, block.summary
         nonce, balance = _account(block.before, waiting.sender)
         cycle_basefee, cell_basefee = _basefees(block.before)
         charge = transaction.cycles_limit * transaction.max_fee_per_cycle

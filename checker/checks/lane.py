@@ -6,27 +6,28 @@ of the lane have to follow from them (docs/state.md, the timer lane). Where a ch
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Final, final
+from typing import final
 
 import msgspec
 
-from checker.checks.observations import ChainRules
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult
 from checker.tables import FEE_MARKET_KEY, FIRES, LANE_BOOKS, LANE_MARKET_KEY, LANE_TABLES, RECENT_FIRES, read_fields
 from scheduler import LaneConfig, LaneMarket, TimerFired
 from validators.execution.receipts import TimerReceipt
 
-NAME: Final = "lane-books"
-
 
 @final
-class LaneBooks:
-    """Each block's lane market, fires and sums follow from the block before it and from what fired."""
+class LaneBooks(Check):
+    """The timer lane's basefee, burns, tips and fairness sums follow from what fired."""
 
-    def __init__(self, rules: ChainRules) -> None:
-        self._tally = Tally(NAME, "safety")
-        self._first_height = rules.lane_from
+    name = "lane-books"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._first_height = run.rules.lane_from
         self._blocks = 0
         self._active_blocks = 0
         self._fires: dict[int, dict[bytes, int]] = {}
@@ -53,16 +54,16 @@ class LaneBooks:
         self._judge_market(block, market, fires, price if config.settlement == "additive" else 0)
         self._judge_window(block, market, fires)
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
+    def finish(self) -> CheckResult:
+        """Return the result."""
         if not self._first_height:
-            return self._tally.result(f"{self._blocks:,} blocks of a chain without a lane hold none")
+            return self.tally.result(f"{self._blocks:,} blocks of a chain without a lane hold none")
         if not self._active_blocks:
-            return self._tally.inconclusive(
+            return self.tally.inconclusive(
                 f"the lane is active from height {self._first_height:,} on, and the run ended at {self._blocks:,}"
             )
-        return self._tally.result(
-            f"{self._tally.compared:,} prices, burns, tips and sums follow from what fired; the dearest cycle cost "
+        return self.tally.result(
+            f"{self.tally.compared:,} prices, burns, tips and sums follow from what fired; the dearest cycle cost "
             f"{self._dearest:,}, {self._burned:,} units burned for the lane and {self._tips:,} tipped",
             dearest=self._dearest,
             burned=self._burned,
@@ -157,9 +158,9 @@ class LaneBooks:
         return own
 
     def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
-        self._tally.compared += 1
+        self.tally.compared += 1
         if not holds:
-            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
 
 
 def read_market(block: SettledBlock) -> LaneMarket | None:

@@ -4,12 +4,12 @@ The check keeps its own list of the messages that wait. Timers go first: within 
 last event of the timer phase has happened, and what is sent from then on waits for the next block.
 """
 
-from collections.abc import Mapping
 from typing import Final, final
 
-from checker.checks.observations import ChainRules
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult
 from checker.tables import MAILBOX_KEY, MESSAGE, read_fields
 from scheduler.events import (
     DeferredSummary,
@@ -21,8 +21,6 @@ from scheduler.events import (
 )
 from validators.actors import MessageSent
 from validators.execution.receipts import ChainEvent, MessageDelivered, TransactionReceipt
-
-NAME: Final = "message-delivery"
 
 OF_THE_TIMER_PHASE: Final = (
     TimerFired,
@@ -36,18 +34,20 @@ OF_THE_TIMER_PHASE: Final = (
 
 
 @final
-class MessageDelivery:
-    """Each message is sent once, delivered once, in its turn and within its cycles; what waits is in the state."""
+class MessageDelivery(Check):
+    """Messages are delivered in the order in which they were sent, once, after the timers, within their budget."""
 
-    def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
-        self._tally = Tally(NAME, "safety")
-        self._budget = rules.mailbox_cycles
+    name = "message-delivery"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._budget = run.rules.mailbox_cycles
         self._waiting: dict[int, int] = {}
         self._next = 0
         self._sent = 0
         self._delivered = 0
         self._reverted = 0
-        self._in_state = sum(key[0] == MESSAGE for key in genesis_values)
+        self._in_state = sum(key[0] == MESSAGE for key in run.genesis_values)
 
     def settle(self, block: SettledBlock) -> None:
         """Judge one block."""
@@ -69,9 +69,9 @@ class MessageDelivery:
         self._match(block, "mailbox_cycles", summary.mailbox_cycles, used)
         self._judge_state(block)
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
             f"{self._sent:,} messages sent, {self._delivered:,} delivered in their order, {len(self._waiting):,} wait",
             sent=self._sent,
             delivered=self._delivered,
@@ -141,6 +141,6 @@ class MessageDelivery:
         self._require(claimed == found, block, text, name, claimed, found)
 
     def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
-        self._tally.compared += 1
+        self.tally.compared += 1
         if not holds:
-            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)

@@ -1,28 +1,12 @@
-"""What the checks see of a run: events read with their types, applied blocks, and what is read back at the end.
-
-Events are positional lists in the run's log. Here each kind that a check judges has a record with named fields; a
-field too many is ignored, so that a writer may say more than the checks need.
-"""
+"""The blocks that validators applied and what is read back of them at the end, as the checks see both."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, final
 
-from network import events
-from network.events import AnyEvent, Event
 from scheduler import Eip1559, Timebase
 from validators.execution.genesis import Genesis, PolicyEntry
 from validators.execution.phases import PhaseEntry
 from validators.state import StateAudit
-
-NATIVE_TYPES: Final = (bytes,)
-"""Bytes are bytes in a log; without this msgspec would take text for base64."""
-
-
-def read_event(event: Event, kind: type[AnyEvent]) -> AnyEvent:
-    """Return the typed values of an event that is known to be of this kind."""
-    body = events.read_event(event, kind)
-    assert body is not None, f"a handler of {kind.kind!r} was given an event of kind {event.kind!r}"
-    return body
 
 
 class BlockSummary(Protocol):
@@ -202,6 +186,11 @@ class ChainRules(NamedTuple):
     def lane_from(self) -> int:
         """The first height in the timer lane; 0 where the chain has none."""
         return next((entry.height for entry in self.policies if entry.policy == Eip1559.name), 0)
+
+    @property
+    def activation_height(self) -> int:
+        """The height at which the chain changes its policy for the last time; 0 where it never does."""
+        return self.policies[-1].height if len(self.policies) > 1 else 0
 
     def is_in_lane(self, height: int) -> bool:
         """Say whether a block of this height goes by the rules of the timer lane."""

@@ -7,29 +7,34 @@ Which phases a block must have is restated by the oracle (`checker/oracle/phases
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, final
+from typing import final
 
 from checker.checks.budgets import add_up
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
 from checker.checks.timers import TimerDelivery
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult
 from scheduler.events import EpochPromoted
 from validators.actors import MessageSent
 from validators.execution.receipts import MessageDelivered, TimerReceipt, TransactionReceipt
-
-NAME: Final = "phases"
 
 Counts = Mapping[str, int]
 
 
 @final
-class PhaseLedger:
-    """In each block: due = fired + removed + left, promoted = left the overflow tree, found = delivered + left."""
+class PhaseLedger(Check):
+    """Each phase of a block accounts for all that it found: done, or left with a reason.
 
-    def __init__(self, delivery: TimerDelivery) -> None:
-        """Read the timers that wait from a check that has judged the block before this one does."""
-        self._tally = Tally(NAME, "safety")
-        self._delivery = delivery
+    Due = fired + removed + left, promoted = left the overflow tree, found = delivered + left.
+    """
+
+    name = "phases"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        # It stands before this check in the list, so that it has settled the same block.
+        self._delivery = run.check(TimerDelivery)
         self._entries = 0
         self._messages = 0
 
@@ -44,10 +49,10 @@ class PhaseLedger:
         self._judge_totals(block, entries.get("prices"), entries.get("burns"), entries.get("tiers"))
         self._judge_promotion(block, entries.get("promotion"))
 
-    def result(self) -> CheckResult:
-        """Return the check result."""
-        return self._tally.result(
-            f"{self._entries:,} phases account for all that they found, in {self._tally.compared:,} sums"
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self._entries:,} phases account for all that they found, in {self.tally.compared:,} sums"
         )
 
     def _judge_transactions(self, block: SettledBlock, counts: Counts | None) -> None:
@@ -111,9 +116,9 @@ class PhaseLedger:
             self._require(found == count, block, "the phase {} counts {} {}, there were {}", phase, found, name, count)
 
     def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
-        self._tally.compared += 1
+        self.tally.compared += 1
         if not holds:
-            self._tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
 
 
 def _names(block: SettledBlock) -> str:

@@ -7,8 +7,9 @@ proof that is refused, or one that is taken for something that it does not prove
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar, final
 
+from checker.checks.check import Check
 from checker.checks.observations import ProvedState, ReadBack
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult
 from checker.tables import describe_key
 from validators.state import Database, verify_key, verify_operation, verify_root
 
@@ -48,34 +49,30 @@ def prove_database(database: Database) -> ProvedState:
 
 
 @final
-class Proofs:
-    """Each validator's proofs lead to its final header's state root; with anything changed they lead nowhere."""
+class Proofs(Check):
+    """At the end each validator can prove what its final header's root covers, and nothing falsified passes."""
 
-    def __init__(self) -> None:
-        self._tally = Tally("proofs", "safety")
-        self._validators = 0
+    name = "proofs"
 
-    def compare(self, readback: ReadBack) -> None:
-        """Verify what one validator proved; where its operations lead to another root, `operation-log` says so."""
-        if readback.proved is None or readback.audit.canonical_root != readback.root:
-            return
-        self._validators += 1
-        for claim in _claims(readback.proved, readback.root):
-            self._tally.compared += 1 + len(claim.falsified)
+    def finish(self) -> CheckResult:
+        """Return the result; where a replica's operations lead to another root, `operation-log` says so."""
+        proving = [each for each in self.run.end.readbacks if each.proved and each.audit.canonical_root == each.root]
+        for readback in proving:
+            assert readback.proved is not None, "it was asked for"
+            self._verify(readback, readback.proved)
+        return self.tally.result(f"{self.tally.compared:,} proofs of {len(proving)} validators, true and falsified")
+
+    def _verify(self, readback: ReadBack, proved: ProvedState) -> None:
+        for claim in _claims(proved, readback.root):
+            self.tally.compared += 1 + len(claim.falsified)
             where = f"validator {readback.node}, height {readback.height}"
             if not claim.verify(*claim.stated):
                 self._fail(readback, f"{where}: its proof of {claim.what} does not hold")
             elif any(claim.verify(*falsified) for falsified in claim.falsified):
                 self._fail(readback, f"{where}: a falsified proof of {claim.what} holds")
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
-            f"{self._tally.compared:,} proofs of {self._validators} validators, true and falsified"
-        )
-
     def _fail(self, readback: ReadBack, text: str) -> None:
-        self._tally.fail(text, validator=readback.node, height=readback.height)
+        self.tally.fail(text, validator=readback.node, height=readback.height)
 
 
 def _claims(proved: ProvedState, root: bytes) -> Iterator[_Claim]:

@@ -2,45 +2,22 @@
 
 Judged from the events of the run. A block that was rolled back is final nowhere. A block that was undone, that is
 applied early and then taken back, was not final where that happened; it may become final later, which is a return to
-its branch. A run that promised such blocks, a branch of some length at once, or a return, and had less is inconclusive.
+its branch. A run that was expected to have such blocks, a branch of some length at once, or a return, and had less is
+inconclusive.
 """
 
-from typing import NamedTuple, final
+from typing import final
 
-from checker.checks.observations import read_event
-from checker.results import CheckResult, Tally
-from network.events import Event
+from checker.checks.check import Check
+from checker.checks.context import ReorgCounts, RunContext
+from checker.results import CheckResult
+from network.events import Event, Handlers
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone
-
-NAME = "reorg"
+from validators.execution.blocks import Header
+from validators.state import StateAudit
 
 REAPPLY = "reapply"
 """The mode of an execution that was made because a branch came back."""
-
-
-@final
-class ReorgPromise(NamedTuple):
-    """What a run promises at least.
-
-    Attributes:
-        rolled_back: Executed blocks dropped for another, over all validators.
-        rolled_back_depth: Heights that one validator dropped at once.
-        undone: Blocks applied early and taken back, over all validators.
-        undone_depth: Heights that one validator took back at once.
-        returned: Blocks of one validator that were taken back at once and are final there in the end.
-        reexecuted: Blocks that were executed again when their branch came back, over all validators.
-        audited: How often what a validator derives from its state was compared after it dropped or took back blocks.
-        crossed: Validators that dropped heights on both sides of an activation at once.
-    """
-
-    rolled_back: int = 0
-    rolled_back_depth: int = 0
-    undone: int = 0
-    undone_depth: int = 0
-    returned: int = 0
-    reexecuted: int = 0
-    audited: int = 0
-    crossed: int = 0
 
 
 @final
@@ -74,41 +51,58 @@ class _Node:
 
 
 @final
-class ReorgWatch:
-    """Counts what each validator rolled back and undid, and how many heights of it at once."""
+class Reorganizations(Check):
+    """Blocks that were rolled back or undone are not final, and there are as many of them as the scenario expects."""
 
-    def __init__(self, promise: ReorgPromise, activation: int = 0) -> None:
-        """Begin to watch; `activation` is the height at which the chain changes its policy, 0 for none."""
-        self._promise = promise
-        self._activation = activation
-        self._tally = Tally(NAME, "safety")
+    name = "reorg"
+    counts_one_process = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
         self._dropped: list[tuple[int, BlockRolledBack]] = []
         self._final: dict[int, bytes] = {}
         self._nodes: dict[int, _Node] = {}
         self._reexecuted = 0
-        self.audited = 0
+        self._audited = 0
 
-    def observe(self, event: Event) -> None:
-        """See one event of the run, in the order of the log."""
-        if event.kind == "finalized":
-            block = read_event(event, BlockFinalized)
-            self._final.setdefault(block.height, block.digest)
-            node = self._node(event.node)
-            node.final[block.digest] = None
-            # What a finalization drops comes after all that it makes final.
-            node.dropped_heights = {}
-        elif event.kind == "rolled-back":
-            dropped = read_event(event, BlockRolledBack)
-            self._dropped.append((event.node, dropped))
-            self._node(event.node).drop(dropped.height)
-        elif event.kind == "executed":
-            self._reexecuted += read_event(event, BlockExecuted).mode == REAPPLY
-        elif event.kind == "undone":
-            self._undo(event, read_event(event, BlockUndone))
+    @property
+    def is_asked(self) -> bool:
+        """Whether the scenario expects any reorganization."""
+        return any(self.run.expect.reorg)
 
-    def result(self) -> CheckResult:
-        """Judge; less than promised is inconclusive."""
-        tally = self._tally
+    @property
+    def handlers(self) -> Handlers:
+        """What was executed, made final, dropped and taken back."""
+        return {
+            BlockFinalized: self.finalized,
+            BlockRolledBack: self.rolled_back,
+            BlockExecuted: self.executed,
+            BlockUndone: self.undone,
+        }
+
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
+        """A block is final, and what it drops comes after it."""
+        self._final.setdefault(block.height, block.digest)
+        node = self._node(event.node)
+        node.final[block.digest] = None
+        node.dropped_heights = {}
+
+    def rolled_back(self, event: Event, dropped: BlockRolledBack) -> None:
+        """An executed block lost."""
+        self._dropped.append((event.node, dropped))
+        self._node(event.node).drop(dropped.height)
+
+    def executed(self, _event: Event, block: BlockExecuted) -> None:
+        """A branch may have come back."""
+        self._reexecuted += block.mode == REAPPLY
+
+    def reorganized(self, _node: int, _header: Header, _audit: StateAudit) -> None:
+        """The structures were compared: `operation-log`, `bitmap` and `indexes` say with what result."""
+        self._audited += 1
+
+    def finish(self) -> CheckResult:
+        """Return the result; less than expected is inconclusive."""
+        tally = self.tally
         for node, dropped in self._dropped:
             tally.require(
                 self._final.get(dropped.height) != dropped.digest,
@@ -120,7 +114,7 @@ class ReorgWatch:
         found = self._found()
         lacking = [
             f"{name.replace('_', ' ')} {count} (at least {least})"
-            for name, count, least in zip(found._fields, found, self._promise, strict=True)
+            for name, count, least in zip(found._fields, found, self.run.expect.reorg, strict=True)
             if count < least
         ]
         if lacking:
@@ -134,25 +128,26 @@ class ReorgWatch:
         return tally.result(summary, **found._asdict(), validators=nodes)
 
     def _node(self, node: int) -> _Node:
-        return self._nodes.setdefault(node, _Node(self._activation))
+        return self._nodes.setdefault(node, _Node(self.run.rules.activation_height))
 
-    def _found(self) -> ReorgPromise:
+    def _found(self) -> ReorgCounts:
         nodes = list(self._nodes.values())
         rewinds = [rewind for node in nodes for rewind in node.rewinds]
-        return ReorgPromise(
+        return ReorgCounts(
             rolled_back=len(self._dropped),
             rolled_back_depth=max((node.dropped_depth for node in nodes), default=0),
             undone=sum(map(len, rewinds)),
             undone_depth=max(map(len, rewinds), default=0),
             returned=max((node.count_returned() for node in nodes), default=0),
             reexecuted=self._reexecuted,
-            audited=self.audited,
+            audited=self._audited,
             crossed=sum(node.has_crossed for node in nodes),
         )
 
-    def _undo(self, event: Event, undone: BlockUndone) -> None:
+    def undone(self, event: Event, undone: BlockUndone) -> None:
+        """A block that was applied early is taken back."""
         node = self._node(event.node)
-        self._tally.require(
+        self.tally.require(
             undone.digest not in node.final,
             f"validator {event.node} undid block {undone.digest.hex()[:16]}, which it had made final "
             f"at height {undone.height}",

@@ -3,13 +3,15 @@
 Evidence is two signed votes of one signer that exclude each other. It punishes nobody here; it is kept in the verdict.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
 import msgspec
 
+from checker.checks.context import RunContext
+from checker.checks.expectations import LeastCounts
 from checker.checks.observations import short
-from network.events import Event, read_event
+from network.events import Event, Handlers, read_event
 from validators.consensus.simplex import Finalize, Notarize
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.timeouts import TimeoutReason
@@ -24,11 +26,11 @@ UNANSWERED: Final = (UNDER_WAY, TOO_MANY)
 """Why requests of peers are not answered."""
 
 REPORTS: Final = (*(reason.value for reason in TimeoutReason), *EVIDENCE, *UNANSWERED)
-"""Everything that is counted and can be promised: reasons to leave a view, kinds of evidence, requests not answered."""
+"""Everything that is counted and can be expected: reasons to leave a view, kinds of evidence, requests not answered."""
 
 
 SHOWN: Final = 3
-"""So many pieces of evidence does the verdict show; all of them are in its file."""
+"""Pieces of evidence that the verdict shows; all of them are in its file."""
 
 
 @final
@@ -49,26 +51,50 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Reports:
-    """Counts of each thing reported, by each validator that did, and the evidence itself."""
+class ExpectedReports(LeastCounts):
+    """Validators report what the scenario expects: why they left views, evidence, requests not answered.
 
-    def __init__(self) -> None:
-        self.counts = dict.fromkeys(REPORTS, 0)
+    Each report counts once for each validator that made it.
+    """
+
+    name = "promised-reports"
+    sees_earlier_events = False
+    counts_one_process = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self.reported = dict.fromkeys(REPORTS, 0)
         self._evidence: dict[tuple[str, int, int, bytes, bytes], list[int]] = {}
 
-    def observe(self, event: Event) -> None:
-        """See an event of an honest validator."""
-        if (refused := read_event(event, MessageRefused)) is not None:
-            if refused.reason in UNANSWERED:
-                self._count(refused.reason)
-        elif (report := read_event(event, Reported)) is not None:
-            is_evidence = report.activity in EVIDENCE
-            self._count(report.activity if is_evidence else report.detail)
-            if is_evidence and (evidence := read_event(event, EvidenceReported)) is not None:
-                self._keep(event.node, evidence)
+    @property
+    def handlers(self) -> Handlers:
+        """What validators report, and what they refuse."""
+        return {MessageRefused: self.refused, Reported: self.report}
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Counts of `[expect.reports]`."""
+        return self.run.expect.reports
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Reports over all honest validators, by name."""
+        return self.reported
+
+    def refused(self, _event: Event, refused: MessageRefused) -> None:
+        """A request of a peer may have been left without an answer."""
+        if refused.reason in UNANSWERED:
+            self._count(refused.reason)
+
+    def report(self, event: Event, report: Reported) -> None:
+        """Count a report, and keep evidence."""
+        is_evidence = report.activity in EVIDENCE
+        self._count(report.activity if is_evidence else report.detail)
+        if is_evidence:
+            self._keep(event)
 
     def evidence(self) -> tuple[Contradiction, ...]:
-        """Return what is held against dishonest validators, each pair once, in the order in which it was found."""
+        """Return what is held against Byzantine validators, each pair once, in the order in which it was found."""
         return tuple(
             Contradiction(
                 activity=activity, signer=signer, view=view, votes=(first.hex(), second.hex()), holders=sorted(holders)
@@ -77,10 +103,12 @@ class Reports:
         )
 
     def _count(self, name: str) -> None:
-        self.counts[name] = self.counts.get(name, 0) + 1
+        self.reported[name] = self.reported.get(name, 0) + 1
 
-    def _keep(self, holder: int, report: EvidenceReported) -> None:
+    def _keep(self, event: Event) -> None:
         """Note who holds a pair; two validators may have had its votes in another order."""
+        report, holder = read_event(event, EvidenceReported), event.node
+        assert report is not None, "the log has one kind for both reports"
         first, second = sorted((report.first, report.second))
         holders = self._evidence.setdefault((report.activity, report.signer, report.view, first, second), [])
         if holder not in holders:

@@ -4,14 +4,16 @@ The audit is the validator's own code over its own memory (`validators/state/aud
 anew from the log. Here it is held against what others know: the finalized header's root, and the disk.
 """
 
-from typing import Final, NamedTuple, final
+from typing import ClassVar, Final, NamedTuple, final
 
+from checker.checks.check import Check
+from checker.checks.context import RunContext
 from checker.checks.observations import ReadBack
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult
 from checker.tables import describe_key
+from validators.execution.blocks import Header
 from validators.state import StateAudit, Structure
 
-_STRUCTURES: Final[tuple[Structure, ...]] = ("operation-log", "bitmap", "indexes")
 _SHOWN_BYTES: Final = 80
 
 
@@ -23,56 +25,85 @@ class _Where(NamedTuple):
     moment: str = ""
 
 
-@final
-class Structures:
-    """Three checks: the operation log, the activity bitmap, and the indexes of each validator."""
+class StructureCheck(Check):
+    """A check of one structure of every replica: what its audit says of it, at the end and after reorganizations."""
 
-    def __init__(self) -> None:
-        self._tallies = {structure: Tally(structure, "safety") for structure in _STRUCTURES}
-        self._validators = 0
+    name: ClassVar[Structure]
+    summary: ClassVar[str]
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
         self._reorganizations = 0
 
-    def compare(self, readback: ReadBack) -> None:
-        """Compare one validator."""
-        self._validators += 1
-        where = _Where(readback.node, readback.height)
-        self._compare_audit(where, readback.audit, readback.root)
+    def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
+        """Compare one replica in the midst of the run, after blocks were dropped or taken back."""
+        self._reorganizations += 1
+        self.compare_audit(_Where(node, header.height, " after a reorganization"), audit, header.state_root)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        readbacks = self.run.end.readbacks
+        for readback in readbacks:
+            self.compare(_Where(readback.node, readback.height), readback)
+        after = f", {self._reorganizations:,} times after a reorganization" if self._reorganizations else ""
+        text = self.summary.format(len(readbacks))
+        return self.tally.result(f"{self.tally.compared:,} {text}{after}")
+
+    def compare(self, where: _Where, readback: ReadBack) -> None:
+        """Compare one replica at the end."""
+        self.compare_audit(where, readback.audit, readback.root)
+
+    def compare_audit(self, where: _Where, audit: StateAudit, _root: bytes) -> None:
+        """Take over what an audit says of this structure."""
+        self.tally.compared += audit.compared.get(self.name, 0)
+        for structure, place, kept, expected, key in audit.deviations:
+            if structure == self.name:
+                subject = f"{place}, {describe_key(key)}," if key else place
+                self.fail(where, place, f"{subject} is {kept} and not {expected}", (kept, expected))
+
+    def fail(
+        self, where: _Where, place: str, text: str, values: tuple[str, str], *, source: str = "its operation log"
+    ) -> None:
+        """Note a failure; `values` are what is found in memory, and what is expected there by `source`."""
+        found, expected = values
+        self.tally.fail(
+            f"validator {where.node}, height {where.height}{where.moment}: {text}",
+            validator=where.node,
+            height=where.height,
+            place=place,
+            found=found,
+            expected=expected,
+            source=source,
+        )
+
+
+@final
+class OperationLog(StructureCheck):
+    """At the end each validator's operations in memory give its final header's root and are those on its disk."""
+
+    name = "operation-log"
+    summary = "operations in the memory of {} validators give the final roots and are those on disk"
+
+    def compare(self, where: _Where, readback: ReadBack) -> None:
+        """Compare the memory with the header's root, and with the disk where that can be read."""
+        super().compare(where, readback)
         if not readback.error:
             self._compare_disk(where, readback)
 
-    def reorganized(self, node: int, height: int, root: bytes, audit: StateAudit) -> None:
-        """Compare one validator in the midst of the run, after blocks were dropped or taken back."""
-        self._reorganizations += 1
-        self._compare_audit(_Where(node, height, " after a reorganization"), audit, root)
-
-    def results(self) -> list[CheckResult]:
-        """Return what came of it, in the order of the catalogue."""
-        figures = [(self._tallies[structure], f"{self._tallies[structure].compared:,}") for structure in _STRUCTURES]
-        texts = (
-            f"operations in the memory of {self._validators} validators give the final roots and are those on disk",
-            f"chunks and grafted nodes of {self._validators} validators are those of the log",
-            f"flags, locations, nodes, heights and timers of {self._validators} validators are those of the log",
-        )
-        after = f", {self._reorganizations:,} times after a reorganization" if self._reorganizations else ""
-        return [tally.result(f"{count} {text}{after}") for (tally, count), text in zip(figures, texts, strict=True)]
-
-    def _compare_audit(self, where: _Where, audit: StateAudit, root: bytes) -> None:
-        for structure, compared in audit.compared.items():
-            self._tallies[structure].compared += compared
-        for structure, place, kept, expected, key in audit.deviations:
-            subject = f"{place}, {describe_key(key)}," if key else place
-            self._fail(structure, where, place, f"{subject} is {kept} and not {expected}", (kept, expected))
+    def compare_audit(self, where: _Where, audit: StateAudit, root: bytes) -> None:
+        """Compare the root that the operations lead to as well."""
+        super().compare_audit(where, audit, root)
         if audit.canonical_root and audit.canonical_root != root:
             found = f"it leads to the root {audit.canonical_root.hex()} and not to {root.hex()}"
             roots = audit.canonical_root.hex(), root.hex()
-            self._fail("operation-log", where, "root", found, roots, "its final header")
+            self.fail(where, "root", found, roots, source="its final header")
 
     def _compare_disk(self, where: _Where, readback: ReadBack) -> None:
         """Compare the operations in memory with those on the disk, which end at the same height."""
         kept, stored = readback.audit.operations, readback.operations
         if readback.height and not stored:
             held = f"{len(kept):,} operations", "no operation"
-            self._fail("operation-log", where, "disk", "its disk holds no operation", held, "its disk")
+            self.fail(where, "disk", "its disk holds no operation", held, source="its disk")
         count = min(len(kept), len(stored))
         if kept[len(kept) - count :] == tuple(stored[len(stored) - count :]):
             return
@@ -81,29 +112,23 @@ class Structures:
             if kept[-back] != stored[-back]:
                 place, held = f"operation {end - back}", (show(kept[-back]), show(stored[-back]))
                 found = f"{place} is {held[0]} in memory and {held[1]} on its disk"
-                self._fail("operation-log", where, place, found, held, "its disk")
+                self.fail(where, place, found, held, source="its disk")
 
-    def _fail(  # noqa: PLR0917 - where, what, and both values
-        self,
-        structure: Structure,
-        where: _Where,
-        place: str,
-        text: str,
-        values: tuple[str, str],
-        source: str = "its operation log",
-    ) -> None:
-        """Note a failure; `values` are what is found in memory, and what is expected there by `source`."""
-        summary = f"validator {where.node}, height {where.height}{where.moment}: {text}"
-        found, expected = values
-        self._tallies[structure].fail(
-            summary,
-            validator=where.node,
-            height=where.height,
-            place=place,
-            found=found,
-            expected=expected,
-            source=source,
-        )
+
+@final
+class Bitmap(StructureCheck):
+    """At the end each validator's activity bitmap and grafted tree are those that its operations lead to."""
+
+    name = "bitmap"
+    summary = "chunks and grafted nodes of {} validators are those of the log"
+
+
+@final
+class Indexes(StructureCheck):
+    """At the end each validator's locations, flags, tree, heights and waiting timers are those of its operations."""
+
+    name = "indexes"
+    summary = "flags, locations, nodes, heights and timers of {} validators are those of the log"
 
 
 def show(operation: bytes) -> str:

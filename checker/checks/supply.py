@@ -1,21 +1,24 @@
 """Conservation: what all accounts hold and what was burned always add up to the supply of genesis."""
 
-from collections.abc import Mapping
 from typing import final
 
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult
 from checker.tables import ACCOUNT, BURNED_KEY, describe_key, describe_value, read_amount
 
 
 @final
-class Supply:
-    """Adds up balances from the writes of each block, in units, and compares with the supply of genesis."""
+class Supply(Check):
+    """After every block balances and burned units add up to the supply of genesis."""
 
-    def __init__(self, genesis_values: Mapping[bytes, bytes]) -> None:
-        self._tally = Tally("supply", "safety")
+    name = "supply"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
         self._total = 0
-        for key, value in genesis_values.items():
+        for key, value in run.genesis_values.items():
             self._total += _amount_under(key, value) or 0
         self._supply = self._total
 
@@ -25,10 +28,10 @@ class Supply:
         for key, value in block.changes.items():
             if key[0] == ACCOUNT or key == BURNED_KEY:
                 self._move(block, key, value)
-        self._tally.compared += 1
+        self.tally.compared += 1
         if self._total != self._supply:
             # Told once: from here on the sum is judged against what it is now, so that a later leak shows as well.
-            self._tally.fail(
+            self.tally.fail(
                 f"height {block.height}: balances and burned units add up to {self._total:,} after {before_block:,}",
                 height=block.height,
                 expected=self._supply,
@@ -36,17 +39,17 @@ class Supply:
             )
             self._supply = self._total
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(
-            f"{self._supply:,} units after each of {self._tally.compared:,} blocks", supply=self._supply
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self._supply:,} units after each of {self.tally.compared:,} blocks", supply=self._supply
         )
 
     def _move(self, block: SettledBlock, key: bytes, value: bytes | None) -> None:
         before, after = _amount_under(key, block.before.get(key)), _amount_under(key, value)
         if after is None:
-            self._tally.compared += 1
-            self._tally.fail(
+            self.tally.compared += 1
+            self.tally.fail(
                 f"height {block.height}: {describe_key(key)} holds no amount but {describe_value(value)}",
                 height=block.height,
                 key=key.hex(),

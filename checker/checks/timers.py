@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-from checker.checks.observations import ChainRules
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult
 from checker.tables import TIMER, read_fields
 from scheduler.events import (
     TimerCancelled,
@@ -25,7 +26,7 @@ from scheduler.events import (
     TimerFired,
     TimerScheduled,
 )
-from validators.execution.receipts import ChainEvent, TransactionReceipt
+from validators.execution.receipts import ChainEvent
 
 
 class Pending(NamedTuple):
@@ -57,13 +58,14 @@ class TimerFigures:
 
 
 @final
-class TimerDelivery:
-    """Each timer is scheduled once, fires in order and never early, leaves by one exit, and the sums agree."""
+class TimerDelivery(Check):
+    """Each timer is scheduled once, fires in order and never early, and leaves by exactly one exit."""
 
-    def __init__(self, rules: ChainRules, genesis_values: Mapping[bytes, bytes]) -> None:
-        self._tally = Tally("timer-delivery", "safety")
-        self._rules = rules
-        self._pending: dict[bytes, Pending] = dict(_stored_timers(genesis_values))
+    name = "timer-delivery"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._pending: dict[bytes, Pending] = dict(_stored_timers(run.genesis_values))
         self._exits: dict[bytes, int] = {}
         self._not_yet_due = [(timer.due, timer_id) for timer_id, timer in self._pending.items()]
         heapq.heapify(self._not_yet_due)
@@ -98,25 +100,23 @@ class TimerDelivery:
         self._now = block.now
         self._last_place = (-1, -1)
         self._count_due()
-        for event in _events_of(block):
+        for event in block.events():
             self._judge(block, event)
         self._judge_sums(block)
 
-    def finish(self, values: Mapping[bytes, bytes]) -> None:
+    def finish(self) -> CheckResult:
         """Compare the pending timers with the timer table of the last state, by identifier."""
-        stored = dict.fromkeys(timer_id for timer_id, _ in _stored_timers(values))
-        self._tally.compared += 1
+        stored = dict.fromkeys(timer_id for timer_id, _ in _stored_timers(self.run.state))
+        # Without a block both are genesis, and could not differ.
+        self.tally.compared += self._now > 0
         missing = [timer_id for timer_id in self._pending if timer_id not in stored]
         extra = [timer_id for timer_id in stored if timer_id not in self._pending]
         for timer_id in missing[:1]:
             self._fail(timer_id, "is pending, but the last state does not hold it")
         for timer_id in extra[:1]:
             self._fail(timer_id, "is in the last state, but its events say that it has left")
-
-    def result(self) -> CheckResult:
-        """Return what came of it."""
         figures = self.figures()
-        return self._tally.result(
+        return self.tally.result(
             f"{figures.scheduled:,} timers scheduled, {figures.due:,} due: {figures.fired:,} fired, "
             f"{figures.expired:,} expired, {figures.insolvent:,} insolvent, {figures.cancelled_after_due:,} cancelled, "
             f"{figures.waiting:,} waiting",
@@ -177,7 +177,7 @@ class TimerDelivery:
         self._require(now <= timer.expires_at, block, timer_id, "fired at {}, expired at {}", now, timer.expires_at)
         self._require(timer.due == event.due, block, timer_id, "due at {} fired as due at {}", timer.due, event.due)
         place = (timer.due, timer.sequence)
-        if not self._rules.is_in_lane(block.height):
+        if not self.run.rules.is_in_lane(block.height):
             # Outside the lane fires follow the waiting order.
             self._require(place > self._last_place, block, timer_id, "at {} fired after {}", place, self._last_place)
         self._last_place = place
@@ -198,7 +198,7 @@ class TimerDelivery:
     def _leave(self, block: SettledBlock, timer_id: bytes, exit_name: str) -> Pending | None:
         timer = self._pending.pop(timer_id, None)
         self._waiting.pop(timer_id, None)
-        self._tally.compared += 1
+        self.tally.compared += 1
         if timer is None:
             gone = self._exits.get(timer_id)
             known = "was never scheduled" if gone is None else f"had left at height {gone}"
@@ -213,9 +213,9 @@ class TimerDelivery:
         figures = self.figures()
         waiting = figures.waiting
         left = figures.fired + figures.expired + figures.insolvent + figures.cancelled_after_due
-        self._tally.compared += 1
+        self.tally.compared += 1
         if figures.due != left + waiting:
-            self._tally.fail(
+            self.tally.fail(
                 f"height {block.height}: {figures.due:,} timers came due, {left:,} left and {waiting:,} wait",
                 height=block.height,
                 due=figures.due,
@@ -223,9 +223,9 @@ class TimerDelivery:
                 waiting=waiting,
             )
         claimed = block.summary.waiting_live + block.summary.waiting_dead
-        self._tally.compared += 2
+        self.tally.compared += 2
         if waiting != claimed:
-            self._tally.fail(
+            self.tally.fail(
                 f"height {block.height}: {waiting:,} due timers have not left, the block says that {claimed:,} wait",
                 height=block.height,
                 counted=waiting,
@@ -235,7 +235,7 @@ class TimerDelivery:
             if key[0] == TIMER:
                 self._state_timers += (value is not None) - (key in block.before)
         if self._state_timers != len(self._pending):
-            self._tally.fail(
+            self.tally.fail(
                 f"height {block.height}: the state holds {self._state_timers:,} timers, scheduled less exits are "
                 f"{len(self._pending):,}",
                 height=block.height,
@@ -245,22 +245,14 @@ class TimerDelivery:
 
     def _require(self, holds: object, block: SettledBlock, timer_id: bytes, what: str, *values: object) -> None:
         """Compare once; the text is put together only when it is needed, five times an event would be dear."""
-        self._tally.compared += 1
+        self.tally.compared += 1
         if not holds:
             self._fail(timer_id, what.format(*values), block)
 
     def _fail(self, timer_id: bytes, what: str, block: SettledBlock | None = None) -> None:
         place = "" if block is None else f"height {block.height}: "
         height = -1 if block is None else block.height
-        self._tally.fail(f"{place}timer {timer_id[:6].hex()} {what}", height=height, timer=timer_id.hex())
-
-
-def _events_of(block: SettledBlock) -> Iterator[ChainEvent]:
-    for receipt in block.receipts:
-        if isinstance(receipt, TransactionReceipt):
-            yield from receipt.events
-        else:
-            yield receipt.event
+        self.tally.fail(f"{place}timer {timer_id[:6].hex()} {what}", height=height, timer=timer_id.hex())
 
 
 def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pending]]:

@@ -1,4 +1,4 @@
-"""What one validator may say, and when: its journal read as a story, judged by a reckoning of its own.
+"""Which votes one validator may send, and when: its journal is audited entry by entry, by a reckoning of its own.
 
 A journal holds votes, certificates and answers of certification in the order in which they came about, over all lives.
 So each vote has before it all that its validator knew of certificates, and whether it was allowed follows from that
@@ -13,8 +13,10 @@ from typing import Final, NamedTuple, final
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
+from checker.checks.check import Check
+from checker.checks.context import RunContext
 from checker.checks.observations import short
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Artifact,
@@ -87,10 +89,10 @@ class Signatures:
 
 
 @final
-class Story:
-    """One validator's journal, told from its beginning, and again whenever it is written or read anew.
+class JournalAudit:
+    """One validator's journal, read from its beginning, and again whenever it is written or read anew.
 
-    What was told stays known: a vote against one that was pruned since is seen, and so is an entry that went too early.
+    What was read stays known: a vote against one that was pruned since is seen, and so is an entry that went too early.
 
     Args:
         node: The validator.
@@ -126,7 +128,7 @@ class Story:
         self._expected: deque[Artifact] = deque()
 
     def begin_anew(self, floor: Finalization | None = None, *, carried: int = 0) -> None:
-        """The journal is told again from its head, with what is left above its floor.
+        """The journal is read again from its head, with what is left above its floor.
 
         Args:
             floor: The finality in its head, None in a journal that was never pruned.
@@ -145,16 +147,16 @@ class Story:
         self._kept = [artifact for artifact in self._kept if artifact_view(artifact) >= lowest_view]
         self._expected = deque(self._kept)
 
-    def tell(self, artifacts: Iterable[Artifact]) -> None:
+    def read(self, artifacts: Iterable[Artifact]) -> None:
         """Judge the next entries, and take them in."""
         for artifact in artifacts:
             if artifact in self._expected:
                 self._recognize(artifact)
             else:
-                self._tell(artifact)
+                self._add(artifact)
 
-    def end_retelling(self) -> None:
-        """All that is durable has been told again: what is missing now is lost."""
+    def end_rereading(self) -> None:
+        """All that is durable has been read again: what is missing now is lost."""
         for lost in self._expected:
             self._lose(lost)
         self._expected.clear()
@@ -164,7 +166,7 @@ class Story:
         self._fail(self._node, 0, f"validator {self._node} wrote what is neither vote nor certificate: {reason}")
 
     def _recognize(self, artifact: Artifact) -> None:
-        """Find an entry that was told before; what stood in front of it and does not any more is lost."""
+        """Find an entry that was read before; what stood in front of it and does not any more is lost."""
         while (expected := self._expected.popleft()) != artifact:
             self._lose(expected)
 
@@ -176,7 +178,7 @@ class Story:
     def _fail_floor(self, view: int, what: str) -> None:
         self._fail(self._node, view, f"the journal of validator {self._node} has the floor view {view}, {what}")
 
-    def _tell(self, artifact: Artifact) -> None:
+    def _add(self, artifact: Artifact) -> None:
         self._judged += 1
         self._kept.append(artifact)
         view = artifact_view(artifact)
@@ -284,35 +286,34 @@ class Story:
 
 
 @final
-class VoteRules:
+class VoteRules(Check):
     """Every entry of a journal follows from those before it, over all lives, and is signed by whom it names.
 
-    Args:
-        public_keys: Of each validator, by index.
-        view_retention: Entries of so many views below its floor a journal has to keep.
+    The journals are read by `write-ahead`, as they become durable.
     """
 
-    def __init__(self, public_keys: Sequence[bytes], *, view_retention: int) -> None:
-        self._view_retention = view_retention
-        self._signatures = Signatures(public_keys)
-        self._tally = Tally("vote-rules", "safety")
-        self._stories: dict[int, Story] = {}
+    name = "vote-rules"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._signatures = Signatures(run.public_keys)
+        self._audits: dict[int, JournalAudit] = {}
         self._faults: dict[tuple[int, str], None] = {}
 
-    def story(self, node: int) -> Story:
-        """Return the story of a validator."""
-        story = Story(node, self._signatures, self._fail, view_retention=self._view_retention)
-        return self._stories.setdefault(node, story)
+    def audit(self, node: int) -> JournalAudit:
+        """Return the audit of a validator's journal."""
+        audit = JournalAudit(node, self._signatures, self._fail, view_retention=self.run.view_retention)
+        return self._audits.setdefault(node, audit)
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        self._tally.compared = sum(story.judged for story in self._stories.values())
-        return self._tally.result(
-            f"{self._tally.compared:,} votes and certificates in the journals, each allowed by those before it"
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        self.tally.compared = sum(audit.judged for audit in self._audits.values())
+        return self.tally.result(
+            f"{self.tally.compared:,} votes and certificates in the journals, each allowed by those before it"
         )
 
     def _fail(self, node: int, view: int, what: str) -> None:
-        # A start tells the journal again.
+        # A start reads the journal again.
         if (node, what) not in self._faults:
             self._faults[node, what] = None
-            self._tally.fail(what, validator=node, view=view)
+            self.tally.fail(what, validator=node, view=view)

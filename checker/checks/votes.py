@@ -1,13 +1,14 @@
 """What validators said to each other: no contradicting votes, no certificate without its votes, no forbidden pair."""
 
-from collections.abc import Collection
 from typing import Final, NamedTuple, final
 
-from checker.checks.observations import name_validators, quorum_of, read_event, short
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.checks.observations import name_validators, quorum_of, short
 from checker.checks.reports import EVIDENCE
-from checker.mirror import SettledBlock
-from checker.results import CheckResult, Tally
-from network.events import Event
+from checker.results import CheckResult
+from network.events import Event, Handlers
 from validators.events import CertificateHeld, Reported, StoppedVoting, Uncertified, Voted
 
 VOTE_OF: Final[dict[str, str]] = {"notarization": "notarize", "nullification": "nullify", "finalization": "finalize"}
@@ -22,36 +23,42 @@ class _Place(NamedTuple):
 
 
 @final
-class NoDoubleVote:
-    """No honest validator contradicts itself over its whole life, restarts included.
+class NoDoubleVote(Check):
+    """No honest validator ever sends two votes that contradict each other, restarts included.
 
     It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view. One that
     has lost its journal does not know what it said: from then on any vote of it is a contradiction. What the validators
-    themselves hold as evidence is against dishonest ones only.
+    themselves hold as evidence is against Byzantine ones only.
     """
 
-    def __init__(self, honest: Collection[int]) -> None:
-        self._tally = Tally("no-double-vote", "safety")
-        self._honest = dict.fromkeys(sorted(honest))
+    name = "no-double-vote"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._honest = dict.fromkeys(run.honest)
         self._observers: dict[int, str] = {}
         self._votes: dict[tuple[int, _Place], bytes] = {}
         self._spoken: dict[int, None] = {}
         self._sent = 0
 
-    def observer(self, event: Event) -> None:
-        """A validator has given its vote up, for good."""
-        self._observers[event.node] = read_event(event, StoppedVoting).reason
+    @property
+    def handlers(self) -> Handlers:
+        """Votes, who has given its vote up, and evidence."""
+        return {StoppedVoting: self.observer, Voted: self.vote, Reported: self.report}
 
-    def vote(self, event: Event) -> None:
+    def observer(self, event: Event, observer: StoppedVoting) -> None:
+        """A validator has given its vote up, for good."""
+        self._observers[event.node] = observer.reason
+
+    def vote(self, event: Event, vote: Voted) -> None:
         """Compare a vote with those of the same validator in the same view."""
-        vote = read_event(event, Voted)
         node = event.node
         # The first word of a validator cannot be against another of it.
-        self._tally.compared += node in self._spoken
+        self.tally.compared += node in self._spoken
         self._spoken[node] = None
         self._sent += 1
         if node in self._observers:
-            self._tally.fail(
+            self.tally.fail(
                 f"validator {node} sent {vote.vote} in view {vote.view} after its journal was lost: "
                 f"{self._observers[node]}",
                 validator=node,
@@ -59,7 +66,7 @@ class NoDoubleVote:
             )
         earlier = self._votes.setdefault((node, _Place(vote.vote, vote.view)), vote.payload)
         if earlier != vote.payload:
-            self._tally.fail(
+            self.tally.fail(
                 f"validator {node} sent {vote.vote} for {short(earlier)} and for {short(vote.payload)} in view "
                 f"{vote.view}",
                 validator=node,
@@ -69,67 +76,70 @@ class NoDoubleVote:
             )
         contrary = {"nullify": "finalize", "finalize": "nullify"}.get(vote.vote)
         if contrary is not None and (node, _Place(contrary, vote.view)) in self._votes:
-            self._tally.fail(
+            self.tally.fail(
                 f"validator {node} sent both nullify and finalize in view {vote.view}", validator=node, view=vote.view
             )
 
-    def report(self, event: Event) -> None:
-        """Nobody can hold two signed votes of an honest validator that contradict each other."""
-        evidence = read_event(event, Reported)
+    def report(self, event: Event, evidence: Reported) -> None:
+        """Two signed votes of an honest validator that contradict each other cannot exist."""
         if evidence.activity in EVIDENCE and evidence.signer in self._honest:
-            self._tally.fail(
+            self.tally.fail(
                 f"validator {event.node} holds evidence against validator {evidence.signer} in view {evidence.view}: "
                 f"{evidence.activity}",
                 validator=evidence.signer,
                 view=evidence.view,
             )
 
-    def result(self) -> CheckResult:
-        """Return what came of it."""
-        return self._tally.result(f"{self._sent:,} votes sent, none against another of the same validator")
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(f"{self._sent:,} votes sent, none against another of the same validator")
 
 
 @final
-class Certificates:
+class Certificates(Check):
     """Certificates have a quorum of signers that voted, contradict no other, and explain every skipped view.
 
     A validator holds its own vote before it sends it, and may crash in between: of its own signature nothing is asked.
-    Up to ``retold_height`` another process saw the certificates, so that nothing can be asked of skipped views.
-    Whether a block may be certified follows from the block: nobody refuses one that becomes final.
+    Up to `earlier_height` another process saw the certificates, so that nothing can be asked of skipped views.
+    Whether a block may be certified follows from the block: no honest validator refuses one that becomes final.
     """
 
-    def __init__(self, *, validators: int, honest: Collection[int], retold_height: int = 0) -> None:
-        self._tally = Tally("certificates", "safety")
-        self._retold_height = retold_height
-        self._validators = validators
-        self._quorum = quorum_of(validators)
-        self._honest = dict.fromkeys(sorted(honest))
+    name = "certificates"
+    compares_replicas = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._validators = run.validators
+        self._quorum = quorum_of(run.validators)
+        self._honest = dict.fromkeys(run.honest)
         self._votes: dict[tuple[int, _Place, bytes], None] = {}
         self._payloads: dict[_Place, bytes] = {}
         self._skips: list[SettledBlock] = []
         self._refused: dict[tuple[int, int], bytes] = {}
 
-    def uncertified(self, event: Event) -> None:
+    @property
+    def handlers(self) -> Handlers:
+        """Votes, certificates, and refusals to certify."""
+        return {Uncertified: self.uncertified, Voted: self.vote, CertificateHeld: self.certificate}
+
+    def uncertified(self, event: Event, refusal: Uncertified) -> None:
         """A validator refused to certify a notarized block; the branch that it is on may have been left."""
-        refusal = read_event(event, Uncertified)
         self._refused[event.node, refusal.view] = refusal.payload
 
-    def vote(self, event: Event) -> None:
+    def vote(self, event: Event, vote: Voted) -> None:
         """Remember who voted for what."""
-        vote = read_event(event, Voted)
         self._votes[event.node, _Place(vote.vote, vote.view), vote.payload] = None
 
-    def certificate(self, event: Event) -> None:
+    def certificate(self, event: Event, certificate: CertificateHeld) -> None:
         """Judge a certificate that a validator holds."""
-        certificate = read_event(event, CertificateHeld)
-        self._tally.compared += 1
+        self.tally.compared += 1
         if certificate.certificate not in VOTE_OF:
-            self._tally.fail(f"validator {event.node} holds an unknown {certificate.certificate}", validator=event.node)
+            self.tally.fail(f"validator {event.node} holds an unknown {certificate.certificate}", validator=event.node)
             return
         self._judge_signers(event.node, certificate)
         earlier = self._payloads.setdefault(_Place(certificate.certificate, certificate.view), certificate.payload)
         if earlier != certificate.payload:
-            self._tally.fail(
+            self.tally.fail(
                 f"view {certificate.view} has two {certificate.certificate}s: {short(earlier)} and "
                 f"{short(certificate.payload)}",
                 view=certificate.view,
@@ -139,23 +149,22 @@ class Certificates:
 
     def settle(self, block: SettledBlock) -> None:
         """Remember a final block that skipped views."""
-        if block.view > block.parent_view + 1 and block.height > self._retold_height:
+        if block.view > block.parent_view + 1 and block.height > self.run.earlier_height:
             self._skips.append(block)
 
-    def result(self) -> CheckResult:
-        """Judge skipped views, whose certificates may have come after the block, and return what came of it."""
+    def finish(self) -> CheckResult:
+        """Judge skipped views, whose certificates may have come after the block, and return the result."""
         for block in self._skips:
             for view in range(block.parent_view + 1, block.view):
                 self._judge_skip(block, view)
-        self._skips = []
         for (node, view), payload in self._refused.items():
-            self._tally.require(
+            self.tally.require(
                 self._payloads.get(_Place("finalization", view)) != payload,
                 f"validator {node} refused to certify {short(payload)} of view {view}, which is final",
                 validator=node,
                 view=view,
             )
-        return self._tally.result(
+        return self.tally.result(
             f"{len(self._payloads):,} certificates of at least {self._quorum} signers, none against another",
             certificates=len(self._payloads),
         )
@@ -165,7 +174,7 @@ class Certificates:
         signers = dict.fromkeys(certificate.signers)
         known = [signer for signer in signers if 0 <= signer < self._validators]
         if len(known) < self._quorum or len(signers) < len(certificate.signers):
-            self._tally.fail(
+            self.tally.fail(
                 f"{place} has {len(known)} different signers, a quorum is {self._quorum}",
                 view=certificate.view,
                 validator=holder,
@@ -177,7 +186,7 @@ class Certificates:
             if signer != holder and signer in self._honest and (signer, vote, certificate.payload) not in self._votes
         ]
         if silent:
-            self._tally.fail(
+            self.tally.fail(
                 f"{place} is signed by {name_validators(silent)}, which never sent that vote",
                 view=certificate.view,
                 validator=holder,
@@ -189,17 +198,17 @@ class Certificates:
         if final_payload is None:
             return
         if _Place("nullification", view) in self._payloads:
-            self._tally.fail(f"view {view} is both finalized and nullified", view=view)
+            self.tally.fail(f"view {view} is both finalized and nullified", view=view)
         notarized = self._payloads.get(_Place("notarization", view), final_payload)
         if notarized != final_payload:
-            self._tally.fail(
+            self.tally.fail(
                 f"view {view} is finalized with {short(final_payload)} and notarized with {short(notarized)}", view=view
             )
 
     def _judge_skip(self, block: SettledBlock, view: int) -> None:
-        self._tally.compared += 1
+        self.tally.compared += 1
         place = f"final block of height {block.height} in view {block.view} on view {block.parent_view}"
         if _Place("finalization", view) in self._payloads:
-            self._tally.fail(f"{place} skips view {view}, which is finalized", height=block.height, view=view)
+            self.tally.fail(f"{place} skips view {view}, which is finalized", height=block.height, view=view)
         elif _Place("nullification", view) not in self._payloads:
-            self._tally.fail(f"{place} skips view {view}, which nobody nullified", height=block.height, view=view)
+            self.tally.fail(f"{place} skips view {view}, which nobody nullified", height=block.height, view=view)

@@ -1,67 +1,62 @@
 """What the workloads of a scenario came to: do their transactions stand in the chain, and did they succeed?
 
 Judged from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
-missing or failed, did not show what the scenario promised; any other that is on has to have one transaction at least
+missing or failed, did not show what the scenario expects; any other that is on has to have one transaction at least
 that did something. Otherwise the run is inconclusive.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, final
+from collections.abc import Mapping
+from typing import ClassVar, Final, final
 
-from checker.results import CheckResult, Tally
-from validators.execution.errors import InvalidEncodingError
-from validators.execution.receipts import TransactionReceipt, decode_receipt
-
-NAME: Final = "workloads-effective"
+from checker.checks.check import Check
+from checker.checks.context import ExpectedWorkload, RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult, ExitClass
+from validators.execution.receipts import TransactionReceipt
 
 OK_STATUS: Final = 0
 """The status of a receipt whose transaction succeeded."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PromisedWorkload:
-    """A workload that may not be idle.
+class WorkloadsEffective(Check):
+    """Each workload that may not be idle did something, and of a required one every transaction succeeded."""
 
-    Attributes:
-        name: What the scenario calls it.
-        is_enabled: Whether it was on.
-        is_required: Whether every transaction in `digests` must succeed, and not just any.
-        digests: Hashes of its transactions.
-        uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
-    """
+    name = "workloads-effective"
+    exit_class: ClassVar[ExitClass] = "inconclusive"
 
-    name: str
-    is_enabled: bool
-    is_required: bool
-    digests: tuple[bytes, ...]
-    uncertain: tuple[bytes, ...] = ()
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._statuses: dict[bytes, int] = {}
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether any workload may not be idle."""
+        return bool(self.run.expect.workloads)
 
-def judge_workloads(promised: Sequence[PromisedWorkload], blocks: Iterable[tuple[int, Sequence[bytes]]]) -> CheckResult:
-    """Judge the workloads.
+    def settle(self, block: SettledBlock) -> None:
+        """Remember the status of each transaction by its hash."""
+        for receipt in block.receipts:
+            if isinstance(receipt, TransactionReceipt):
+                self._statuses[receipt.transaction] = receipt.status
 
-    Args:
-        promised: Those that may not be idle; not empty.
-        blocks: For each block of the chain the number of its transactions, and its encoded receipts.
-    """
-    tally = Tally(NAME, "inconclusive")
-    statuses = _statuses(blocks)
-    lacking: list[str] = []
-    counts: dict[str, int] = {}
-    for workload in promised:
-        tally.compared += len(workload.digests) if workload.is_required else 1
-        if reason := _find_lack(workload, statuses):
-            lacking.append(reason)
-        counts[workload.name] = sum(statuses.get(digest) == OK_STATUS for digest in workload.digests)
-    if lacking:
-        return tally.inconclusive("; ".join(lacking))
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    return tally.result(f"transactions succeeded, all of a required workload: {shown}", **counts)
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        tally, statuses = self.tally, self._statuses
+        lacking: list[str] = []
+        counts: dict[str, int] = {}
+        for workload in self.run.expect.workloads:
+            tally.compared += len(workload.digests) if workload.is_required else 1
+            if reason := _find_lack(workload, statuses):
+                lacking.append(reason)
+            counts[workload.name] = sum(statuses.get(digest) == OK_STATUS for digest in workload.digests)
+        if lacking:
+            return tally.inconclusive("; ".join(lacking))
+        shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        return tally.result(f"transactions succeeded, all of a required workload: {shown}", **counts)
 
 
-def _find_lack(workload: PromisedWorkload, statuses: Mapping[bytes, int]) -> str:
+def _find_lack(workload: ExpectedWorkload, statuses: Mapping[bytes, int]) -> str:
     """Return what a workload lacks, nothing where it did what it had to."""
     found = [statuses[digest] for digest in workload.digests if digest in statuses]
     succeeded = found.count(OK_STATUS)
@@ -77,20 +72,3 @@ def _find_lack(workload: PromisedWorkload, statuses: Mapping[bytes, int]) -> str
         f"{workload.name}: {succeeded} transactions succeeded, {len(found) - succeeded} failed, {missing} not there"
     )
     return f"required: {counts}" if workload.is_required else counts
-
-
-def _statuses(blocks: Iterable[tuple[int, Sequence[bytes]]]) -> dict[bytes, int]:
-    """Return the status of every transaction in the chain by its hash.
-
-    Nothing but epoch maintenance has receipts before those of the transactions.
-    """
-    statuses: dict[bytes, int] = {}
-    for count, receipts in blocks:
-        for encoded in receipts[: count + 1]:
-            try:
-                receipt = decode_receipt(encoded)
-            except InvalidEncodingError:
-                continue
-            if isinstance(receipt, TransactionReceipt):
-                statuses[receipt.transaction] = receipt.status
-    return statuses

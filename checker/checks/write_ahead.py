@@ -1,4 +1,4 @@
-"""What a validator says aloud, its disk must know: the write-ahead order, judged by the disks themselves.
+"""Every message sent must already be durable on its sender's disk: the write-ahead order, judged by the disks.
 
 A word that leaves too early is seldom punished: it takes a loss of power in just that moment, and a second life that
 says otherwise. This check does not wait for it. Whenever a vote is sent, a certificate is held or a block is final, it
@@ -6,17 +6,18 @@ looks at what a crash in this instant would leave on that validator's disk, as i
 a start it demands the view that the journal leads to, by a reckoning of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Final, Protocol, final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, final
 
 import msgspec
 
-from checker.checks.observations import NO_DISK_FAULTS, DiskFaults, read_event, short
-from checker.checks.vote_rules import Story, VoteRules
-from checker.results import CheckResult, Tally
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import short
+from checker.checks.vote_rules import JournalAudit, VoteRules
+from checker.results import CheckResult
 from faults.events import Restarted
-from network.events import Event
-from network.types import SUPERVISOR
+from network.events import Event, Handlers
 from validators.consensus.interface import CorruptRecordError
 from validators.consensus.simplex import (
     Artifact,
@@ -27,7 +28,7 @@ from validators.consensus.simplex import (
     artifact_view,
     decode_artifact,
 )
-from validators.events import BlockFinalized, Booted, CertificateHeld, Voted
+from validators.events import BlockFinalized, Booted, CertificateHeld, SnapshotJoined, Voted
 from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
 from validators.storage.records import HEAD_BYTES
 
@@ -37,13 +38,6 @@ _SYNCED_BYTES: Final = 8
 
 _Said = tuple[str, int, bytes]
 """A vote or certificate as its event names it: kind, view, payload."""
-
-
-class WrittenDisk(Protocol):
-    """A disk that can be read beside its validator: `SimulatedDisk` and `DirectoryDisk` are such."""
-
-    def written(self) -> Disk:
-        """Return a view of it, for reading, that always shows the bytes that were written to it."""
 
 
 class _Stored(msgspec.Struct, array_like=True, frozen=True):
@@ -100,15 +94,15 @@ class _Durable:
 
 
 @final
-class _Books:
-    """What one validator's disk holds durably: what it said, by each copy of the journal, and blocks by digest."""
+class DurableView:
+    """A validator's disk as a crash would leave it: what it said, by each copy of the journal, and blocks by digest."""
 
-    def __init__(self, disk: Disk, story: Story) -> None:
-        self._story = story
+    def __init__(self, disk: Disk, audit: JournalAudit) -> None:
+        self._audit = audit
         self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
         self._logs = [_Durable(disk, name) for name in _LOGS]
         self._block_file = _Durable(disk, "blocks")
-        self._teller = self._copies[0]
+        self._reported = self._copies[0]
         self._observes: str | None = None
         self._said: list[dict[_Said, None]] = [{} for _ in self._copies]
         self._final: dict[bytes, None] = {}
@@ -154,15 +148,15 @@ class _Books:
         # A crash in the midst of a pruning leaves one copy whole; the newer one counts.
         newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
         head = heads[newest]
-        self._teller = self._copies[newest]
+        self._reported = self._copies[newest]
         if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):
             # Lost, or that of a replica without a vote, whose disk may be another one after each start.
-            self._story.forget()
+            self._audit.forget()
         self._observes = None if head is None else head.observes
         floor = None if head is None else _floor_of(head)
-        self._story.begin_anew(floor, carried=0 if head is None else head.carried)
+        self._audit.begin_anew(floor, carried=0 if head is None else head.carried)
         found = self._read_news()
-        self._story.end_retelling()
+        self._audit.end_rereading()
         return found if floor is None else [floor, *found]
 
     def _read_journal(self) -> None:
@@ -178,8 +172,8 @@ class _Books:
             # The record at the start of the file is its head.
             artifacts = list(self._decode(payload for offset, payload in copy.news() if offset))
             held.update((_as_event(artifact), None) for artifact in artifacts)
-            if copy is self._teller:
-                self._story.tell(artifacts)
+            if copy is self._reported:
+                self._audit.read(artifacts)
             found += artifacts
         return found
 
@@ -188,112 +182,93 @@ class _Books:
             try:
                 yield decode_artifact(payload[_SYNCED_BYTES:])
             except CorruptRecordError as error:
-                self._story.refuse(str(error))
+                self._audit.refuse(str(error))
 
 
 @final
-class WriteAhead:
-    """Votes, certificates and final blocks are durable at a validator before it tells of them.
+class WriteAhead(Check):
+    """Votes, certificates and final blocks are durable at a validator before it sends or reports them."""
 
-    Args:
-        disks: The validators' disks, by number.
-        honest: Those that are judged.
-        public_keys: Of each validator, by number: signatures in the journals are held against them.
-        view_retention: Entries of so many views below its floor a journal has to keep.
-        disk_faults: Validators whose disks the plan's faults touch.
-    """
+    name = "write-ahead"
+    sees_earlier_events = False
 
-    def __init__(
-        self,
-        disks: Sequence[WrittenDisk],
-        *,
-        honest: Collection[int],
-        public_keys: Sequence[bytes] = (),
-        view_retention: int,
-        disk_faults: DiskFaults = NO_DISK_FAULTS,
-    ) -> None:
-        self._tally = Tally("write-ahead", "safety")
-        self._destroyed = disk_faults.destroyed
-        self._rules = VoteRules(public_keys, view_retention=view_retention)
-        self._books = [_Books(disk.written(), self._rules.story(node)) for node, disk in enumerate(disks)]
-        self._is_starting = dict.fromkeys(range(len(disks)), True)
-        self._honest = dict.fromkeys(sorted(honest))
-        self._handlers: dict[str, Callable[[Event], None]] = {
-            "restart": self._restart,
-            "boot": self._boot,
-            "vote": self._vote,
-            "certificate": self._certificate,
-            "finalized": self._finalized,
-            "snapshot-joined": self._snapshot_joined,
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        rules = run.check(VoteRules)
+        self._destroyed = run.disk_faults.destroyed
+        self._views = [DurableView(disk.written(), rules.audit(node)) for node, disk in enumerate(run.disks)]
+        self._is_starting = dict.fromkeys(range(len(run.disks)), True)
+        self._honest = dict.fromkeys(run.honest)
+
+    @property
+    def handlers(self) -> Handlers:
+        """Starts, and everything that a validator says."""
+        return {
+            Restarted: self.restarted,
+            Booted: self.booted,
+            Voted: self.voted,
+            CertificateHeld: self.certificate_held,
+            BlockFinalized: self.finalized,
+            SnapshotJoined: self.snapshot_joined,
         }
 
-    def observe(self, event: Event) -> None:
-        """See one event of the run, in the order of the log."""
-        handle = self._handlers.get(event.kind)
-        if handle is not None and (event.node in self._honest or event.node == SUPERVISOR):
-            handle(event)
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(f"{self.tally.compared:,} words and blocks were durable before they were told")
 
-    def results(self) -> list[CheckResult]:
-        """Return what came of it, and of the rules that the journals show to be kept."""
-        summary = f"{self._tally.compared:,} words and blocks were durable before they were told"
-        return [self._tally.result(summary), self._rules.result()]
-
-    def _restart(self, event: Event) -> None:
+    def restarted(self, _event: Event, restarted: Restarted) -> None:
         """A validator has read its disk: nothing but what is there counts from now on."""
-        node = read_event(event, Restarted).machine
+        node = restarted.machine
         if node in self._honest:
-            self._books[node].reopen()
+            self._views[node].reopen()
             self._is_starting[node] = True
 
-    def _boot(self, event: Event) -> None:
+    def booted(self, event: Event, booted: Booted) -> None:
         """The first view of a life is the one that its journal leads to; not asked where votes were destroyed."""
-        node, view = event.node, read_event(event, Booted).view
+        node, view = event.node, booted.view
         if self._is_starting.pop(node, False) and node not in self._destroyed:
-            expected = self._books[node].next_view
-            self._tally.compared += 1
+            expected = self._views[node].next_view
+            self.tally.compared += 1
             if view != expected:
-                self._tally.fail(
+                self.tally.fail(
                     f"validator {node} started in view {view}; its journal leads to view {expected}",
                     validator=node,
                     view=view,
                 )
 
-    def _vote(self, event: Event) -> None:
+    def voted(self, event: Event, vote: Voted) -> None:
         """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
-        vote = read_event(event, Voted)
         self._judge_said(event.node, "sent", (vote.vote, vote.view, vote.payload))
         if vote.vote == "finalize":
             # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
             self._judge_said(event.node, "voted to finalize without", ("certification", vote.view, b""))
         if vote.vote == "finalize" and event.node not in self._destroyed:
-            is_stored = self._books[event.node].has_block(vote.payload)
+            is_stored = self._views[event.node].has_block(vote.payload)
             self._judge(event.node, is_stored, f"voted to finalize block {short(vote.payload)} of view {vote.view}")
 
-    def _certificate(self, event: Event) -> None:
+    def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
         """A certificate is held: so after a crash."""
-        certificate = read_event(event, CertificateHeld)
         self._judge_said(event.node, "held", (certificate.certificate, certificate.view, certificate.payload))
 
-    def _finalized(self, event: Event) -> None:
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
         """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
-        block = read_event(event, BlockFinalized)
-        books, deed = self._books[event.node], f"applied block {short(block.digest)} of height {block.height}"
-        self._judge(event.node, books.has_final(block.digest), deed)
+        view, deed = self._views[event.node], f"applied block {short(block.digest)} of height {block.height}"
+        self._judge(event.node, view.has_final(block.digest), deed)
         if event.node not in self._destroyed:
-            self._judge(event.node, books.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
+            self._judge(event.node, view.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
 
-    def _snapshot_joined(self, event: Event) -> None:
+    def snapshot_joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """A base was put in the place of an older one."""
-        self._books[event.node].cut_logs()
+        self._views[event.node].cut_logs()
 
     def _judge_said(self, node: int, verb: str, said: _Said) -> None:
         kind, view, _ = said
-        self._judge(node, self._books[node].has_said(said), f"{verb} a {kind} of view {view}")
+        self._judge(node, self._views[node].has_said(said), f"{verb} a {kind} of view {view}")
 
     def _judge(self, node: int, is_durable: bool, deed: str) -> None:  # noqa: FBT001 - what is judged
-        self._tally.compared += 1
+        self.tally.compared += 1
         if not is_durable:
-            self._tally.fail(f"validator {node} {deed} before it was durable on its disk", validator=node)
+            self.tally.fail(f"validator {node} {deed} before it was durable on its disk", validator=node)
 
 
 def _as_event(artifact: Artifact) -> _Said:

@@ -12,10 +12,9 @@ from typing import Final, final
 
 import msgspec
 
-from checker.checks.observations import NATIVE_TYPES
 from checker.oracle import OracleBranch
 from checker.record.run_directory import BRANCHES, read_branches
-from checker.record.streams import BLOCK_RECORD_BYTES_MAX, BranchRecord, open_file, unpacker_of
+from checker.record.streams import BLOCK_RECORD_BYTES_MAX, NATIVE_TYPES, BranchRecord, open_file, unpacker_of
 from validators.execution import Block, BrokenOff, Executed, InvalidBlockError
 from validators.execution.blocks import encode_block, header_digest
 

@@ -18,13 +18,13 @@ from typing import IO, Final, Self, TypeVar, final
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
-from checker.checks.observations import NATIVE_TYPES
 from checker.record.manifest import FORMAT, KIND, MANIFEST, SCENARIO, FileEntry, Manifest, describe_file, read_manifest
 from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.streams import (
     BLOCK_RECORD_BYTES_MAX,
     EVENT_BYTES_MAX,
+    NATIVE_TYPES,
     BlockRecord,
     BranchRecord,
     DamagedRecordError,

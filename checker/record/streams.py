@@ -16,6 +16,9 @@ import msgspec
 
 from network.events import Event, LoggedValues, Value
 
+NATIVE_TYPES: Final = (bytes,)
+"""Bytes are bytes in a record; without this msgspec would take text for base64."""
+
 BLOCK_RECORD_BYTES_MAX: Final = 16 * 1024 * 1024 + 4_096
 """A block at its limit, with height, digest and root beside it."""
 

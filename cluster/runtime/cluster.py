@@ -14,7 +14,7 @@ from typing import Final
 
 import networkx as nx
 
-from checker.checks.inclusion import Sample
+from checker.checks.context import Sample
 from checker.mutants import factories_of
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from checker.checks import FALLIBLE
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
-from checker.checks.suite import FALLIBLE
 from cluster.scenario.fields import NotNegative, Positive, Section
 from faults.nearest import did_you_mean
 

@@ -6,20 +6,18 @@ its name only when all of that is written.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from checker.checks.expectations import judge_counts
-from checker.checks.majority import hear_the_oracle
+from checker.checks.check import Check
+from checker.checks.context import RunEnd
 from checker.checks.observations import ReadBack
 from checker.checks.readback import read_back, take_back
-from checker.checks.reports import Contradiction
-from checker.checks.workloads import judge_workloads
-from checker.oracle import ExecutedOn, OracleBlock, judge_oracle, no_branches
-from checker.record.branches import BranchIndex
+from checker.checks.reports import Contradiction, ExpectedReports
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REOPENED
@@ -33,8 +31,8 @@ from cluster.runtime.executions import watch_executions
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.monitor import Jury, deeds_of, figures_of, make_jury, recoveries_of, roads_of, row_of
-from cluster.workloads.registry import promised_workloads
+from cluster.verdict.figures import deeds_of, figures_of, recoveries_of, roads_of, row_of
+from cluster.verdict.monitor import Monitor, make_monitor
 from faults import Cell, FaultEffect
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
@@ -159,58 +157,124 @@ def judge(
         checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
     """
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
-    jury = make_jury(cluster)
-    jury.replay = replay
-    watch_executions(cluster, jury.executed, jury.suite.honest)
+    monitor = make_monitor(cluster)
+    watch_executions(cluster, monitor.executed, monitor.context.honest)
     cluster.hooks = RunHooks(
-        on_event=jury.observe,
-        on_applied=jury.applied,
+        on_event=monitor.suite.observe,
+        on_applied=monitor.applied,
         on_progress=progress.show,
-        on_reorg=jury.reorganized if scenario.run.audit_reorgs else None,
+        on_reorg=monitor.reorganized if scenario.run.audit_reorgs else None,
     )
+    steps = _Steps(cluster, monitor, progress, replay or run_cold_replay, extra)
     # A reopened run is no repetition of the one that it goes on with, which keeps its place.
     reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
     name = f"{scenario.name}-{seed}{reopened}"
     if runs is None:
         with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
-            return _judge_into(writer, cluster, jury, progress, extra)
+            return steps.run_into(writer)
     with RecordWriter(runs / name, scenario.plugins) as writer:
-        judged = _judge_into(writer, cluster, jury, progress, extra)
+        judged = steps.run_into(writer)
         if not keeps(judged):
             return judged
         progress.note("writing the run directory")
         writer.write_verdict(judged.as_json(command))
-        writer.write_file("picture.svg", picture_of(scenario, seed, jury).encode())
+        writer.write_file("picture.svg", picture_of(scenario, seed, monitor.chain).encode())
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
     return replace(judged, directory=directory)
 
 
-def _judge_into(
-    writer: RecordWriter,
-    cluster: Cluster,
-    jury: Jury,
-    progress: LiveProgress,
-    extra: Callable[["Judged"], CheckResult] | None,
-) -> Judged:
-    """Run, write what the run was, and judge it."""
-    scenario, seed = cluster.scenario, cluster.seed
-    jury.keep = writer.add_branch
-    with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
-        run = cluster.run()
-    checks = _finish(run, jury, writer, progress)
-    if cluster.data is not None:
-        cluster.data.raise_refusal()
-        checks = tuple(cluster.data.remember(run.outcome.now_us, check) for check in checks)
-    judged = replace(_judged(run, jury, checks), branches=writer.digest_of(BRANCHES))
-    if scenario.expect.fails:
-        judged = judged.with_check(judge_expected(checks, scenario.expect.fails))
-    if cluster.data is not None and cluster.data.start_us:
-        judged = replace(judged, reopened=_describe_reopening(cluster.data, run.effects))
-        writer.write_file(REOPENED, cluster.data.opening())
-    if extra is not None:
-        progress.note("repeating the run in another process")
-        judged = judged.with_check(extra(judged))
-    return judged
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The pipeline of one run, in the order of its steps."""
+
+    cluster: Cluster
+    monitor: Monitor
+    progress: LiveProgress
+    replay: ColdReplayer
+    repeat: Callable[[Judged], CheckResult] | None
+
+    def run_into(self, writer: RecordWriter) -> Judged:
+        """Run, write what the run was, and check it."""
+        scenario, data = self.cluster.scenario, self.cluster.data
+        self.monitor.keep = writer.add_branch
+        with Watchdog(lambda: self.cluster.steps, f"{scenario.name} seed {self.cluster.seed}"):
+            run = self.cluster.run()
+        self._write_chain(run, writer)
+        checks = self._finish(run, writer.directory)
+        if data is not None:
+            data.raise_refusal()
+            checks = [data.remember(run.outcome.now_us, check) for check in checks]
+        if scenario.expect.fails:
+            checks.append(judge_expected(checks, scenario.expect.fails))
+        judged = replace(self._result_of(run, checks), branches=writer.digest_of(BRANCHES))
+        if data is not None and data.start_us:
+            judged = replace(judged, reopened=_describe_reopening(data, run.effects))
+            writer.write_file(REOPENED, data.opening())
+        if self.repeat is not None:
+            self.progress.note("repeating the run in another process")
+            judged = judged.with_check(self.repeat(judged))
+        return judged
+
+    def _write_chain(self, run: ClusterRun, writer: RecordWriter) -> None:
+        writer.write_scenario(encode_scenario(run.scenario))
+        writer.write_genesis(msgspec.msgpack.encode(run.genesis))
+        writer.add_events(run.trace.log)
+        for executed in self.monitor.chain:
+            header = executed.header
+            writer.add_block(
+                height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
+            )
+        for node, height, digest, root in self.monitor.roots:
+            writer.add_root(node=node, height=height, digest=digest, root=root)
+        self.monitor.keep_executed()
+        writer.flush()
+
+    def _finish(self, run: ClusterRun, record: Path) -> list[CheckResult]:
+        """Read back what is left of the run, and return the results of all checks."""
+        self.progress.note("reading back what every validator holds")
+        readbacks, unreadable = _read_back(run)
+        self.progress.note("replaying the chain in a fresh process")
+        cold = self.replay(record, COLD_HASH_SEED, {readback.height for readback in readbacks})
+        self.progress.note("judging")
+        end = RunEnd(
+            reason=run.outcome.reason,
+            faults=run.effects,
+            readbacks=readbacks,
+            unreadable=unreadable,
+            cold=cold,
+            record=record,
+            recoveries=recoveries_of(run),
+            replica_modes=roads_of(run),
+            duties=deeds_of(run, self.monitor),
+        )
+        return self.monitor.suite.finish(end, self._timed)
+
+    @contextmanager
+    def _timed(self, check: Check) -> Iterator[None]:
+        """Show a person what takes long, and how long it took."""
+        if not check.activity:
+            yield
+            return
+        self.progress.note(f"asking {check.activity}")
+        with self.progress.timed(check.activity):
+            yield
+
+    def _result_of(self, run: ClusterRun, checks: Iterable[CheckResult]) -> Judged:
+        monitor = self.monitor
+        return Judged(
+            scenario=run.scenario,
+            seed=run.seed,
+            digest=run.trace.digest,
+            checks=tuple(checks),
+            validators=tuple(row_of(run, place, monitor) for place in run.places),
+            figures=figures_of(run, monitor),
+            evidence=monitor.context.check(ExpectedReports).evidence(),
+            cells=run.cells,
+            log=run.trace.log,
+            genesis=run.genesis,
+            chain=monitor.chain,
+            roots=monitor.roots,
+        )
 
 
 def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> str:
@@ -221,26 +285,7 @@ def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> 
     )
 
 
-def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:
-    """Judge a chain by the oracle, which gets bytes and numbers and nothing of the validators' types.
-
-    ``record`` is a run directory; what its validators executed beside the chain is judged with it.
-    """
-    blocks = (
-        OracleBlock(
-            block=encode_block(executed.block),
-            receipts=executed.receipts,
-            changes=executed.changes,
-            counts=msgspec.structs.asdict(executed.summary),
-            phases=[(entry.phase, entry.counts) for entry in executed.phases],
-        )
-        for executed in chain
-    )
-    executed_on: ExecutedOn = no_branches if record is None else BranchIndex(record).executed_on
-    return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)
-
-
-def picture_of(scenario: Scenario, seed: int, jury: Jury) -> str:
+def picture_of(scenario: Scenario, seed: int, chain: Iterable[Executed]) -> str:
     """Return the run's picture as SVG."""
     points = [
         BlockPoint(
@@ -249,99 +294,24 @@ def picture_of(scenario: Scenario, seed: int, jury: Jury) -> str:
             executed.summary.fired,
             executed.summary.expired + executed.summary.insolvent,
         )
-        for executed in jury.chain
+        for executed in chain
     ]
     bands = [FaultBand(name, *fault.span()) for name, fault in scenario.faults.items() if fault.enabled]
     return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
 
 
-def _finish(run: ClusterRun, jury: Jury, writer: RecordWriter, progress: LiveProgress) -> tuple[CheckResult, ...]:
-    _write_chain(run, jury, writer)
-    progress.note("reading back what every validator holds")
+def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
+    """Return what each replica holds, and why that of others could not be read.
+
+    A halted validator is read back like any other: what it holds may be why it halted.
+    """
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
     for place in run.places:
-        # A halted validator is read back like any other: what it holds may be why it halted.
         if (validator := place.validator) is not None and (engine := validator.engine) is not None:
             try:
                 readback = read_back(place.node, engine, place.disk.pristine(), validator.around)
                 readbacks.append(take_back(readback, engine))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[place.node] = f"{type(error).__name__}: {error}"
-    progress.note("replaying the chain in a fresh process")
-    cold = (jury.replay or run_cold_replay)(
-        writer.directory, COLD_HASH_SEED, {readback.height for readback in readbacks}
-    )
-    progress.note("judging")
-    results = jury.suite.finish(
-        run_reason=run.outcome.reason, readbacks=readbacks, cold=cold, faults=run.effects, unreadable=unreadable
-    )
-    results += jury.write_ahead.results()
-    progress.note("asking the oracle")
-    with progress.timed("the oracle"):
-        results.append(consult_oracle(run.genesis, jury.chain, writer.directory))
-    results += _judge_promises(run, jury)
-    return tuple(hear_the_oracle(results))
-
-
-def _judge_promises(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
-    """Yield whether the run showed what its scenario promises, and did what its faults, workloads and roads are for."""
-    if jury.storm is not None:
-        yield jury.storm.result()
-    if jury.reorg is not None:
-        yield jury.reorg.result()
-    if jury.leaders is not None:
-        yield jury.leaders.result()
-    if jury.inclusion is not None and jury.inclusion.has_judged:
-        yield jury.inclusion.result()
-    if jury.promises is not None:
-        yield from jury.promises.results()
-    yield from _judge_promised_counts(run, jury)
-    if deeds := deeds_of(run, jury):
-        yield judge_counts("roads-effective", dict.fromkeys(deeds, 1), deeds)
-    if promised := list(promised_workloads(run.scenario)):
-        blocks = ((len(executed.block.transactions), executed.receipts) for executed in jury.chain)
-        yield judge_workloads(promised, blocks)
-
-
-def _judge_promised_counts(run: ClusterRun, jury: Jury) -> Iterator[CheckResult]:
-    expect = run.scenario.expect
-    for name, minimums, counts in (
-        ("promised-recovery", expect.recovery, recoveries_of(run, jury)),
-        ("promised-reports", expect.reports, jury.reports.counts),
-        ("promised-roads", expect.replica_modes, roads_of(run)),
-    ):
-        if minimums:
-            yield judge_counts(name, minimums, counts)
-
-
-def _write_chain(run: ClusterRun, jury: Jury, writer: RecordWriter) -> None:
-    writer.write_scenario(encode_scenario(run.scenario))
-    writer.write_genesis(msgspec.msgpack.encode(run.genesis))
-    writer.add_events(run.trace.log)
-    for executed in jury.chain:
-        header = executed.header
-        writer.add_block(
-            height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
-        )
-    for node, height, digest, root in jury.roots:
-        writer.add_root(node=node, height=height, digest=digest, root=root)
-    jury.keep_executed()
-    writer.flush()
-
-
-def _judged(run: ClusterRun, jury: Jury, checks: tuple[CheckResult, ...]) -> Judged:
-    return Judged(
-        scenario=run.scenario,
-        seed=run.seed,
-        digest=run.trace.digest,
-        checks=checks,
-        validators=tuple(row_of(run, place, jury) for place in run.places),
-        figures=figures_of(run, jury),
-        evidence=jury.reports.evidence(),
-        cells=run.cells,
-        log=run.trace.log,
-        genesis=run.genesis,
-        chain=jury.chain,
-        roots=jury.roots,
-    )
+    return readbacks, unreadable

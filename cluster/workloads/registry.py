@@ -7,8 +7,7 @@ file; a plug-in adds its kinds with `add_workload`, and they decode in scenarios
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
-from checker.checks.expectations import Promised
-from checker.checks.workloads import PromisedWorkload
+from checker.checks.context import ExpectedWorkload
 from cluster.workloads.edge_cases import EdgeCases
 from cluster.workloads.games import Games
 from cluster.workloads.governance import Governance
@@ -74,7 +73,7 @@ def transactions_of(scenario: "Scenario") -> list[TimedTransaction]:
     return sorted(every, key=lambda timed: timed.at_us)
 
 
-def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
+def expected_workloads(scenario: "Scenario") -> Iterator[ExpectedWorkload]:
     """Yield the transactions expected of each workload that is required, or that is on and may not be idle."""
     for site, workload in sites_of(scenario):
         is_required = site.name in scenario.requires
@@ -82,15 +81,14 @@ def promised_workloads(scenario: "Scenario") -> Iterator[PromisedWorkload]:
             submitted = list(workload.transactions(site))
             digests = tuple(timed.digest for timed in submitted if not timed.may_fail)
             uncertain = tuple(timed.digest for timed in submitted if timed.may_fail)
-            yield PromisedWorkload(site.name, workload.enabled, is_required, digests, uncertain)
+            yield ExpectedWorkload(site.name, workload.enabled, is_required, digests, uncertain)
 
 
-def promised_counts(scenario: "Scenario") -> Promised:
-    """Return the counts that the scenario expects, with the actors whose fires it counts."""
-    expect = scenario.expect
-    fired_by = {
-        site.name: (expect.fired_by[site.name], workload.firing_actors(site))
+def expected_fires(scenario: "Scenario") -> dict[str, tuple[int, tuple[bytes, ...]]]:
+    """Return by workload the least fires of each of its actors, and these, where the scenario expects any."""
+    expected = scenario.expect.fired_by
+    return {
+        site.name: (expected[site.name], workload.firing_actors(site))
         for site, workload in sites_of(scenario)
-        if site.name in expect.fired_by
+        if site.name in expected
     }
-    return Promised(expect.counts, expect.at_most, fired_by)

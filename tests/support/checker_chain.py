@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 import msgspec
 from nacl.signing import SigningKey
 
+from checker.checks.context import RunContext
 from checker.checks.observations import AppliedBlock, rules_of
 from checker.checks.suite import Suite
 from checker.record.run_directory import RecordWriter
 from scheduler import TimerConfig
+from tests.support.checker_history import OF_A_HISTORY
 from tests.support.events import logged
 from validators.actors import PROGRAMS, HeartbeatOrder, StormOrder
 from validators.execution import (
@@ -83,6 +85,7 @@ class Chain:
     genesis: Genesis
     engines: list[Engine]
     disks: list[SimulatedDisk]
+    run: RunContext
     suite: Suite
     blocks: list = field(default_factory=list)
     now_us: int = 0
@@ -97,14 +100,14 @@ def run_chain():
     genesis = make_genesis(wallet)
     engines = [Engine(genesis, programs=PROGRAMS, verify_transaction=TransactionVerifier()) for _ in range(VALIDATORS)]
     first = engines[0]
-    suite = Suite(
+    run = RunContext(
         genesis_values=dict(first.database.items()),
         rules=rules_of(genesis, digest=first.genesis_digest, root=first.finalized.state_root),
         validators=VALIDATORS,
         honest=range(VALIDATORS),
         max_skew_ms=60_000,
     )
-    chain = Chain(genesis, engines, [SimulatedDisk() for _ in engines], suite)
+    chain = Chain(genesis, engines, [SimulatedDisk() for _ in engines], run, Suite(run, OF_A_HISTORY))
     for height in range(1, HEIGHTS + 1):
         _run_height(chain, wallet, height)
     return chain

@@ -11,6 +11,9 @@ from typing import Any
 
 import msgspec
 
+from checker.checks import CHECKS
+from checker.checks.context import Expectations, RunContext, RunEnd
+from checker.checks.faults_effective import FaultsEffective
 from checker.checks.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.checks.proofs import prove_database
 from checker.checks.suite import Suite
@@ -43,6 +46,9 @@ QUORUM = (0, 1, 2)
 VIEWS = {1: 1, 2: 2, 3: 3, 4: 5}
 SKIPPED_VIEW = 4
 LAST_HEIGHT = 4
+OF_A_HISTORY = CHECKS[: CHECKS.index(FaultsEffective) + 1]
+"""The checks that a history has something for: it has neither disks nor mempools, and leaders take no turns in it."""
+
 ALICE, BOB, ACTOR = b"a" * 20, b"b" * 20, b"c" * 20
 FIRES, EXPIRES, BROKE = b"f" * 32, b"e" * 32, b"i" * 32
 CONFIG = TimerConfig(gc_cycles_per_block=400, gc_cost_per_timer=200, lane_timer_cycles=1_000, max_cycles_per_fire=500)
@@ -202,7 +208,7 @@ class History:
     faults: Sequence[Fault] = (Fault("blackout"),)
     honest: Sequence[int] = NODES
     views_max: int = 3
-    still_max_us: int | None = None
+    finality_gap_max_us: int | None = None
     max_skew_ms: int = 60_000
     disk_faulted: Sequence[int] = ()
     disk_destroyed: Sequence[int] = ()
@@ -233,23 +239,26 @@ class History:
         self.steps[index] = step._replace(**fields)
 
     def judge(self) -> dict[str, CheckResult]:
-        suite = Suite(
+        expect = Expectations(
+            requires=self.requires, finality_views_max=self.views_max, finality_gap_max_us=self.finality_gap_max_us
+        )
+        run = RunContext(
             genesis_values=GENESIS_VALUES,
             rules=self.rules,
             validators=len(NODES),
             honest=self.honest,
             max_skew_ms=self.max_skew_ms,
-            requires=self.requires,
-            finality_views_max=self.views_max,
-            still_max_us=self.still_max_us,
+            expect=expect,
             disk_faults=DiskFaults(self.disk_faulted, self.disk_destroyed),
         )
+        suite = Suite(run, OF_A_HISTORY)
         for step in self.steps:
             if isinstance(step, AppliedBlock):
                 suite.applied(step)
             else:
                 suite.observe(step)
-        results = suite.finish(run_reason=self.run_reason, readbacks=self.readbacks, cold=self.cold, faults=self.faults)
+        end = RunEnd(reason=self.run_reason, readbacks=self.readbacks, cold=self.cold, faults=self.faults)
+        results = suite.finish(end)
         return {result.name: result for result in results}
 
 

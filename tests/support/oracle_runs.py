@@ -4,7 +4,7 @@
 height time. `free`: the policy without fees and expiry.
 """
 
-from cluster.verdict.pipeline import consult_oracle
+from checker.checks.oracle import consult_oracle
 from tests.support.cluster_runs import applied_blocks
 
 CROWDED = """

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
+from checker.checks.oracle import consult_oracle
 from checker.oracle import blocks as oracle_blocks
 from checker.oracle import programs as oracle_programs
 from checker.oracle.calls import OutOfGasError, RevertedError
 from checker.oracle.storm import CrashedError
-from cluster.verdict.pipeline import consult_oracle
 
 
 def play(call, payload):

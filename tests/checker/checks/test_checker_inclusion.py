@@ -3,10 +3,14 @@
 import msgspec
 import pytest
 
-from checker.checks.inclusion import BLOCKS_MAX, IncludedBlock, Inclusion, Sample
+from checker.checks.context import Sample
+from checker.checks.inclusion import BLOCKS_MAX, Inclusion
+from checker.checks.mirror import SettledBlock
 from checker.checks.observations import rules_of
 from network.events import Event
+from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
+from tests.support.checks import make_run, show
 from validators.events import Booted, Entered
 from validators.execution.blocks import encode_transaction, transaction_digest
 from validators.mempool.pool import Pooled
@@ -29,22 +33,41 @@ class Run:
         self.others = self.pool
         self.at_us = 0
         rules = rules_of(genesis, digest=engine.genesis_digest, root=b"")
-        self.inclusion = Inclusion(rules, [0, 1, 2], lambda: Sample(self.at_us, [self.pool, self.others]))
+        self.inclusion = Inclusion(make_run(rules=rules, honest=(0, 1, 2), sample_pools=self.sample))
         self.block()
+
+    def sample(self):
+        """Look into both mempools."""
+        return Sample(self.at_us, [self.pool, self.others])
 
     def block(self, *, leader=0, entered_us=1, transactions=(), length_bytes=500, **used):
         """Let one more block become final; its leader entered its view `entered_us` after the last look."""
         self.header = msgspec.structs.replace(self.header, view=self.header.view + 1, proposer=leader)
-        self.inclusion.observe(Event(self.at_us + entered_us, leader, Entered(self.header.view, leader)))
+        show(self.inclusion, Event(self.at_us + entered_us, leader, Entered(self.header.view, leader)))
         self.at_us += 1_000_000
         summary = msgspec.structs.replace(self.summary, **used)
-        self.inclusion.settle(IncludedBlock(self.header, transactions, length_bytes, summary, self.state))
+        self.inclusion.settle(
+            SettledBlock(
+                header=self.header,
+                digest=b"",
+                root=b"",
+                transactions=transactions,
+                length_bytes=length_bytes,
+                parent_view=0,
+                now=0,
+                receipts=(),
+                changes={},
+                before=self.state,
+                config=TimerConfig(),
+                summary=summary,
+            )
+        )
 
     def blocks(self, count=BLOCKS_MAX, **block):
         """Let some become final, and return what the check says."""
         for _ in range(count):
             self.block(**block)
-        return self.inclusion.result()
+        return self.inclusion.finish()
 
 
 def test_what_honest_leaders_leave_out_is_named():
@@ -107,7 +130,7 @@ def test_a_transaction_that_one_mempool_lacks_is_not_followed():
 def test_a_leader_that_started_again_since_may_have_lost_it():
     """It has to be seen in its mempool once more."""
     run = Run()
-    run.inclusion.observe(Event(run.at_us + 1, 0, Booted(0, 1, 0, b"")))
+    show(run.inclusion, Event(run.at_us + 1, 0, Booted(0, 1, 0, b"")))
 
     assert run.blocks(5, entered_us=2).status != "failed"
 
@@ -115,10 +138,10 @@ def test_a_leader_that_started_again_since_may_have_lost_it():
 def test_an_included_transaction_that_waited_is_counted():
     """So that a run whose leaders take everything has judged something."""
     run = Run()
-    assert not run.inclusion.has_judged
+    assert not run.inclusion.is_asked
     run.block(transactions=[encode_transaction(WAITING)])
 
-    assert run.inclusion.result().status == "passed"
+    assert run.inclusion.finish().status == "passed"
 
 
 def test_what_no_mempool_was_seen_to_have_counts_for_nothing():
@@ -126,4 +149,4 @@ def test_what_no_mempool_was_seen_to_have_counts_for_nothing():
     run = Run()
     run.block(leader=3, transactions=[encode_transaction(pay(1, 0, SENDERS[0], 5))])
 
-    assert not run.inclusion.has_judged
+    assert not run.inclusion.is_asked

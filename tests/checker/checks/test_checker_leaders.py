@@ -1,10 +1,13 @@
 """Whose turn a view is: another leader is seen where a validator enters, and in what becomes final."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from checker.checks.leaders import Leaders
 from network.events import Event
 from tests.support.chain_harness import advance, make_engine
+from tests.support.checks import make_run, show
 from validators.events import Entered
 
 
@@ -13,10 +16,9 @@ def enter(node, view, leader):
 
 
 def judge(*events):
-    leaders = Leaders(4)
-    for event in events:
-        leaders.observe(event)
-    return leaders.result()
+    leaders = Leaders(make_run())
+    show(leaders, *events)
+    return leaders.finish()
 
 
 def test_turns_in_order_pass():
@@ -39,8 +41,8 @@ def test_a_validator_that_waits_for_another_leader_is_named(view, leader):
 def test_a_final_block_of_somebody_else_fails():
     """Whatever leader its validators entered the view with."""
     header = advance(make_engine()).header
-    leaders = Leaders(3)
-    leaders.settle(header)
+    leaders = Leaders(make_run(validators=3))
+    leaders.settle(SimpleNamespace(header=header))
 
     assert header.proposer != header.view % 3
-    assert f"is validator {header.proposer}'s, and view {header.view} was" in leaders.result().summary
+    assert f"is validator {header.proposer}'s, and view {header.view} was" in leaders.finish().summary

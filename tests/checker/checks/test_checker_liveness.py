@@ -23,10 +23,12 @@ class TestFinalityRegained:
         assert results["finality-regained"].status == "failed"
         assert "validator 0 finalized nothing new" in results["finality-regained"].summary
 
-    @pytest.mark.parametrize(("still_max_us", "status"), [(None, "passed"), (10_000_000, "passed"), (1_000, "failed")])
-    def test_finality_that_stands_still_fails_where_a_quorum_is_whole(self, still_max_us, status):
+    @pytest.mark.parametrize(
+        ("finality_gap_max_us", "status"), [(None, "passed"), (10_000_000, "passed"), (1_000, "failed")]
+    )
+    def test_finality_that_stands_still_fails_where_a_quorum_is_whole(self, finality_gap_max_us, status):
         history = write_history()
-        history.still_max_us = still_max_us
+        history.finality_gap_max_us = finality_gap_max_us
 
         assert history.judge()["finality-regained"].status == status
 

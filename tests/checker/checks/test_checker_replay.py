@@ -4,12 +4,18 @@ import msgpack
 import msgspec
 import pytest
 
+from checker.checks.cold_replay import EqualColdReplay
+from checker.checks.context import RunEnd
+from checker.checks.live_values import LiveValues, fold_operations
 from checker.checks.observations import DiskFaults
-from checker.checks.readback import LiveValues, fold_operations, judge_cold_replay, read_back
+from checker.checks.readback import read_back
+from checker.checks.timers import TimerDelivery
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, replay_directory, run_cold_replay
 from checker.record.run_directory import BLOCKS, GENESIS
 from checker.tables import describe_key, describe_value
 from tests.support.checker_chain import HEIGHTS, VALIDATORS, run_chain, write_record
+from tests.support.checks import finish as finish_check
+from tests.support.checks import make_run
 from validators.actors import PROGRAMS
 from validators.execution import Engine, decode_entry
 from validators.execution.blocks import encode_header
@@ -34,7 +40,22 @@ def read_all(chain):
 
 
 def finish(chain, readbacks, cold):
-    return {result.name: result for result in chain.suite.finish(run_reason="stopped", readbacks=readbacks, cold=cold)}
+    results = chain.suite.finish(RunEnd(reason="stopped", readbacks=readbacks, cold=cold))
+    return {result.name: result for result in results}
+
+
+def held_against(readback, values=None, **facts):
+    """Return what the check of live values says of one validator, beside a cold replay that came to these values."""
+    check = LiveValues(make_run(**facts))
+    cold = None if values is None else ColdReplay(roots=(), values={readback.height: values})
+    return finish_check(check, readbacks=[readback], cold=cold)
+
+
+def replayed(cold, roots):
+    """Return what the check of the cold replay says beside the roots of the run."""
+    check = EqualColdReplay(make_run())
+    check._roots = roots
+    return finish_check(check, cold=cold)
 
 
 class TestRealChain:
@@ -45,7 +66,7 @@ class TestRealChain:
         results = finish(chain, read_all(chain), cold)
 
         assert {result.status for result in results.values()} == {"passed"}, results
-        figures = chain.suite.figures
+        figures = chain.run.check(TimerDelivery).figures()
         assert min(figures.fired, figures.expired, figures.insolvent) > 0
         assert figures.due == figures.fired + figures.expired + figures.insolvent + figures.waiting
 
@@ -92,12 +113,12 @@ class TestLiveValues:
         wrong = dict(readback.live)
         wrong.popitem()
 
-        check = LiveValues(wrong)
-        check.compare(readback._replace(live=wrong, operations=[]), replay_directory(writer.directory).values[HEIGHTS])
+        values = replay_directory(writer.directory).values[HEIGHTS]
+        summary = held_against(readback._replace(live=wrong, operations=[]), values, genesis_values=wrong).summary
 
-        assert "validator 1" in check.result().summary
-        assert "absent in memory" in check.result().summary
-        assert "the cold replay" in check.result().summary
+        assert "validator 1" in summary
+        assert "absent in memory" in summary
+        assert "the cold replay" in summary
 
     def test_a_damaged_log_is_a_finding(self, chain):
         """A log that cannot be read names the validator and raises nothing."""
@@ -107,19 +128,16 @@ class TestLiveValues:
         disk.truncate("operations-a", 0)
         disk.append("operations-a", bytes(data))
 
-        check = LiveValues({})
-        check.compare(read_back(3, chain.engines[3], disk), None)
+        result = held_against(read_back(3, chain.engines[3], disk))
 
-        assert check.result().status == "failed"
-        assert "validator 3: its operation log cannot be read back" in check.result().summary
+        assert result.status == "failed"
+        assert "validator 3: its operation log cannot be read back" in result.summary
 
     def test_an_operation_that_is_none_is_a_finding(self, chain):
         """Bytes that no database wrote are told as such."""
         readback = read_all(chain)[0]
-        check = LiveValues({})
-        check.compare(readback._replace(operations=[b"\x00"]), None)
 
-        assert "cannot be decoded" in check.result().summary
+        assert "cannot be decoded" in held_against(readback._replace(operations=[b"\x00"])).summary
 
     def test_a_log_that_ends_below_the_engines_height_is_a_finding(self, chain):
         """Intact as far as it goes, and not all that was final."""
@@ -136,23 +154,21 @@ class TestLiveValues:
         base = StateBase(encode_header(engine.finalized), engine.database.snapshot())
         FinalizedLog(disk).install(height=HEIGHTS, encoded=msgspec.msgpack.encode(base))
         readback = read_back(2, engine, disk)
-        check = LiveValues({b"gone".ljust(32, b"\0"): b"long ago"})
-        check.compare(readback, None)
+        result = held_against(readback, genesis_values={b"gone".ljust(32, b"\0"): b"long ago"})
 
         assert (readback.base_height, readback.error) == (HEIGHTS, "")
-        assert check.result().status == "passed", check.result().summary
+        assert result.status == "passed", result.summary
 
     def test_a_log_that_a_fault_has_damaged_is_not_held_against_its_validator(self, chain):
         """The cold replay alone says what it should hold."""
         disk = chain.disks[3]
         disk.overwrite("operations-a", 40, b"?")
         readback = read_back(3, chain.engines[3], disk)
-        excused, blamed = LiveValues({}, DiskFaults(touched=(3,))), LiveValues({})
-        for check in (excused, blamed):
-            check.compare(readback, readback.live)
+        excused = held_against(readback, readback.live, disk_faults=DiskFaults(touched=(3,)))
+        blamed = held_against(readback, readback.live)
 
         assert readback.error
-        assert (excused.result().status, blamed.result().status) == ("passed", "failed")
+        assert (excused.status, blamed.status) == ("passed", "failed")
 
     def test_what_lies_above_the_engines_height_is_left_out(self, chain):
         """A block that was synced but not applied when the run ended is no difference."""
@@ -178,7 +194,7 @@ class TestColdReplay:
         roots = dict(enumerate(cold.roots))
         roots[5] = bytes(32)
 
-        result = judge_cold_replay(cold, roots)
+        result = replayed(cold, roots)
 
         assert (result.status, dict(result.evidence)["height"]) == ("failed", 5)
 
@@ -191,7 +207,7 @@ class TestColdReplay:
         path.write_bytes(b"".join(msgspec.msgpack.encode(record) for record in records))
 
         cold = run_cold_replay(writer.directory, hash_seed=1)
-        result = judge_cold_replay(cold, dict(enumerate(cold.roots)))
+        result = replayed(cold, dict(enumerate(cold.roots)))
 
         assert result.status == "failed"
         assert "height 5: UnknownParentError" in result.summary
@@ -201,11 +217,11 @@ class TestColdReplay:
         cold = replay_directory(writer.directory)
         shorter = ColdReplay(roots=cold.roots[:-1], values={})
 
-        assert judge_cold_replay(shorter, dict(enumerate(cold.roots))).status == "failed"
+        assert replayed(shorter, dict(enumerate(cold.roots))).status == "failed"
 
     def test_no_replay_is_inconclusive(self):
         """What was not done proves nothing."""
-        assert judge_cold_replay(None, {0: bytes(32)}).status == "inconclusive"
+        assert replayed(None, {0: bytes(32)}).status == "inconclusive"
 
     def test_a_damaged_genesis_is_told(self, writer):
         """The reason is one line with the place."""

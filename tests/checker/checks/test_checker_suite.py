@@ -2,10 +2,10 @@
 
 import re
 
-from checker.checks.suite import CATALOGUE
 from checker.record.root import PROJECT_ROOT
 from checker.results import verdict_of
 from tests.support.checker_history import (
+    OF_A_HISTORY,
     RULES,
     digest_of,
     failing,
@@ -21,7 +21,7 @@ class TestSoundHistory:
         results = write_history().judge()
 
         assert {name: result.status for name, result in results.items()} == {
-            entry.name: "passed" for entry in CATALOGUE
+            check.name: "passed" for check in OF_A_HISTORY
         }
         assert all(result.compared > 0 for result in results.values())
         assert verdict_of(results.values()).exit_code == 0
@@ -31,7 +31,7 @@ class TestSoundHistory:
         results = write_history().judge()
 
         assert [(result.name, result.exit_class) for result in results.values()] == [
-            (entry.name, entry.exit_class) for entry in CATALOGUE
+            (check.name, check.exit_class) for check in OF_A_HISTORY
         ]
 
     def test_timer_figures_account_for_every_due_timer(self):
@@ -79,4 +79,4 @@ class TestSoundHistory:
         """docs/invariants.md has a section for each check of the catalogue and names no other."""
         listed = re.findall(r"^### `([a-z-]+)`$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
 
-        assert listed == [entry.name for entry in CATALOGUE]
+        assert listed == [check.name for check in OF_A_HISTORY]

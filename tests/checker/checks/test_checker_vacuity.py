@@ -1,11 +1,13 @@
 """A check passes by comparisons that could have failed: what nobody else said, and what did not happen, is no proof."""
 
+from types import SimpleNamespace
 from typing import Literal, get_args, get_origin
 
 import msgspec
 import pytest
 
-from checker.checks.workloads import PromisedWorkload, judge_workloads
+from checker.checks.context import Expectations, ExpectedWorkload
+from checker.checks.workloads import WorkloadsEffective
 from checker.results import verdict_of
 from checker.tables import LANE_MARKET_KEY
 from cluster.scenario.load import load_scenario
@@ -14,10 +16,11 @@ from cluster.scenario.model import scenario_type
 from faults import Injector
 from tests.support.chain_harness import policies_of
 from tests.support.checker_history import NODES, Fault, write_history
+from tests.support.checks import make_run
 from tests.support.cluster_runs import check_named, judged
 from validators.execution import Engine
 from validators.execution.block_tree import BlockTree
-from validators.execution.receipts import TransactionReceipt, encode_receipt
+from validators.execution.receipts import TransactionReceipt
 
 
 def history_of(*nodes):
@@ -96,14 +99,14 @@ class TestOfTheLane:
         assert check_named(result, "lane-books").status == "inconclusive"
 
 
-OK, BAD = (
-    encode_receipt(TransactionReceipt(digest, status, "", 0, 0, 0, 0, ())) for digest, status in ((b"o", 0), (b"b", 1))
-)
+OK, BAD = (TransactionReceipt(digest, status, "", 0, 0, 0, 0, ()) for digest, status in ((b"o", 0), (b"b", 1)))
 
 
 def came_to(*, must=(), may=(), is_required=False):
-    promised = PromisedWorkload("some", is_enabled=True, is_required=is_required, digests=must, uncertain=may)
-    return judge_workloads([promised], [(2, [OK, BAD])]).status
+    expected = ExpectedWorkload("some", is_enabled=True, is_required=is_required, digests=must, uncertain=may)
+    check = WorkloadsEffective(make_run(expect=Expectations(workloads=[expected])))
+    check.settle(SimpleNamespace(receipts=[OK, BAD]))
+    return check.finish().status
 
 
 class TestOfWorkloads:

@@ -4,6 +4,7 @@ import pytest
 from nacl.signing import SigningKey
 
 from checker.checks.vote_rules import VoteRules
+from tests.support.checks import make_run
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Certification,
@@ -90,9 +91,9 @@ FAULTS = {
 
 
 def judge(journal):
-    rules = VoteRules((), view_retention=2)
-    rules.story(0).tell(journal)
-    return rules.result()
+    rules = VoteRules(make_run(view_retention=2))
+    rules.audit(0).read(journal)
+    return rules.finish()
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -110,12 +111,12 @@ def test_a_failure_names_validator_view_and_reason():
 
 
 def test_a_journal_told_again_at_a_start_counts_once():
-    rules = VoteRules((), view_retention=2)
+    rules = VoteRules(make_run(view_retention=2))
     for _ in range(2):
-        rules.story(0).begin_anew()
-        rules.story(0).tell(FAULTS["a second nullify"])
+        rules.audit(0).begin_anew()
+        rules.audit(0).read(FAULTS["a second nullify"])
 
-    result = rules.result()
+    result = rules.finish()
     assert (result.compared, result.summary) == (
         2,
         "validator 0 wrote a nullify of view 1: it had voted to nullify or finalize that view",
@@ -123,22 +124,22 @@ def test_a_journal_told_again_at_a_start_counts_once():
 
 
 def test_a_start_does_not_make_an_earlier_vote_forgotten():
-    rules = VoteRules((), view_retention=2)
-    story = rules.story(0)
-    story.tell([nullify(1)])
-    story.begin_anew()
-    story.tell([nullify(1)])
-    story.tell([notarize(1, 0)])
+    rules = VoteRules(make_run(view_retention=2))
+    audit = rules.audit(0)
+    audit.read([nullify(1)])
+    audit.begin_anew()
+    audit.read([nullify(1)])
+    audit.read([notarize(1, 0)])
 
-    assert rules.result().status == "failed"
+    assert rules.finish().status == "failed"
 
 
 def test_validators_are_judged_apart():
-    rules = VoteRules((), view_retention=2)
-    rules.story(0).tell([nullify(1)])
-    rules.story(1).tell([Nullify(1, 1, SIGNATURE)])
+    rules = VoteRules(make_run(view_retention=2))
+    rules.audit(0).read([nullify(1)])
+    rules.audit(1).read([Nullify(1, 1, SIGNATURE)])
 
-    assert rules.result().status == "passed"
+    assert rules.finish().status == "passed"
 
 
 KEYS = [SigningKey(bytes([node]) * 32) for node in range(4)]
@@ -150,9 +151,9 @@ def signed(signer, vote):
 
 
 def judge_signed(entry):
-    rules = VoteRules([bytes(key.verify_key) for key in KEYS], view_retention=2)
-    rules.story(0).tell([entry])
-    return rules.result()
+    rules = VoteRules(make_run(public_keys=[bytes(key.verify_key) for key in KEYS], view_retention=2))
+    rules.audit(0).read([entry])
+    return rules.finish()
 
 
 @pytest.mark.parametrize(("forger", "status"), [(2, "passed"), (3, "failed")])
@@ -171,11 +172,11 @@ def test_a_vote_whose_signature_is_another_validators_fails(forger, status):
 
 
 def test_an_entry_that_is_none_fails():
-    rules = VoteRules((), view_retention=2)
-    rules.story(0).tell([nullify(1)])
-    rules.story(0).refuse("tag 9")
+    rules = VoteRules(make_run(view_retention=2))
+    rules.audit(0).read([nullify(1)])
+    rules.audit(0).refuse("tag 9")
 
-    assert rules.result().summary == "validator 0 wrote what is neither vote nor certificate: tag 9"
+    assert rules.finish().summary == "validator 0 wrote what is neither vote nor certificate: tag 9"
 
 
 FINALS = [entry for view in range(1, 7) for entry in (notarized(view, view - 1), finalized(view, view - 1))]
@@ -183,16 +184,16 @@ FINALS = [entry for view in range(1, 7) for entry in (notarized(view, view - 1),
 
 
 class TestPruning:
-    """A journal that was pruned is told again from its floor; the check remembers what went."""
+    """A journal that was pruned is read again from its floor; the check remembers what went."""
 
     def judge(self, before, floor, after):
-        rules = VoteRules((), view_retention=2)
-        story = rules.story(0)
-        story.tell(before)
-        story.begin_anew(floor, carried=len(after))
-        story.tell(after)
-        story.end_retelling()
-        return rules.result()
+        rules = VoteRules(make_run(view_retention=2))
+        audit = rules.audit(0)
+        audit.read(before)
+        audit.begin_anew(floor, carried=len(after))
+        audit.read(after)
+        audit.end_rereading()
+        return rules.finish()
 
     def test_what_lies_below_the_retention_may_go(self):
         result = self.judge(FINALS, finalized(6, 5), [*FINALS[6:], notarize(7, 6)])
@@ -220,12 +221,12 @@ class TestPruning:
         assert "wrote a nullify of view 1: it was in view 7" in result.summary
 
     def test_a_second_vote_of_a_pruned_view_counts_as_one_in_a_journal_that_was_lost_too(self):
-        rules = VoteRules((), view_retention=2)
-        rules.story(0).tell([notarize(1, 0)])
-        rules.story(0).forget()
-        rules.story(0).tell([notarize(1, 0)])
+        rules = VoteRules(make_run(view_retention=2))
+        rules.audit(0).read([notarize(1, 0)])
+        rules.audit(0).forget()
+        rules.audit(0).read([notarize(1, 0)])
 
-        assert rules.result().summary == "validator 0 wrote a notarize of view 1: it had voted in that view"
+        assert rules.finish().summary == "validator 0 wrote a notarize of view 1: it had voted in that view"
 
     def test_a_floor_that_was_no_finality_is_seen(self):
         result = self.judge(FINALS[:8], finalized(6, 5), FINALS[6:8])
@@ -233,13 +234,13 @@ class TestPruning:
         assert "has the floor view 6, a finality that it had not" in result.summary
 
     def test_a_floor_that_moves_back_is_seen(self):
-        rules = VoteRules((), view_retention=2)
-        story = rules.story(0)
-        story.tell(FINALS)
-        story.begin_anew(finalized(6, 5))
-        story.begin_anew(finalized(5, 4))
+        rules = VoteRules(make_run(view_retention=2))
+        audit = rules.audit(0)
+        audit.read(FINALS)
+        audit.begin_anew(finalized(6, 5))
+        audit.begin_anew(finalized(5, 4))
 
-        assert "has the floor view 5, below the one before, view 6" in rules.result().summary
+        assert "has the floor view 5, below the one before, view 6" in rules.finish().summary
 
     def test_a_journal_that_another_process_pruned_is_judged_above_its_floor(self):
         """What led to the entries at and below the floor is gone; those above follow from it and from each other."""

@@ -3,8 +3,12 @@
 import msgspec
 import pytest
 
+from checker.checks.context import RunEnd
 from checker.checks.observations import DiskFaults
+from checker.checks.suite import Suite
+from checker.checks.vote_rules import VoteRules
 from checker.checks.write_ahead import WriteAhead
+from tests.support.checks import make_run, show, statuses
 from tests.support.events import logged
 from validators.consensus.simplex import (
     Certification,
@@ -44,7 +48,10 @@ class Bench:
         self.disk = SimulatedDisk()
         provision(self.disk, HEAD)
         self.journal = Journal(self.disk)
-        self.check = WriteAhead([self.disk], honest=[0], view_retention=2, disk_faults=DiskFaults(**faults))
+        self.check = WriteAhead(self.facts(disk_faults=DiskFaults(**faults)))
+
+    def facts(self, **facts):
+        return make_run(**{"disks": [self.disk], "honest": [0], "view_retention": 2, **facts})
 
     def write(self, *artifacts):
         for artifact in artifacts:
@@ -54,10 +61,14 @@ class Bench:
         self.disk.finish_sync(self.disk.begin_sync())
 
     def tell(self, kind, *values, node=0):
-        self.check.observe(logged(1, node, kind, *values))
+        show(self.check, logged(1, node, kind, *values))
 
     def status(self):
-        return self.check.results()[0].status
+        return self.check.finish().status
+
+    def results(self):
+        """Return what both checks of the journal say."""
+        return [self.check.finish(), self.check.run.check(VoteRules).finish()]
 
     def start_in(self, view):
         self.disk.lose_unsynced()
@@ -85,7 +96,7 @@ def test_what_is_told_before_the_sync_fails(name):
     bench.tell(*event)
 
     deed = f"{'sent' if event[0] == 'vote' else 'held'} a {name} of view {VIEW}"
-    assert bench.check.results()[0].summary == f"validator 0 {deed} before it was durable on its disk"
+    assert bench.check.finish().summary == f"validator 0 {deed} before it was durable on its disk"
 
 
 def test_what_stands_in_one_copy_of_the_journal_alone_fails():
@@ -112,10 +123,10 @@ def test_a_vote_that_a_crash_took_from_the_disk_is_not_there_any_more():
 
 def test_a_validator_that_is_not_honest_is_not_judged():
     bench = Bench()
-    bench.check = WriteAhead([bench.disk], honest=[], view_retention=2)
-    bench.tell(*SAID["notarize"][1])
+    suite = Suite(bench.facts(honest=[]), [WriteAhead])
+    suite.observe(logged(1, 0, *SAID["notarize"][1]))
 
-    assert bench.status() == "inconclusive"
+    assert statuses(suite.finish(RunEnd())) == {"write-ahead": "inconclusive"}
 
 
 @pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
@@ -220,7 +231,7 @@ class TestPruning:
         bench.write(Nullify(0, VIEW + 1, SIGNATURE))
         bench.sync()
         bench.tell("vote", "nullify", VIEW + 1, b"")
-        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+        assert [result.status for result in bench.results()] == ["passed", "passed"]
 
     def test_a_start_from_a_pruned_journal_is_held_against_its_floor(self):
         assert self.pruned(keep_from=9).start_in(VIEW + 1) == "passed"
@@ -230,7 +241,7 @@ class TestPruning:
         bench = self.pruned(keep_from=4)
         bench.tell(*SAID["finalization"][1])
 
-        summary = bench.check.results()[1].summary
+        summary = bench.results()[1].summary
         assert summary == "validator 0 lost the finalization of view 3 from its journal, whose floor is view 5"
 
     def test_a_copy_that_a_crash_left_unpruned_is_no_fault(self):
@@ -244,10 +255,10 @@ class TestPruning:
 
         Journal(bench.disk).recover(HEAD)
         bench.tell(*SAID["finalization"][1])
-        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+        assert [result.status for result in bench.results()] == ["passed", "passed"]
 
     def test_the_new_disk_of_a_replica_without_a_vote_is_no_loss(self):
-        """Its road gives it another one after each start; it has promised nothing."""
+        """Its replica mode gives it another one after each start; it has promised nothing."""
         bench = Bench()
         for _ in range(2):
             bench.disk.wipe()
@@ -258,14 +269,14 @@ class TestPruning:
             bench.sync()
             bench.tell(*SAID["finalization"][1])
 
-        assert [result.status for result in bench.check.results()] == ["passed", "passed"]
+        assert [result.status for result in bench.results()] == ["passed", "passed"]
 
     def test_a_restart_of_a_validator_that_is_not_honest_is_not_judged(self):
         """Nor is what its journal says: only some of it would have been watched."""
         bench = Bench()
-        bench.check = WriteAhead([bench.disk], honest=[], view_retention=2)
+        bench.check = WriteAhead(bench.facts(honest=[]))
         bench.write(Nullify(1, 1, SIGNATURE))
         bench.sync()
         bench.tell("restart", 0, node=-1)
 
-        assert bench.check.results()[1].status == "inconclusive"
+        assert bench.results()[1].status == "inconclusive"

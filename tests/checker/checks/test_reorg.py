@@ -2,26 +2,28 @@
 
 import pytest
 
-from checker.checks.reorg import ReorgPromise, ReorgWatch
+from checker.checks.context import Expectations, ReorgCounts
+from checker.checks.reorg import Reorganizations
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
+from tests.support.checks import make_run, show
 from tests.support.cluster_runs import check_named, judged
 from tests.support.events import logged
 
 CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
 
 
-def watch(*events, **promised):
+def watch(*events, **expected):
     """Return the result for (node, kind, height, name) events; a fifth value is its time."""
-    found = ReorgWatch(ReorgPromise(**promised))
+    check = Reorganizations(make_run(expect=Expectations(reorg=ReorgCounts(**expected))))
     for node, kind, height, name, *at_us in events:
         digest = name.encode() * 32
         values = (height, height, digest, b"root") if kind == "finalized" else (height, digest)
-        found.observe(logged(*(at_us or [0]), node, kind, *values))
-    return found.result()
+        show(check, logged(*(at_us or [0]), node, kind, *values))
+    return check.finish()
 
 
-class TestReorgWatch:
+class TestReorganizations:
     def test_heights_dropped_at_once_are_the_depth(self):
         """Two siblings of one height are one height; a later finalization counts anew."""
         events = [

@@ -2,23 +2,24 @@
 
 import pytest
 
-from checker.checks.reports import Reports
+from checker.checks.reports import ExpectedReports
 from checker.record.streams import iterate_events
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from network.events import Event, events_of_type
+from tests.support.checks import make_run, show
 from tests.support.cluster_runs import check_named, judged
 from validators.events import EvidenceReported, Reported
 
 
 def test_reasons_and_kinds_of_evidence_are_counted_apart():
-    reports = Reports()
+    reports = ExpectedReports(make_run())
     for report in (
         Reported("TimedOut", 1, 5, "LeaderTimeout"),
         Reported("TimedOut", 1, 9, "LeaderTimeout"),
         EvidenceReported("NullifyFinalize", 2, 6, "", b"first", b"second"),
     ):
-        reports.observe(Event(0, 3, report))
+        show(reports, Event(0, 3, report))
 
     assert {name: count for name, count in reports.counts.items() if count} == {
         "LeaderTimeout": 2,

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from checker.checks.liveness import judge_faults
+from checker.checks.context import Expectations
+from checker.checks.faults_effective import FaultsEffective
 from checker.record.cold_replay import ColdReplayWorker
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
@@ -18,6 +19,7 @@ from faults.kinds.clock import ClockDrift, ClockSwing
 from network.clock import ClockSetting, MachineClock
 from network.kernel import RunFailedError
 from report.console import LiveProgress
+from tests.support.checks import finish, make_run
 from tests.support.cluster_runs import check_named
 
 CRASH = 'faults.it={kind="crash", validator=1, at_ms=6_300, restart_ms=9_000}'
@@ -209,7 +211,8 @@ def test_a_promise_that_was_kept_is_done_earlier(tmp_path):
 def test_what_is_past_is_told_from_what_had_no_effect():
     """Both are inconclusive, for different reasons."""
     effects = [FaultEffect(name, "crash", True, False, 0, name == "first") for name in ("first", "second")]
-    summary = judge_faults(["first", "second"], effects).summary
+    check = FaultsEffective(make_run(expect=Expectations(requires=["first", "second"])))
+    summary = finish(check, faults=effects).summary
 
     assert "first was done earlier, and the data directory has no record of its effect" in summary
     assert "second had no effect" in summary

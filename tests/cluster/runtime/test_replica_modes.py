@@ -16,6 +16,7 @@ from faults.kinds.registry import decode_fault
 from faults.plan import true_again_ms
 from network.events import Event, TimerElapsed
 from report.console import LiveProgress
+from tests.support.checks import finish, make_run, show
 from tests.support.cluster_runs import check_named, judged
 from validators.events import BlockFinalized, StoppedVoting
 from validators.identity import NEVER_VOTED
@@ -91,26 +92,25 @@ class TestWithoutAVote:
 
     def test_an_observer_has_no_part_in_quorum_and_votes_lost(self):
         """More of them than f would be are no reason to judge nothing, and a lost journal of one is a finding."""
-        check = FinalityRegained(validators=4, honest=range(7), views_max=20)
+        check = FinalityRegained(make_run(honest=range(7)))
         for node in (4, 5):
-            check.observer(Event(0, node, StoppedVoting(NEVER_VOTED)))
+            show(check, Event(0, node, StoppedVoting(NEVER_VOTED)))
         for node in range(7):
-            check.finalized(Event(9, node, BlockFinalized(1, 1, b"d" * 32, b"r" * 32)))
-        assert check.finish("stopped").status == "passed"
+            show(check, Event(9, node, BlockFinalized(1, 1, b"d" * 32, b"r" * 32)))
+        assert finish(check, reason="stopped").status == "passed"
 
-        check.observer(Event(9, 6, StoppedVoting("the disk holds none")))
-        assert "validator 6 has become an observer" in check.finish("stopped").summary
+        show(check, Event(9, 6, StoppedVoting("the disk holds none")))
+        assert "validator 6 has become an observer" in finish(check, reason="stopped").summary
 
     def test_an_observer_whose_disk_was_destroyed_may_have_lost_its_journal(self):
         """A plan may take it; there was no vote in it."""
-        check = FinalityRegained(
-            validators=4, honest=range(5), views_max=20, disk_faults=DiskFaults(touched=[4], destroyed=[4])
-        )
-        check.observer(Event(0, 4, StoppedVoting("the disk holds none")))
+        lost = DiskFaults(touched=[4], destroyed=[4])
+        check = FinalityRegained(make_run(honest=range(5), disk_faults=lost))
+        show(check, Event(0, 4, StoppedVoting("the disk holds none")))
         for node in range(5):
-            check.finalized(Event(9, node, BlockFinalized(1, 1, b"d" * 32, b"r" * 32)))
+            show(check, Event(9, node, BlockFinalized(1, 1, b"d" * 32, b"r" * 32)))
 
-        assert check.finish("stopped").status == "passed"
+        assert finish(check, reason="stopped").status == "passed"
 
 
 class TestRoads:

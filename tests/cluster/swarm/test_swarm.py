@@ -13,7 +13,7 @@ from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.faults import FAULTS_UNTIL_MS
 from cluster.swarm.generator import banner, draw_scenario, swarm_identity
 from cluster.swarm.workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
-from cluster.verdict.monitor import still_max_us
+from cluster.verdict.facts import finality_gap_max_us
 from cluster.workloads.edge_cases import CASES
 from faults import byzantine_validators, kind_of
 from network.draw import Draw
@@ -57,22 +57,22 @@ def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
 
 
 def test_some_seeds_leave_just_a_quorum_and_finality_must_go_on_without_the_others():
-    judged = [scenario for scenario in DRAWN if still_max_us(scenario) is not None]
+    judged = [scenario for scenario in DRAWN if finality_gap_max_us(scenario) is not None]
 
     assert judged
     for scenario in judged:
         validators = scenario.cluster.validators
         away = [fault.validator for fault in scenario.faults.values()]
         assert len(away) == (validators - 1) // 3
-        assert still_max_us(scenario) == (len(away) + 1) * 3_000_000
+        assert finality_gap_max_us(scenario) == (len(away) + 1) * 3_000_000
 
 
 def test_where_anything_but_a_crash_happens_finality_may_stand_still():
-    scenario = next(each for each in DRAWN if still_max_us(each) is not None)
+    scenario = next(each for each in DRAWN if finality_gap_max_us(each) is not None)
     lossy = msgspec.structs.replace(scenario, network=msgspec.structs.replace(scenario.network, loss_ppm=1))
     calm = msgspec.structs.replace(scenario, faults={})
 
-    assert (still_max_us(lossy), still_max_us(calm)) == (None, None)
+    assert (finality_gap_max_us(lossy), finality_gap_max_us(calm)) == (None, None)
 
 
 def test_a_draw_depends_on_its_name_and_seed_alone():

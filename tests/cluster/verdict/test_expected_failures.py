@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from checker.checks.suite import FALLIBLE
+from checker.checks import FALLIBLE
 from checker.record.root import PROJECT_ROOT
 from checker.results import CheckResult, deciding_check, judge_expected, verdict_of
 from cluster.campaign.results_db import ResultsFile

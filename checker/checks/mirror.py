@@ -4,16 +4,17 @@ Every block-wise check sees a height once, as a SettledBlock, before the mirror 
 the other validators applied the same is the write-sets check's question.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, final
 
 import msgspec
 
 from checker.checks.observations import BlockSummary
 from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
 from scheduler import MAX_U63, InvalidInput, LaneConfig, TimerConfig
+from validators.execution.blocks import Header
 from validators.execution.phases import PhaseEntry
-from validators.execution.receipts import TimerReceipt, TransactionReceipt
+from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt
 
 
 @final
@@ -22,11 +23,14 @@ class SettledBlock(NamedTuple):
 
     `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
     `config` the timer configuration in it, and `lane` the lane's where the block is in one. Where the policy
-    `has_lane_budget` not, fires may use as much as they like.
+    `has_lane_budget` not, fires may use as much as they like. `root` is what the first replica to apply it came to.
     """
 
-    height: int
-    view: int
+    header: Header
+    digest: bytes
+    root: bytes
+    transactions: Sequence[bytes]
+    length_bytes: int
     parent_view: int
     now: int
     receipts: tuple[TransactionReceipt | TimerReceipt, ...]
@@ -39,16 +43,27 @@ class SettledBlock(NamedTuple):
     phases: Sequence[PhaseEntry] = ()
 
     @property
+    def height(self) -> int:
+        """The block's height."""
+        return self.header.height
+
+    @property
+    def view(self) -> int:
+        """The view in which it was proposed."""
+        return self.header.view
+
+    def events(self) -> Iterator[ChainEvent]:
+        """Yield all events of its receipts, in their order."""
+        for receipt in self.receipts:
+            if isinstance(receipt, TransactionReceipt):
+                yield from receipt.events
+            else:
+                yield receipt.event
+
+    @property
     def lane_cycles_max(self) -> int:
         """The cycles that fires may use in a block whose execution lane is not paused."""
         return self.config.lane_timer_cycles if self.has_lane_budget else MAX_U63
-
-
-class BlockCheck(Protocol):
-    """A check that sees each height once."""
-
-    def settle(self, block: SettledBlock) -> None:
-        """Judge one block; heights ascend by one."""
 
 
 @final

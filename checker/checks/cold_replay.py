@@ -1,0 +1,41 @@
+"""Whether a fresh process comes from genesis and the final blocks to the roots of the run."""
+
+from typing import final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.checks.observations import short
+from checker.results import CheckResult
+
+
+@final
+class EqualColdReplay(Check):
+    """A fresh process comes from genesis and the final blocks alone to the same root at every height."""
+
+    name = "cold-replay"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._roots = {0: run.rules.genesis_root}
+
+    def settle(self, block: SettledBlock) -> None:
+        """Remember the root of a height."""
+        self._roots[block.height] = block.root
+
+    def finish(self) -> CheckResult:
+        """Return the result; height 0 is genesis."""
+        cold, roots, tally = self.run.end.cold, self._roots, self.tally
+        if cold is None:
+            return tally.inconclusive("no cold replay was made")
+        replayed = dict(enumerate(cold.roots))
+        if cold.error:
+            tally.compared += 1
+            tally.fail(f"the chain cannot be replayed from genesis: {cold.error}", height=len(cold.roots))
+        for height in sorted(roots.keys() | replayed.keys()):
+            expected, found = roots.get(height), replayed.get(height)
+            tally.compared += 1
+            if expected != found:
+                names = [("none" if root is None else short(root)) for root in (expected, found)]
+                tally.fail(f"height {height}: root {names[0]} in the run, {names[1]} in the cold replay", height=height)
+        return tally.result(f"a fresh process came from genesis to the same root at each of {len(replayed)} heights")

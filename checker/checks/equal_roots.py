@@ -1,0 +1,102 @@
+"""One root for a block: on every validator, in whatever replica mode it came to its state."""
+
+from typing import NamedTuple, final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import AppliedBlock, short
+from checker.results import CheckResult
+from network.events import Event, Handlers
+from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined
+from validators.execution.blocks import Header
+
+
+class _Seen(NamedTuple):
+    """A root, and the validator that said it first."""
+
+    value: bytes
+    node: int
+
+
+@final
+class EqualRoots(Check):
+    """Equal blocks lead to equal state roots on every validator in every replica mode.
+
+    At one final height equal roots mean equal blocks.
+    """
+
+    name = "equal-roots"
+    compares_replicas = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        rules = run.rules
+        self._roots = {rules.genesis_digest: _Seen(rules.genesis_root, -1)}
+        self._again: dict[bytes, None] = {}
+        self._final = {0: (rules.genesis_digest, rules.genesis_root)}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Every root that a validator comes to."""
+        return {
+            BlockExecuted: self.executed,
+            BlockFinalized: self.finalized,
+            Booted: self.boot,
+            SnapshotJoined: self.snapshot_joined,
+        }
+
+    def executed(self, event: Event, block: BlockExecuted) -> None:
+        """A speculative execution."""
+        self._compare(event.node, block.height, block.digest, root=block.root)
+
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
+        """A final block: both directions are judged."""
+        self._compare(event.node, block.height, block.digest, root=block.root)
+        self.tally.compared += block.height in self._final
+        digest, root = self._final.setdefault(block.height, (block.digest, block.root))
+        if root == block.root and digest != block.digest:
+            self.tally.fail(
+                f"height {block.height}: blocks {short(digest)} and {short(block.digest)} are both final with root "
+                f"{short(root)}",
+                height=block.height,
+                validator=event.node,
+                root=root.hex(),
+            )
+
+    def boot(self, event: Event, boot: Booted) -> None:
+        """The root that a restarted validator recomputed from its disk."""
+        known = self._final.get(boot.finalized_height)
+        if known is not None:
+            self._compare(event.node, boot.finalized_height, known[0], root=boot.root)
+
+    def snapshot_joined(self, event: Event, joined: SnapshotJoined) -> None:
+        """The root that a validator recomputed from a peer's snapshot."""
+        self._compare(event.node, joined.height, joined.digest, root=joined.root)
+
+    def applied(self, block: AppliedBlock, header: Header) -> None:
+        """The header's root is the one that the validator came to."""
+        self._compare(block.node, block.height, block.digest, root=block.root)
+        self._compare(block.node, block.height, block.digest, root=header.state_root)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{len(self._again):,} blocks gave one root each in {self.tally.compared:,} comparisons"
+        )
+
+    def _compare(self, node: int, height: int, digest: bytes, *, root: bytes) -> None:
+        if digest in self._roots:
+            self.tally.compared += 1
+            self._again[digest] = None
+        seen = self._roots.setdefault(digest, _Seen(root, node))
+        if seen.value != root:
+            self.tally.fail(
+                f"block {short(digest)} at height {height}: validator {seen.node} has root {short(seen.value)}, "
+                f"validator {node} has {short(root)}",
+                height=height,
+                block=digest.hex(),
+                validator=node,
+                root=root.hex(),
+                other_validator=seen.node,
+                other_root=seen.value.hex(),
+            )

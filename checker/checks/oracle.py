@@ -1,0 +1,50 @@
+"""The check that asks the oracle: hands it the run in bytes and numbers, and nothing of the validators' types."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import final
+
+import msgspec
+
+from checker.checks.check import Check
+from checker.oracle import NAME, ExecutedOn, OracleBlock, judge_oracle, no_branches
+from checker.record.branches import BranchIndex
+from checker.results import CheckResult
+from validators.execution import Executed, Genesis
+from validators.execution.blocks import encode_block
+
+
+@final
+class EqualOracle(Check):
+    """An independent execution of every executed block comes to the same receipts, writes, roots and budgets."""
+
+    name = NAME
+    activity = "the oracle"
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        if self.run.genesis is None:
+            return self.tally.inconclusive("no genesis to begin with")
+        return consult_oracle(self.run.genesis, self.run.chain, self.run.end.record)
+
+
+def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:
+    """Return the oracle's result for a chain.
+
+    Args:
+        genesis: The chain's.
+        chain: Its final blocks from height 1 on.
+        record: A run directory; what its validators executed beside the chain is judged with it.
+    """
+    blocks = (
+        OracleBlock(
+            block=encode_block(executed.block),
+            receipts=executed.receipts,
+            changes=executed.changes,
+            counts=msgspec.structs.asdict(executed.summary),
+            phases=[(entry.phase, entry.counts) for entry in executed.phases],
+        )
+        for executed in chain
+    )
+    executed_on: ExecutedOn = no_branches if record is None else BranchIndex(record).executed_on
+    return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)

@@ -1,0 +1,99 @@
+"""The facts of a cluster that its checks may use, as the plain data of `checker.checks.context`."""
+
+from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
+from checker.checks.observations import ChainRules, DiskFaults, rules_of
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.model import Scenario
+from cluster.scenario.replicas_section import loses_its_state
+from cluster.workloads.registry import expected_fires, expected_workloads
+from faults import Crash, byzantine_validators
+from validators.consensus.quorum import faults_of
+from validators.execution import Genesis
+from validators.settings import make_engine
+
+
+def context_of(cluster: Cluster) -> RunContext:
+    """Return what the checks know of a cluster that has not run yet."""
+    scenario, data = cluster.scenario, cluster.data
+    values, rules = _genesis_state(cluster.genesis)
+    byzantine = byzantine_validators(scenario.faults)
+    return RunContext(
+        rules=rules,
+        validators=scenario.cluster.validators,
+        honest=tuple(node for node in range(scenario.replicas) if node not in byzantine),
+        genesis=cluster.genesis,
+        genesis_values=values,
+        expect=expectations_of(scenario, is_one_process=data is None),
+        disk_faults=_disk_faults(scenario),
+        max_skew_ms=scenario.chain.max_skew_ms,
+        view_retention=scenario.consensus.view_retention,
+        public_keys=cluster.validator_keys,
+        disks=cluster.disks,
+        sample_pools=lambda: cluster.sample,
+        earlier_height=0 if data is None else data.height,
+    )
+
+
+def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expectations:
+    """Return what a scenario expects; where several processes make the run, finality may rest between them."""
+    expect = scenario.expect
+    storm = expect.storm
+    return Expectations(
+        requires=tuple(name for name in scenario.requires if name in scenario.faults),
+        workloads=tuple(expected_workloads(scenario)),
+        storm=None if storm is None else ExpectedStorm(storm.dead_timers_min, storm.actors_min, storm.drain_blocks_min),
+        reorg=ReorgCounts(
+            rolled_back=expect.rolled_back_min,
+            rolled_back_depth=expect.rolled_back_depth_min,
+            undone=expect.undone_min,
+            undone_depth=expect.undone_depth_min,
+            returned=expect.returned_min,
+            reexecuted=expect.reexecuted_min,
+            audited=expect.audited_min,
+            crossed=expect.activation_crossed_min,
+        ),
+        counts=expect.counts,
+        at_most=expect.at_most,
+        fired_by=expected_fires(scenario),
+        recovery=expect.recovery,
+        reports=expect.reports,
+        replica_modes=expect.replica_modes,
+        finality_views_max=expect.finality_views_max,
+        finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,
+    )
+
+
+def finality_gap_max_us(scenario: Scenario) -> int | None:
+    """Return the longest time between two final blocks where at most f validators crash, None in other plans.
+
+    Each of those who are down may lead a view in a row, and none lasts longer than its certification may take.
+    """
+    faults = [fault for fault in scenario.faults.values() if fault.enabled]
+    crashed = {fault.validator: None for fault in faults if isinstance(fault, Crash)}
+    faulty_max = faults_of(scenario.cluster.validators)
+    is_whole = not scenario.network.loss_ppm and all(isinstance(fault, Crash) for fault in faults)
+    if not crashed or not is_whole or len(crashed) > faulty_max:
+        return None
+    return (faulty_max + 1) * scenario.consensus.certification_timeout_ms * 1_000
+
+
+def _disk_faults(scenario: Scenario) -> DiskFaults:
+    enabled = [fault for fault in scenario.faults.values() if fault.enabled]
+    touching = [fault for fault in enabled if fault.touches_disk]
+    destroying = [fault for fault in enabled if fault.destroys_synced]
+    touched, destroyed = (
+        sorted({node for fault in faults for node in fault.targets()}) for faults in (touching, destroying)
+    )
+    # What a replica mode takes from an observer's disk is gone as well; nothing else may be wrong with it.
+    lost = [node for node, observer in scenario.observers_by_number.items() if loses_its_state(observer)]
+    return DiskFaults(touched, [*destroyed, *lost])
+
+
+def _genesis_state(genesis: Genesis) -> tuple[dict[bytes, bytes], ChainRules]:
+    """Return the state before the first block, and what else the checks know of it."""
+    try:
+        blank = make_engine(genesis, lambda _transaction: False, None, None)
+        values, root = dict(blank.database.items()), blank.database.canonical_root
+    except Exception:  # noqa: BLE001 - each validator halts over the same at its start, and the checks name the place
+        return {}, rules_of(genesis, digest=b"", root=b"")
+    return values, rules_of(genesis, digest=blank.genesis_digest, root=root)
