@@ -93,7 +93,7 @@ def _cause_of_values(divergence: Divergence, *, is_from_the_past: bool) -> Cause
 
 
 def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
-    """Whether both sides took a timer that both might take, and not the same one first."""
+    """Whether both groups took a timer that both might take, and not the same one first."""
     for kind in (TimerFired, _Collected):
         taken = [
             [event.timer_id for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
@@ -110,13 +110,13 @@ def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
 
 
 def _is_ready(divergence: Divergence, timer_id: bytes) -> bool:
-    """Whether a timer may be taken; in the last slot of its life a side may hold it to be dead."""
+    """Whether a timer may be taken; in the last slot of its life a group may hold it to be dead."""
     timer = timer_of(divergence.before, timer_id)
     return timer is not None and timer.due <= divergence.now < timer.expires_at
 
 
 def _is_about_removal(divergence: Divergence) -> bool:
-    """Whether timers left alike on both sides, and their bookkeeping by height and by actor differs."""
+    """Whether timers left alike in both groups, and their bookkeeping by height and by actor differs."""
     receipts = divergence.right.receipts
     has_exits = any(isinstance(event_of(receipt), _Collected | TimerFired) for receipt in receipts)
     is_same = receipts == divergence.wrong.receipts
@@ -124,7 +124,7 @@ def _is_about_removal(divergence: Divergence) -> bool:
 
 
 def _is_about_the_dead(divergence: Divergence, right: Outcome) -> bool:
-    """Whether the first receipts that differ, or else the keys that do, are about a timer that is dead on a side."""
+    """Whether the first receipts that differ, or else the keys that do, are about a timer that is dead in one group."""
     receipts = right.receipts, divergence.wrong.receipts
     found = first_difference(receipts)
     events = [] if found is None else [event_of(receipt) for receipt in found[1]]

@@ -1,7 +1,7 @@
 """The chain of events that led to a difference, or that surrounds a failed check, across all validators.
 
-From the log: who submitted what, who proposed and executed which block, what happened to validators meanwhile. From the
-receipts: when a timer was scheduled, held back, and taken out. Both are put together in the order in which it happened.
+The log has the submissions, the proposer and the executions of each block, and the fate of validators meanwhile. The
+receipts have a timer's scheduling, its deferral, and its exit. Both are put together in the order in which it happened.
 """
 
 from collections import deque
@@ -104,7 +104,7 @@ class Thread:
 
 
 def mentions_of(divergence: Divergence, timer_id: bytes) -> list[Mention]:
-    """Return the receipts before the block that tell of a timer, oldest first."""
+    """Return the receipts before the block that are about a timer, oldest first."""
     found: list[Mention] = []
     for past in divergence.past if timer_id else ():
         for index, receipt in enumerate(past.receipts):
@@ -167,7 +167,7 @@ def _note_machine(thread: Thread, event: Event, wrong: Collection[int]) -> None:
         thread.pasts.setdefault(restarted.machine, []).append(event)
 
 
-def tell(
+def chain_lines(
     divergence: Divergence, origin: Origin, mentions: Sequence[Mention], thread: Thread, keys: Sequence[bytes]
 ) -> list[str]:
     """Return the chain of events in lines, oldest first; each block stands where it was executed first."""
@@ -235,7 +235,7 @@ def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:
 
 
 def _executed_us(thread: Thread, digest: bytes) -> int:
-    """Return when a block was executed first, in virtual microseconds; 0 where no event tells."""
+    """Return when a block was executed first, in virtual microseconds; 0 where no event says."""
     return min((event.at_us for event, _ in thread.executions.get(digest, ())), default=0)
 
 

@@ -1,6 +1,6 @@
 """The evidence of a failed check where states do not differ: its values, the timer that it names, the last views.
 
-A timer's identifier says nothing by itself. Its record and every event that tells of it do, and so does the account
+A timer's identifier says nothing by itself. Its record and every event about it do, and so does the account
 that pays for it, before the block and after.
 """
 
@@ -79,7 +79,7 @@ class _View:
 
 
 def last_views(events: Iterable[Event]) -> list[str]:
-    """Return the last views of a run in lines: who led and entered each, why they were left, what came of them."""
+    """Return the last views of a run in lines: leader and entrants, reasons to leave, certificates."""
     views: dict[int, _View] = {}
     for event in events:
         if (entered := read_event(event, Entered)) is not None:

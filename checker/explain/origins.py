@@ -1,4 +1,4 @@
-"""The origin of a divergence, and the origins that no receipt tells of.
+"""The origin of a divergence, and the origins that no receipt shows.
 
 Such are a block that is refused, one that was given to execute otherwise, an execution that broke off, a log with other
 operations, a summary with other counts.
@@ -25,7 +25,7 @@ class Origin(NamedTuple):
     Attributes:
         what: The transaction, timer or phase, in words.
         told: The receipts of each group about it, in words, in the order of the groups.
-        receipt: Index of the receipt in the block, -1 where there is none.
+        receipt: Index of the receipt in the block, -1 without one.
         transaction: Digest of the transaction, or nothing.
         timer: Identifier of the timer, or nothing.
         actor: Address of the actor that ran, or nothing.

@@ -7,7 +7,7 @@ import msgspec
 
 from checker.checks.observations import name_validators, short
 from checker.explain.cause import cause_of
-from checker.explain.chain_of_events import Mention, follow, mentions_of, read_taken_back, surroundings, tell
+from checker.explain.chain_of_events import Mention, chain_lines, follow, mentions_of, read_taken_back, surroundings
 from checker.explain.divergence import Divergence, find_divergence
 from checker.explain.evidence import last_views
 from checker.explain.executions import ExecutionGroup
@@ -118,13 +118,13 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
         timer_record=_record_of(timer, mentions),
         actor=origin.actor.hex(),
         handler=origin.handler,
-        chain=tell(divergence, origin, mentions, thread, keys),
+        chain=chain_lines(divergence, origin, mentions, thread, keys),
         notes=[*explanation.notes, *_notes(divergence, is_from_the_past=is_from_the_past)],
     )
 
 
 def _record_of(timer: Timer | None, mentions: Sequence[Mention]) -> str:
-    """Return a timer's record, or of one that is there no more what was told of it last."""
+    """Return a timer's record, or for a timer that is gone the last receipt about it."""
     if timer is not None:
         return show_fields(timer)
     return f"there no more since {mentions[-1].line}" if mentions else ""

@@ -1,4 +1,4 @@
-"""Which transaction or timer of a block made a difference, as its receipts tell."""
+"""The transaction or timer of a block that made a difference, by its receipts."""
 
 from collections.abc import Sequence
 
@@ -70,7 +70,7 @@ def _origin_in_transaction(divergence: Divergence, index: int, digest: bytes) ->
     right, wrong = (receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong))
     transaction = next(iter(_transactions_of(divergence)[index : index + 1]), None)
     call = None if transaction is None else transaction.call
-    # A receipt that is the same on both sides is about what its call did, and not about the timers that it made.
+    # A receipt that is the same in both groups is about what its call did, and not about the timers that it made.
     diverged = first_difference((events_of(right), events_of(wrong)))
     timers = timers_in([*(diverged[1] if diverged else ()), *events_of(right)]) if right != wrong else []
     return Origin(
@@ -102,9 +102,9 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
 
 
 def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
-    """Return the first timer whose exit is not the same on both sides, else the one that a receipt belongs to."""
+    """Return the first timer whose exit is not the same in both groups, else the one that a receipt belongs to."""
     right, wrong = (_exits(outcome.receipts) for outcome in (divergence.right, divergence.wrong))
-    # What a side that broke off has not come to tells nothing.
+    # The exits that a broken execution has not come to prove nothing.
     for exits, others in ((wrong, right), *([] if divergence.wrong.broken else [(right, wrong)])):
         for timer_id, receipt in exits.items():
             if others.get(timer_id) != receipt:
@@ -141,7 +141,7 @@ def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
 
 
 def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
-    """Return the indexes of the receipts whose transaction or timer touches a key, as far as receipts tell."""
+    """Return the indexes of the receipts whose transaction or timer touches a key, as far as receipts show."""
     receipts = divergence.right.receipts
     timer_id, owner = divergence.timer_of_key(key), _owner_of(key, divergence.values(key))
     transactions = _transactions_of(divergence)
@@ -201,7 +201,7 @@ def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:
 
 
 def _addresses(divergence: Divergence, receipt: bytes, transaction: Sequence[Transaction]) -> list[bytes]:
-    """Return the addresses that a receipt's transaction or timer touches, as far as the receipt tells."""
+    """Return the addresses that a receipt's transaction or timer touches, as far as the receipt shows."""
     found = [getattr(event, name, b"") for event in events_of(receipt) for name in ("actor", "fee_payer")]
     for timer_id in timers_in(events_of(receipt)):
         timer = divergence.timer(timer_id)
@@ -217,7 +217,7 @@ def _addresses(divergence: Divergence, receipt: bytes, transaction: Sequence[Tra
 
 
 def _transactions_of(divergence: Divergence) -> list[Transaction]:
-    """Return the block's transactions, up to the first that is none."""
+    """Return the block's transactions, up to the first that is malformed."""
     found: list[Transaction] = []
     for encoded in divergence.block.transactions:
         try:

@@ -1,4 +1,4 @@
-"""Mutants at the edges of the rules: agents, governance by key, refusals that nobody should need."""
+"""Mutants at the edges of the rules: agents, governance by key, refusals that are rarely needed."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from validators.execution.heights import BranchHeights
 
 @mutant((eip1559, "context_of"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
 def agent_told_of_no_balance(context_of: Any) -> Any:
-    """An agent is told that its timer's actor has nothing."""
+    """An agent sees a balance of nothing for its timer's actor."""
     return lambda timer, **rest: context_of(timer, **(rest | {"balance": 0}))
 
 
@@ -76,7 +76,7 @@ def extension_not_clamped(move_expiry: Any) -> Any:
     on_all=True,
 )
 def timers_of_others(_original: Any) -> Any:
-    """Whoever knows a timer's identifier may cancel and extend it, collected or not."""
+    """A timer is cancelled and extended for any caller that knows its identifier, collected or not."""
 
     def owned(desk: Any, _caller: bytes, timer_id: bytes) -> Any:
         timer = desk.tables.timer(timer_id)

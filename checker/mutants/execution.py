@@ -28,7 +28,7 @@ from validators.execution.world import ChainWorld
     shows="transaction|TimerFired|MessageDelivered",
 )
 def reverted_writes_stay(_original: Any) -> Any:
-    """What a call wrote stays although the call reverted."""
+    """The writes of a call stay although the call reverted."""
     return lambda _self, _savepoint: None
 
 
@@ -58,7 +58,7 @@ def record_before_the_write(_original: Any) -> Any:
     (block_run, "run_transaction"), area="execution", kills=("supply",), cause="execution", on_all=True, shows="account"
 )
 def refund_forgotten(run_transaction: Any) -> Any:
-    """What a transaction did not use does not come back."""
+    """The units that a transaction did not use do not come back."""
 
     def run_without_refund(admitted: Any, *, ledger: Any, **rest: Any) -> Any:
         def credit(address: bytes, amount: int) -> None:

@@ -16,7 +16,7 @@ from validators.execution.mailbox import StateMailbox
 
 FULL_MAILBOX: Final = "chain.mailbox_cycles=8_000"
 MANY_MESSAGES: Final = 'workload.games={kind="games", games=3, players=4, gas_limit=30_000, may_be_idle=true}'
-"""Three games tell twelve players in each block, and a block has cycles for two of them."""
+"""Three games send messages to twelve players in each block, and a block has cycles for two of them."""
 
 
 def _configure(lane: Any, **changes: Any) -> Any:

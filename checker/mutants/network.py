@@ -55,7 +55,7 @@ def block_body_unchecked(_original: Any) -> Any:
 
 @mutant((BlockExchange, "retry"), area="network", kills=("finality-regained",), on_all=True)
 def asks_once_for_a_block(retry: Any) -> Any:
-    """A validator that gets no answer does not ask anybody else for a block."""
+    """A validator that gets no answer does not ask another peer for a block."""
 
     def ask_the_first(self: Any, digest: bytes) -> None:
         if not self._attempts.get(digest):
@@ -66,5 +66,5 @@ def asks_once_for_a_block(retry: Any) -> Any:
 
 @mutant((BlockExchange, "serve"), area="network", kills=("finality-regained",), on_all=True)
 def serves_no_blocks(_original: Any) -> Any:
-    """A validator that missed a block gets it from nobody."""
+    """A validator that missed a block gets it from no peer."""
     return lambda _self, _peer, _request: None

@@ -133,7 +133,7 @@ def gc_budget_one_less(gc_budget: Any) -> Any:
     is_of_timer=True,
 )
 def gc_budget_carried_over(classify: Any, gc_budget: Any) -> Any:
-    """What a block leaves of its GC budget is added to the next one's."""
+    """The unused GC budget of a block is added to the next one's."""
     budget = gc_budget.fget
     extra = saved = 0
 
@@ -233,7 +233,7 @@ def same_block_fire(run_timers: Any) -> Any:
     shows="TimerDeferred|EpochPromoted",
 )
 def deferred_in_every_block(_original: Any) -> Any:
-    """A timer's deferral is told in each block and not once."""
+    """A timer's deferral is reported in each block and not once."""
     return property(lambda _moment: -1)
 
 
@@ -260,7 +260,7 @@ def identifier_without_counter(timer_id_of: Any) -> Any:
     is_of_timer=True,
 )
 def cancelled_timer_fires(cancel: Any) -> Any:
-    """A cancellation is told and not carried out."""
+    """A cancellation is reported and not carried out."""
 
     def cancel_in_words(desk: Any, caller: bytes, timer_id: bytes) -> Any:
         savepoint = desk.tables._view.savepoint()  # noqa: SLF001 - a mutant may reach where it should not
@@ -280,7 +280,7 @@ def cancelled_timer_fires(cancel: Any) -> Any:
     is_of_timer=True,
 )
 def fee_from_the_actor(settle: Any) -> Any:
-    """A fire is paid by its actor whoever was to pay."""
+    """A fire is paid by its actor and not by its fee payer."""
     return lambda timer, **rest: settle(msgspec.structs.replace(timer, fee_payer=timer.actor), **rest)
 
 
@@ -294,7 +294,7 @@ def fee_from_the_actor(settle: Any) -> Any:
     is_of_timer=True,
 )
 def refund_rounded_down(settle: Any) -> Any:
-    """What comes back from a fire's charge is cut to whole thousands."""
+    """The refund of a fire is cut to whole thousands."""
 
     def credit(ledger: Any, address: bytes, amount: int) -> None:
         ledger.credit(address, amount // 1_000 * 1_000)
@@ -312,7 +312,7 @@ def refund_rounded_down(settle: Any) -> Any:
     is_of_timer=True,
 )
 def burn_forgotten(settle: Any) -> Any:
-    """What a fire burns is not added to the burned total."""
+    """The burned units of a fire are not added to the burned total."""
     return _settle_with(settle, burn=lambda _ledger, _amount: None)
 
 

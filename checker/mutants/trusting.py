@@ -21,7 +21,7 @@ def _beside(behaviour: str) -> tuple[str, ...]:
     needs=_beside("thin-certificates"),
 )
 def signers_of_certificates_uncounted(find_fault: Any, _same: Any) -> Any:
-    """A certificate that somebody sends may have fewer signers than a quorum."""
+    """A certificate from a peer may have fewer signers than a quorum."""
 
     def find_other_fault(certificate: Any, validators: int) -> Any:
         fault = find_fault(certificate, validators)
@@ -38,5 +38,5 @@ def signers_of_certificates_uncounted(find_fault: Any, _same: Any) -> Any:
     needs=_beside("thin-certificates"),
 )
 def signatures_of_certificates_unchecked(_original: Any) -> Any:
-    """A certificate that somebody sends is taken with whatever signatures it has."""
+    """A certificate from a peer is taken whatever its signatures are."""
     return lambda _scheme, _certificate, _validators: True

@@ -23,11 +23,11 @@ from validators.storage.journal import Journal
 
 @mutant((engine, "Executed"), area="execution", kills=("write-sets",))
 def writes_told_without_burns(executed: Any) -> Any:
-    """The writes that a validator tells of a block leave the burned total out."""
+    """The writes that a validator reports of a block leave the burned total out."""
 
     def executed_without_burns(*, changes: Mapping[bytes, bytes | None], **rest: Any) -> Any:
-        told = {key: value for key, value in changes.items() if key != BURNED.key()}
-        return executed(changes=told, **rest)
+        reported = {key: value for key, value in changes.items() if key != BURNED.key()}
+        return executed(changes=reported, **rest)
 
     return executed_without_burns
 
@@ -84,5 +84,5 @@ def notarizations_journalled_twice(append: Any) -> Any:
 
 @mutant((Port, "wall_us"), area="consensus", kills=("faults-effective",), on_all=True, needs=(AHEAD,))
 def wall_clock_never_asked(_original: Any) -> Any:
-    """Nobody asks the wall clock for the time: what a fault does to it touches nobody."""
+    """No validator reads its wall clock: a fault of clocks has no effect."""
     return property(lambda self: self._kernel.now_us)

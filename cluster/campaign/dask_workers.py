@@ -39,7 +39,7 @@ class DaskError(Exception):
 
 
 class Parcel(NamedTuple):
-    """What comes back for a task.
+    """The answer to a task.
 
     Attributes:
         result: The result.

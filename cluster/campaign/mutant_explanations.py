@@ -30,21 +30,21 @@ def explain_task(task: Task) -> SeedResult:
     with scratch_directory("explain") as scratch:
         # What differs from itself may by chance be the same once.
         for _ in range(REPEATS_MAX if task.is_thorough else 1):
-            judged = run_task(task._replace(runs=str(scratch)))
-            if judged.directory:
+            result = run_task(task._replace(runs=str(scratch)))
+            if result.directory:
                 break
         else:
-            return judged._replace(verdict="unexplained", headline="the run passes")
-        reader = RecordReader(Path(judged.directory))
+            return result._replace(verdict="unexplained", headline="the run passes")
+        reader = RecordReader(Path(result.directory))
         scenario = decode_scenario(task.scenario, f"seed {task.seed}")
         ((name, holders),) = scenario.mutants.items()
         explanation, _ = explain_record(reader)
         amiss = "; ".join(shortfalls(CATALOGUE[name], holders, explanation, first_height_of(reader)))
-    return judged._replace(verdict="unexplained" if amiss else EXPLAINED, headline=amiss, directory="")
+    return result._replace(verdict="unexplained" if amiss else EXPLAINED, headline=amiss, directory="")
 
 
 def first_height_of(reader: RecordReader) -> int | None:
-    """Return the first height at which a run's events or its oracle tell of two outcomes of one block, if any do."""
+    """Return the first height at which a run's events or its oracle show two outcomes of one block, if any do."""
     roots: dict[bytes, bytes] = {}
     heights = []
     for _, block in events_of_type(reader.events(), BlockExecuted):

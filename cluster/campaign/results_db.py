@@ -1,10 +1,10 @@
 """The results file of a sweep: one SQLite database, one row a seed with its cells, in a transaction of its own.
 
-Invariant: what is in the file is what was judged, once. A sweep that is killed at any moment loses at most what no row
-was written for yet, and going on computes exactly those seeds. A file is opened only if it is ours and of the same
-subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from it,
-in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no triggers
-and no schema but the three tables is accepted).
+Invariant: each row is the result of a seed that was run, once. A sweep that is killed at any moment loses at most the
+seeds that no row was written for yet, and going on runs exactly those. A file is opened only if it is ours and of the
+same subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from
+it, in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no
+triggers and no schema but the three tables is accepted).
 """
 
 import errno
@@ -55,17 +55,17 @@ _PRIMARY_CODE: Final = 0xFF
 
 
 class DamagedResultsError(Exception):
-    """A results file that cannot be read, is none of ours, or belongs to another sweep."""
+    """A results file that cannot be read, is not one of this program, or belongs to another sweep."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
 
 
 class SeedResult(NamedTuple):
-    """One judged seed: how it ended, what it is grouped by, where its run directory is if it was kept, what failed.
+    """The result of one seed: its verdict, the signature that it is grouped by, the run directory if kept, what failed.
 
     `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
-    between them; `fingerprint` is that of the code that judged; `cells` say which faults hit whom, and in which phase.
+    between them; `fingerprint` is that of the code that ran it; `cells` say which faults hit whom, and in which phase.
     """
 
     seed: int
@@ -130,7 +130,7 @@ class ResultsFile:
         """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""
         *row, cells = result
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
-        # One transaction: a seed is there with all its cells, or is judged again.
+        # One transaction: a seed is there with all its cells, or is run again.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM cells WHERE seed = ?", (result.seed,))
@@ -225,7 +225,7 @@ def _raise_refusal(path: Path, error: Exception) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file to go on with; raises DamagedResultsError where it is none that SQLite wrote.
+    """Whether there is a file to go on with; raises DamagedResultsError where SQLite did not write it.
 
     SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
     """

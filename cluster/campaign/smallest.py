@@ -21,7 +21,7 @@ _HIGHEST: Final = b"\xff" * 64
 
 
 class _HoldsError(Exception):
-    """What Hypothesis is to keep up while it makes the choices smaller."""
+    """The property that Hypothesis keeps while it makes the choices smaller."""
 
 
 def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bool]) -> Choices:

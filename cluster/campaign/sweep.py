@@ -26,7 +26,7 @@ THOROUGH_EVERY: Final = 20
 
 @dataclass(slots=True)
 class SweepTally:
-    """How far a sweep has come: counts by verdict, the seeds of each signature of a run that did not pass, coverage.
+    """The state of a sweep: counts by verdict, the seeds of each signature of a run that did not pass, coverage.
 
     `resumed` seeds were there already; `outdated` counts those run again, by the fingerprint of the older code.
     """

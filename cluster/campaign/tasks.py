@@ -69,7 +69,7 @@ def run_task(task: Task) -> SeedResult:
     """Run one task and keep its run directory if it did not pass; runs in a worker process."""
     started = time.perf_counter()
     try:
-        judged = _judge(task)
+        run = _judge(task)
     except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
         if (refusal := refusal_behind(error)) is not None:
             # Not this seed's result: every other one would meet the same, and this one is run when there is room.
@@ -78,16 +78,16 @@ def run_task(task: Task) -> SeedResult:
         return broken_result(task, f"the test bed broke: {name}{error}", _milliseconds_since(started))
     return SeedResult(
         seed=task.seed,
-        exit_code=judged.exit_code,
-        verdict=judged.verdict,
-        signature=signature_of(judged.checks, judged.scenario.expect.fails),
-        headline=judged.headline,
-        digest=judged.digest.hex(),
+        exit_code=run.exit_code,
+        verdict=run.verdict,
+        signature=signature_of(run.checks, run.scenario.expect.fails),
+        headline=run.headline,
+        digest=run.digest.hex(),
         milliseconds=_milliseconds_since(started),
-        directory=str(judged.directory or ""),
-        failed=" ".join(check.name for check in judged.checks if _is_finding(check)),
+        directory=str(run.directory or ""),
+        failed=" ".join(check.name for check in run.checks if _is_finding(check)),
         fingerprint=task.fingerprint,
-        cells=judged.cells,
+        cells=run.cells,
     )
 
 

@@ -40,7 +40,7 @@ class KeyDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `height` is None where all blocks and roots are the same, `block` what differs of it."""
+    """The differences of two runs; `height` is None where all blocks and roots are the same."""
 
     is_same: bool
     digests: Pair

@@ -153,7 +153,7 @@ def encode_proof(proof: Proof) -> bytes:
 
 
 def read_proof(path: Path) -> Proof:
-    """Read a proof file; raises ProofError where it is none. Whether it holds is not looked at."""
+    """Read a proof file; raises ProofError where it is not one. Whether it holds is not looked at."""
     if not path.is_file():
         raise ProofError(f"{path}: no such proof file")
     with path.open("rb") as opened:
