@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from faults.kinds.base import Fault
 from faults.kinds.registry import BUILT_IN, kind_of
+from scheduler import MAX_U63
 
 SHARED: Final = ("enabled", "may_be_idle")
 """Keys that every kind has."""
@@ -27,7 +28,7 @@ _UNITS: Final = (
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One key of a fault: what it takes, in which unit, what it is when it is left out, and what it means.
+    """One key of a section: what it takes, in which unit, what it is when it is left out, and what it means.
 
     ``default`` is as a scenario file would write it, and empty for a key that must be given.
     """
@@ -66,13 +67,14 @@ def _entry(kind: type[Fault]) -> KindEntry:
         summary=f"{' '.join(summary.split()).rstrip('.')}.",
         notes=" ".join(notes.split()),
         counts=kind.counts,
-        parameters=tuple(_parameter(field) for field in described.fields if field.name not in SHARED),
+        parameters=tuple(parameter_of(field) for field in described.fields if field.name not in SHARED),
     )
 
 
-def _parameter(field: inspect.Field) -> Parameter:
+def parameter_of(field: inspect.Field) -> Parameter:
+    """Return a key of a section of a scenario, of a fault or of another one."""
     name = field.encode_name
-    default = field.default
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     return Parameter(
         name=name,
         takes=_takes(field.type),
@@ -100,20 +102,30 @@ def _takes(described: inspect.Type) -> str:
             return _plain(described)
         case inspect.LiteralType():
             return f"({' | '.join(str(value) for value in described.values)})"
-        case inspect.VarTupleType():
-            return f"list of {_takes(described.item_type)}"
-        case inspect.TupleType():
-            return f"[{', '.join(_takes(item) for item in described.item_types)}]"
+        case inspect.VarTupleType() | inspect.ListType() | inspect.TupleType() | inspect.DictType():
+            return _several(described)
         case _:
             assert isinstance(described, inspect.UnionType), f"the catalogue has no words for {described}"
             return " or ".join(_takes(each) for each in described.types if not isinstance(each, inspect.NoneType))
+
+
+def _several(
+    described: inspect.VarTupleType | inspect.ListType | inspect.TupleType | inspect.DictType,
+) -> str:
+    match described:
+        case inspect.VarTupleType() | inspect.ListType():
+            return f"list of {_takes(described.item_type)}"
+        case inspect.TupleType():
+            return f"[{', '.join(_takes(item) for item in described.item_types)}]"
+        case inspect.DictType():
+            return f"table of {_takes(described.value_type)}"
 
 
 def _plain(number: inspect.BoolType | inspect.StrType | inspect.IntType) -> str:
     """Return the name of a type, or the bounds of a number."""
     if not isinstance(number, inspect.IntType):
         return "text" if isinstance(number, inspect.StrType) else "true or false"
-    if number.ge is not None and number.le is not None:
+    if number.ge is not None and number.le is not None and number.le < MAX_U63:
         return f"whole number {number.ge:,} to {number.le:,}"
     return f"whole number from {number.ge:,} on" if number.ge is not None else "whole number"
 

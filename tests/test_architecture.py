@@ -154,7 +154,7 @@ LINES_MAX = 400
 CIRCLES_ALLOWED = {("scheduler.bidding", "scheduler.lane"), ("cluster.workloads.registry", "cluster.scenario.model")}
 """Imports that are left out when circles are looked for."""
 
-ROOMS_ALLOWED = {"cluster/cli": 17, "cluster/scenario": 17, "cluster/workloads": 14}
+ROOMS_ALLOWED = {"cluster/cli": 17, "cluster/scenario": 18, "cluster/workloads": 14}
 """Rooms with a file for each command, section or kind may hold more."""
 
 LONG_FILES_ALLOWED = {

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from cluster.scenario.fields import NotNegative, Positive, Section
+from cluster.scenario.fields import NotNegative, Positive, Section, means
 from cluster.scenario.lane_section import LaneSection
 from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, Fifo, Parameters, TimerConfig
 from validators.actors.metering import CALL_CYCLES
@@ -19,19 +19,37 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     What is not named among the prices is set by the policy, when the scenario is resolved.
     """
 
-    max_ttl_blocks: NotNegative = _TIMERS.max_ttl_blocks
-    max_cycles_per_fire: NotNegative = _TIMERS.max_cycles_per_fire
-    max_cells_per_fire: NotNegative = _TIMERS.max_cells_per_fire
-    max_timers_per_actor: NotNegative = _TIMERS.max_timers_per_actor
-    gc_cycles_per_block: NotNegative = _TIMERS.gc_cycles_per_block
-    gc_cost_per_timer: Positive = _TIMERS.gc_cost_per_timer
-    lane_timer_cycles: Positive = _TIMERS.lane_timer_cycles
-    schedule_cycles: NotNegative | None = None
-    extend_cycles: NotNegative = _TIMERS.extend_cycles
-    cancel_cycles: NotNegative | None = None
-    execution_lane_paused: bool = _TIMERS.execution_lane_paused
-    gc_lane_paused: bool = _TIMERS.gc_lane_paused
-    charges_index_cells: bool = _TIMERS.charges_index_cells
+    max_ttl_blocks: Annotated[NotNegative, means("The longest life of a timer beyond its height.")] = (
+        _TIMERS.max_ttl_blocks
+    )
+    max_cycles_per_fire: Annotated[NotNegative, means("The most cycles that a fire may use.")] = (
+        _TIMERS.max_cycles_per_fire
+    )
+    max_cells_per_fire: Annotated[NotNegative, means("The most cells that a fire may use.")] = (
+        _TIMERS.max_cells_per_fire
+    )
+    max_timers_per_actor: Annotated[NotNegative, means("Timers that one actor may have waiting.")] = (
+        _TIMERS.max_timers_per_actor
+    )
+    gc_cycles_per_block: Annotated[NotNegative, means("Cycles a block may spend on removing dead timers.")] = (
+        _TIMERS.gc_cycles_per_block
+    )
+    gc_cost_per_timer: Annotated[Positive, means("Cycles that removing one costs.")] = _TIMERS.gc_cost_per_timer
+    lane_timer_cycles: Annotated[Positive, means("Cycles that the fires of a block may use.")] = (
+        _TIMERS.lane_timer_cycles
+    )
+    schedule_cycles: Annotated[
+        NotNegative | None, means("Price of scheduling a timer; the policy's own where it is left out.")
+    ] = None
+    extend_cycles: Annotated[NotNegative, means("Price of extending one.")] = _TIMERS.extend_cycles
+    cancel_cycles: Annotated[
+        NotNegative | None, means("Price of cancelling one; the policy's own where it is left out.")
+    ] = None
+    execution_lane_paused: Annotated[bool, means("Whether no timer fires.")] = _TIMERS.execution_lane_paused
+    gc_lane_paused: Annotated[bool, means("Whether no dead timer is removed.")] = _TIMERS.gc_lane_paused
+    charges_index_cells: Annotated[bool, means("Whether a timer's index entries are charged as cells.")] = (
+        _TIMERS.charges_index_cells
+    )
 
     def config(self) -> TimerConfig:
         """Return the record that genesis holds."""
@@ -48,7 +66,7 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class ActivationSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """From which block on the policy `eip1559` holds; the chain is `fifo` below it."""
 
-    height: Positive = 1
+    height: Annotated[Positive, means("The first height in the timer lane.")] = 1
 
 
 class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -57,18 +75,28 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     Keys, addresses and the chain's identifier come from ``id``, the scenario's name where it is empty.
     """
 
-    id: Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9][a-z0-9-]*)?\Z", max_length=64)] = ""
-    policy: Literal["fifo", "fifo-free", "eip1559"] = "fifo"
-    timebase: Literal["slot", "height"] = "slot"
-    slot_ms: Positive = 1_000
-    block_interval_ms: Positive = 1_000
-    block_cycles: Positive = 10_000_000
-    block_cells: Positive = 10_000_000
-    mailbox_cycles: Annotated[int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63)] = 2_000_000
-    min_basefee: Annotated[int, msgspec.Meta(ge=MIN_BASEFEE_FLOOR, le=MAX_U63)] = MIN_BASEFEE
-    cycle_basefee: Positive = MIN_BASEFEE
-    cell_basefee: Positive = MIN_BASEFEE
-    max_skew_ms: NotNegative = 500
+    id: Annotated[
+        str,
+        msgspec.Meta(pattern=r"^([a-z0-9][a-z0-9-]*)?\Z", max_length=64),
+        means("Keys and addresses follow from it; the scenario's name where it is empty."),
+    ] = ""
+    policy: Annotated[Literal["fifo", "fifo-free", "eip1559"], means("The scheduling policy.")] = "fifo"
+    timebase: Annotated[Literal["slot", "height"], means("What timers are due in: slots of time or heights.")] = "slot"
+    slot_ms: Annotated[Positive, means("Length of a slot.")] = 1_000
+    block_interval_ms: Annotated[Positive, means("Time from one block to the next.")] = 1_000
+    block_cycles: Annotated[Positive, means("Cycles that a block may use.")] = 10_000_000
+    block_cells: Annotated[Positive, means("Cells that a block may use.")] = 10_000_000
+    mailbox_cycles: Annotated[
+        int, msgspec.Meta(ge=CALL_CYCLES, le=MAX_U63), means("Cycles that the messages of a block may use.")
+    ] = 2_000_000
+    min_basefee: Annotated[int, msgspec.Meta(ge=MIN_BASEFEE_FLOOR, le=MAX_U63), means("The lowest basefee.")] = (
+        MIN_BASEFEE
+    )
+    cycle_basefee: Annotated[Positive, means("The first block's price of a cycle.")] = MIN_BASEFEE
+    cell_basefee: Annotated[Positive, means("The first block's price of a cell.")] = MIN_BASEFEE
+    max_skew_ms: Annotated[
+        NotNegative, means("A block may be so far ahead of the clock of a validator that votes for it.")
+    ] = 500
     timers: TimersSection = TimersSection()
     activation: ActivationSection = ActivationSection()
     lane: LaneSection = LaneSection()

@@ -1,22 +1,23 @@
 """`[expect]` of a scenario: what the run promises to show."""
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import msgspec
 
 from checker.checks import FALLIBLE
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
-from cluster.scenario.fields import NotNegative, Positive, Section
+from cluster.scenario.fields import NotNegative, Positive, Section, means
 from faults.nearest import did_you_mean
 
 
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a storm must have been for the run to count; less is inconclusive."""
 
-    dead_timers_min: Positive
-    actors_min: Positive
-    drain_blocks_min: Positive
+    dead_timers_min: Annotated[Positive, means("Dead timers that the outage leaves.")]
+    actors_min: Annotated[Positive, means("Actors that they are of.")]
+    drain_blocks_min: Annotated[Positive, means("Blocks that it takes to remove them.")]
 
 
 class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -33,23 +34,33 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ``fails`` are the checks that must fail, and no others may.
     """
 
-    fails: tuple[str, ...] = ()
-    storm: StormExpectation | None = None
-    rolled_back_min: NotNegative = 0
-    rolled_back_depth_min: NotNegative = 0
-    undone_min: NotNegative = 0
-    undone_depth_min: NotNegative = 0
-    returned_min: NotNegative = 0
-    reexecuted_min: NotNegative = 0
-    audited_min: NotNegative = 0
-    activation_crossed_min: NotNegative = 0
-    counts: dict[str, Positive] = {}
-    at_most: dict[str, NotNegative] = {}
-    fired_by: dict[str, Positive] = {}
-    recovery: dict[str, Positive] = {}
-    reports: dict[str, Positive] = {}
-    replica_modes: dict[str, Positive] = {}
-    finality_views_max: Positive = 20
+    fails: Annotated[tuple[str, ...], means("The checks that must fail, and no others may.")] = ()
+    storm: Annotated[StormExpectation | None, means("The storm after an outage.")] = None
+    rolled_back_min: Annotated[NotNegative, means("Executed blocks dropped for another, over all validators.")] = 0
+    rolled_back_depth_min: Annotated[NotNegative, means("Heights that one validator dropped at once.")] = 0
+    undone_min: Annotated[NotNegative, means("Blocks applied early and taken back, over all validators.")] = 0
+    undone_depth_min: Annotated[NotNegative, means("Heights that one validator took back at once.")] = 0
+    returned_min: Annotated[
+        NotNegative, means("Blocks taken back at once by one validator that became final there in the end.")
+    ] = 0
+    reexecuted_min: Annotated[NotNegative, means("Blocks executed again as they came back, over all validators.")] = 0
+    audited_min: Annotated[
+        NotNegative, means("Reorganizations after which everything derived was compared, with `run.audit_reorgs`.")
+    ] = 0
+    activation_crossed_min: Annotated[
+        NotNegative, means("Validators that dropped heights on both sides of the activation at once.")
+    ] = 0
+    counts: Annotated[dict[str, Positive], means("Timers with that end over the whole chain.")] = {}
+    at_most: Annotated[dict[str, NotNegative], means("The same counts; more is a failure.")] = {}
+    fired_by: Annotated[dict[str, Positive], means("Fires of each actor of that workload.")] = {}
+    recovery: Annotated[dict[str, Positive], means("What validators made of their disks, over all of them.")] = {}
+    reports: Annotated[
+        dict[str, Positive], means("Reasons to leave a view, and evidence, over all honest validators.")
+    ] = {}
+    replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
+    finality_views_max: Annotated[
+        Positive, means("Finality must come back within so many views after the last fault.")
+    ] = 20
 
 
 def expect_rules(

@@ -13,7 +13,7 @@ import msgspec
 from cluster.scenario.chain_section import ChainSection
 from cluster.scenario.costs_section import CostsSection
 from cluster.scenario.expect_section import ExpectSection
-from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section
+from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section, means
 from cluster.scenario.replicas_section import CHUNK_BYTES_MAX, Observer, ValidatorSection
 from cluster.workloads.registry import workload_kinds
 from cluster.workloads.submission import WorkloadKind
@@ -29,21 +29,29 @@ NAME_CHARACTERS_MAX = 64
 class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How many validators, and how they sign."""
 
-    validators: Annotated[int, msgspec.Meta(ge=1, le=100)] = 4
-    signatures: Literal["ed25519"] = "ed25519"
+    validators: Annotated[int, msgspec.Meta(ge=1, le=100), means("Validators of the cluster.")] = 4
+    signatures: Annotated[Literal["ed25519"], means("How they sign.")] = "ed25519"
 
 
 class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The consensus engine, and the timeouts of Simplex (specification of Simplex, section 1.2)."""
 
-    engine: Literal["simplex"] = "simplex"
-    leader_timeout_ms: Positive = 2_000
-    certification_timeout_ms: Positive = 3_000
-    timeout_retry_ms: Positive = 4_000
-    fetch_timeout_ms: Positive = 1_000
-    fetch_grace_ms: NotNegative = 200
-    skip_timeout_ms: Positive = 12_000
-    view_retention: Positive = 20
+    engine: Annotated[Literal["simplex"], means("The consensus engine.")] = "simplex"
+    leader_timeout_ms: Annotated[
+        Positive, means("A view waits so long for its leader's proposal; above `chain.block_interval_ms`.")
+    ] = 2_000
+    certification_timeout_ms: Annotated[
+        Positive, means("A view waits so long for a certified proposal; above `leader_timeout_ms`.")
+    ] = 3_000
+    timeout_retry_ms: Annotated[Positive, means("A view that has timed out says so again after this.")] = 4_000
+    fetch_timeout_ms: Annotated[Positive, means("A peer has so long to answer.")] = 1_000
+    fetch_grace_ms: Annotated[NotNegative, means("Wait before the first question for a block.")] = 200
+    skip_timeout_ms: Annotated[
+        Positive, means("A silent leader may lead so long before it is skipped; above the timeouts before it.")
+    ] = 12_000
+    view_retention: Annotated[
+        Positive, means("Views below the finalized one that stay in memory and in the vote journal.")
+    ] = 20
 
 
 class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -52,8 +60,12 @@ class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True
     A snapshot travels in pieces of about ``chunk_bytes``.
     """
 
-    snapshot_gap_blocks: Positive = 256
-    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] = 1024 * 1024
+    snapshot_gap_blocks: Annotated[
+        Positive, means("So many finalized blocks behind, it joins from a peer's snapshot.")
+    ] = 256
+    chunk_bytes: Annotated[
+        int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX), means("About so many bytes are in a piece of a snapshot.")
+    ] = 1024 * 1024
 
 
 class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -62,14 +74,18 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     With ``regions``, one for each validator, latencies are those between the regions, and ``latency_ms`` is not used.
     """
 
-    distribution: Literal["fixed", "uniform", "normal", "exponential"] = "normal"
-    latency_ms: Positive = 40
-    jitter_ms: NotNegative = 10
-    loss_ppm: PartsPerMillion = 0
-    reorder_ppm: PartsPerMillion = 0
-    reorder_extra_ms: NotNegative = 0
-    regions: tuple[Region, ...] = ()
-    regossip_ms: Positive = 2_000
+    distribution: Annotated[
+        Literal["fixed", "uniform", "normal", "exponential"], means("The distribution of latencies.")
+    ] = "normal"
+    latency_ms: Annotated[Positive, means("Their mean; not used with `regions`.")] = 40
+    jitter_ms: Annotated[NotNegative, means("Their spread.")] = 10
+    loss_ppm: Annotated[PartsPerMillion, means("Messages that are lost.")] = 0
+    reorder_ppm: Annotated[PartsPerMillion, means("Messages that are late by `reorder_extra_ms`.")] = 0
+    reorder_extra_ms: Annotated[NotNegative, means("How late these are.")] = 0
+    regions: Annotated[
+        tuple[Region, ...], means("One for each validator: latencies are those between the regions.")
+    ] = ()
+    regossip_ms: Annotated[Positive, means("Pooled transactions are offered again after this.")] = 2_000
 
     def latency(self, mean_us: int) -> Latency:
         """Return the distribution of a link with this mean, in microseconds; raises LatencyError."""
@@ -83,12 +99,16 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     it has dropped blocks or taken them back, and not only at the end.
     """
 
-    until_height: Positive = 10
-    until_drained: bool = False
-    blocks_after_drain: NotNegative = 3
-    time_limit_ms: Positive = 600_000
-    step_limit: Positive = 50_000_000
-    audit_reorgs: bool = False
+    until_height: Annotated[Positive, means("The finalized height that every replica has to reach.")] = 10
+    until_drained: Annotated[
+        bool, means("Whether the run also waits, after the faults, for a block that leaves no dead timer.")
+    ] = False
+    blocks_after_drain: Annotated[NotNegative, means("With `until_drained`: so many blocks more.")] = 3
+    time_limit_ms: Annotated[Positive, means("Virtual time that ends a run; every fault is over before.")] = 600_000
+    step_limit: Annotated[Positive, means("Steps of the kernel that end a run.")] = 50_000_000
+    audit_reorgs: Annotated[
+        bool, means("Whether everything derived is compared after each reorganization, and not only at the end.")
+    ] = False
 
 
 EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
@@ -99,11 +119,14 @@ Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_le
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z", max_length=NAME_CHARACTERS_MAX)]
-    title: Title
-    requires: tuple[str, ...] = ()
-    plugins: tuple[EntryName, ...] = ()
-    """Plug-ins whose kinds of workloads and faults, actors, policies and checks the scenario uses."""
+    name: Annotated[
+        str,
+        msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z", max_length=NAME_CHARACTERS_MAX),
+        means("Small letters, digits and hyphens."),
+    ]
+    title: Annotated[Title, means("A line on what it shows.")]
+    requires: Annotated[tuple[str, ...], means("Faults and workloads that must take effect.")] = ()
+    plugins: Annotated[tuple[EntryName, ...], means("Plug-ins whose kinds, actors, policies and checks it uses.")] = ()
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
     consensus: ConsensusSection = ConsensusSection()
@@ -116,8 +139,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     faults: dict[EntryName, Fault] = {}
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
-    mutants: dict[str, tuple[NotNegative, ...]] = {}
-    """Mutants (checker/mutants) by name, and the replicas that have each."""
+    mutants: Annotated[
+        dict[str, tuple[NotNegative, ...]], means("Mutants (checker/mutants) by name, and the replicas that run each.")
+    ] = {}
 
     @property
     def chain_id(self) -> str:

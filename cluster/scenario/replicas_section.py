@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from cluster.scenario.fields import NotNegative, Positive, Section
+from cluster.scenario.fields import NotNegative, Positive, Section, means
 from scheduler import MAX_U63
 from validators.execution.block_tree import ApplyAt, Reapply, StateRoad
 from validators.stats import ValidatorCounts
@@ -25,15 +25,29 @@ _ROAD = StateRoad()
 class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every replica can be told; see validators.execution.StateRoad, and `[sync]` for the last two."""
 
-    apply: ApplyAt = _ROAD.apply
-    retain_blocks: NotNegative = _ROAD.retain_blocks
-    prune_every: NotNegative = _ROAD.prune_every
-    rebuild_indexes_every: NotNegative = _ROAD.rebuild_indexes_every
-    reapply: Reapply = _ROAD.reapply
-    snapshot_gap_blocks: Positive | None = None
-    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] | None = None
-    may_be_idle: bool = False
-    """Whether a run in which the replica does not do what its road is about proves something nevertheless."""
+    apply: Annotated[
+        ApplyAt, means("When the writes of a block are applied: when it is final, or already when it is certified.")
+    ] = _ROAD.apply
+    retain_blocks: Annotated[NotNegative, means("Applied blocks that can be taken back.")] = _ROAD.retain_blocks
+    prune_every: Annotated[
+        NotNegative, means("After so many final heights old operations are forgotten; 0 is never.")
+    ] = _ROAD.prune_every
+    rebuild_indexes_every: Annotated[
+        NotNegative, means("After so many final heights everything derived is rebuilt; 0 is never.")
+    ] = _ROAD.rebuild_indexes_every
+    reapply: Annotated[
+        Reapply, means("How a block that was taken back returns: from memory, or executed once more.")
+    ] = _ROAD.reapply
+    snapshot_gap_blocks: Annotated[
+        Positive | None, means("This replica's own value of `sync.snapshot_gap_blocks`.")
+    ] = None
+    chunk_bytes: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] | None,
+        means("This replica's own value of `sync.chunk_bytes`."),
+    ] = None
+    may_be_idle: Annotated[
+        bool, means("Whether the run shows something although the replica does nothing of what its mode is about.")
+    ] = False
 
     def road(self) -> StateRoad:
         """Return what the replica's engine is told."""
@@ -84,9 +98,9 @@ class Rounds(_Observer, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``times`` is how often at most; 0 is without end.
     """
 
-    every_blocks: Positive = 4
-    times: NotNegative = 0
-    down_ms: Positive = 300
+    every_blocks: Annotated[Positive, means("It is switched off each time it has gone on for so many blocks.")] = 4
+    times: Annotated[NotNegative, means("How often at most; 0 is without end.")] = 0
+    down_ms: Annotated[Positive, means("How long it is off.")] = 300
 
 
 class Restart(Rounds, tag="restart", frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -105,7 +119,9 @@ class ColdReplay(Rounds, tag="cold-replay", frozen=True, forbid_unknown_fields=T
 
     every_blocks: Positive = 8
     snapshot_gap_blocks: Positive | None = MAX_U63
-    blocks: Literal["own", "peers"] = "own"
+    blocks: Annotated[Literal["own", "peers"], means("Whether it executes its own blocks, or those of its peers.")] = (
+        "own"
+    )
 
 
 Observer = FinalizedOnly | ApplyEarly | RebuildIndexes | OwnCadence | Restart | SnapshotJoin | ColdReplay
