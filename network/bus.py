@@ -21,13 +21,12 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from network.chance import Chance
-from network.conditions import Condition, Fate, MessageRule, Touched, Wire, fate_of, flip_bytes
+from network.conditions import Condition, Fate, Touched, Wire, fate_of, flip_bytes
 from network.events import Delivered, Dropped, HeldBack, Lost, Released, Sent
 from network.kernel import Kernel
-from network.latency import Latency
 from network.outcome import BusError, BusStatistics, ConditionError, UnknownLinkError
 from network.queues import COPY_SHIFT, Losses
-from network.topology import Link, LinkSpec, check_rates
+from network.topology import Link, LinkSpec
 from network.trace import EventChain, Trace
 from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
 
@@ -134,14 +133,28 @@ class Bus:
 
     # Faults
 
-    def cut(self, name: str, links: Iterable[Link]) -> None:
-        """Drop every message that is sent on these links from now on, until `mend`; what is on its way arrives.
+    def impose(self, condition: Condition, links: Iterable[Link]) -> None:
+        """Put a condition on links, by its name, until `lift`; messages on their way arrive as they would have.
+
+        The newest condition with a latency replaces the link's own; all else of several conditions is drawn
+        independently and adds up. A copy has a latency of its own; a corrupted message has one byte changed.
 
         Raises:
             ConditionError: the name is in use.
             UnknownLinkError: a link does not exist.
         """
-        self._set_condition(Condition(name=name, is_cut=True), links)
+        name = condition.name
+        if name in self._active:
+            raise ConditionError(f"a condition called {name!r} is already set")
+        # dict.fromkeys: a link that is named twice must not carry the condition twice.
+        wires = tuple(self._wire(source, destination) for source, destination in dict.fromkeys(links))
+        self._active[name] = (condition, wires)
+        if condition.rule is not None:
+            self._held.setdefault(name, [])
+        # A fault that comes and goes sets one condition after the other: they count on.
+        condition.touched = self._touched.setdefault(name, condition.touched)
+        for wire in wires:
+            wire.set_conditions((*wire.conditions, condition))
 
     def reset(self, name: str) -> None:
         """Let nothing arrive that was sent on the links of a condition before now; it counts what it takes.
@@ -155,86 +168,16 @@ class Bus:
             losses = wire.losses = wire.losses or Losses()
             losses.below, losses.reset_by = wire.sent, name
 
-    def mend(self, name: str) -> None:
-        """End a cut.
-
-        Raises:
-            ConditionError: no condition of that name is set.
-        """
-        self._clear_condition(name)
-
-    def degrade(
-        self,
-        name: str,
-        links: Iterable[Link],
-        *,
-        latency: Latency | None,
-        loss_ppm: int,
-        reorder_ppm: int = 0,
-        reorder_extra_us: Micros = 0,
-        duplicate_ppm: int = 0,
-        corrupt_ppm: int = 0,
-        burst_ppm: int = 0,
-        burst_us: Micros = 1,
-        bytes_per_second: int = 0,
-        queue_max: int = 0,
-        kinds: tuple[str, ...] = (),
-    ) -> None:
-        """Make links worse, for messages of these kinds or all, until `restore`.
-
-        The newest condition with a latency replaces the link's own; all else of several conditions is drawn
-        independently and adds up. A copy has a latency of its own; a corrupted message has one byte changed. See
-        `Condition` for bursts, rates and queues.
-
-        Raises:
-            ConditionError: the name is in use.
-            UnknownLinkError: a link does not exist.
-            TopologyError: a rate is out of range.
-        """
-        check_rates(loss_ppm, reorder_ppm, reorder_extra_us)
-        check_rates(duplicate_ppm, corrupt_ppm, 0)
-        check_rates(burst_ppm, 0, 0)
-        condition = Condition(
-            name=name,
-            kinds=kinds,
-            latency=latency,
-            loss_ppm=loss_ppm,
-            reorder_ppm=reorder_ppm,
-            reorder_extra_us=reorder_extra_us,
-            duplicate_ppm=duplicate_ppm,
-            corrupt_ppm=corrupt_ppm,
-            burst_ppm=burst_ppm,
-            burst_us=burst_us,
-            bytes_per_second=bytes_per_second,
-            queue_max=queue_max,
-        )
-        self._set_condition(condition, links)
-
-    def restore(self, name: str) -> None:
-        """End a degradation.
-
-        Raises:
-            ConditionError: no condition of that name is set.
-        """
-        self._clear_condition(name)
-
-    def impose(self, name: str, links: Iterable[Link], rule: MessageRule) -> None:
-        """Drop, hold, delay or replay the messages on these links that a rule is about, until `lift`.
-
-        Raises:
-            ConditionError: the name is in use.
-            UnknownLinkError: a link does not exist.
-        """
-        self._held.setdefault(name, [])
-        self._set_condition(Condition(name=name, rule=rule), links)
-
     def lift(self, name: str) -> None:
-        """End a rule; what it holds stays held until `release`.
+        """End a condition; the messages that it holds stay held until `release`.
 
         Raises:
             ConditionError: no condition of that name is set.
         """
-        self._clear_condition(name)
+        if name not in self._active:
+            raise ConditionError(f"no condition called {name!r} is set")
+        condition, wires = self._active.pop(name)
+        _take_off(condition, wires)
 
     def release(self, name: str, destinations: Collection[NodeId] | None = None, *, gap_us: Micros = 1) -> None:
         """Let what is held or kept for later go, to everybody or to these receivers, for whom the rule is over as well.
@@ -395,23 +338,6 @@ class Bus:
             return self._wires[source][destination]
         except KeyError:
             raise UnknownLinkError(f"the topology has no link {source}->{destination}") from None
-
-    def _set_condition(self, condition: Condition, links: Iterable[Link]) -> None:
-        if condition.name in self._active:
-            raise ConditionError(f"a condition called {condition.name!r} is already set")
-        # dict.fromkeys: a link that is named twice must not carry the condition twice.
-        wires = tuple(self._wire(source, destination) for source, destination in dict.fromkeys(links))
-        self._active[condition.name] = (condition, wires)
-        # A fault that comes and goes sets one condition after the other: they count on.
-        condition.touched = self._touched.setdefault(condition.name, condition.touched)
-        for wire in wires:
-            wire.set_conditions((*wire.conditions, condition))
-
-    def _clear_condition(self, name: str) -> None:
-        if name not in self._active:
-            raise ConditionError(f"no condition called {name!r} is set")
-        condition, wires = self._active.pop(name)
-        _take_off(condition, wires)
 
 
 def _take_off(condition: Condition, wires: Iterable[Wire]) -> None:

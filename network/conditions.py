@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from network.chance import Chance, Draws, below
 from network.latency import Latency
 from network.queues import Line, Losses
-from network.topology import MILLION, LinkSpec
+from network.topology import MILLION, LinkSpec, check_rates
 from network.trace import EventChain
 from network.types import Label, Micros, NodeId
 
@@ -75,6 +75,9 @@ class Condition:
     With `kinds` it is about messages of these kinds only. `burst_ppm` of a million stretches of `burst_us` are such
     that all messages of a link are lost in them. A line takes `bytes_per_second`, 0 for any number; of what is under
     way on it beyond `queue_max` messages (0: no bound) a drawn one is thrown out.
+
+    Raises:
+        TopologyError: a rate is out of range.
     """
 
     name: str
@@ -93,6 +96,11 @@ class Condition:
     rule: MessageRule | None = None
     touched: Touched = field(default_factory=Touched, init=False)
     lines: dict[tuple[NodeId, NodeId], Line] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        check_rates(self.loss_ppm, self.reorder_ppm, self.reorder_extra_us)
+        check_rates(self.duplicate_ppm, self.corrupt_ppm, 0)
+        check_rates(self.burst_ppm, 0, 0)
 
     def line(self, wire: Wire) -> Line:
         """Return what it keeps about one wire."""

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from network.conditions import MessageRule
+from network.conditions import Condition, MessageRule
 from network.types import MILLISECOND_US
 
 Link: TypeAlias = tuple[int, int]
@@ -37,7 +37,7 @@ def crossing_links(groups: Sequence[Sequence[int]], nodes: int, *, one_way: bool
 
 def cut(context: FaultContext, links: Iterable[Link], in_flight: str = "arrives") -> None:
     """Cut links; with `in_flight` lost, messages on their way are lost as well."""
-    context.bus.cut(context.condition(), links)
+    context.bus.impose(Condition(name=context.condition(), is_cut=True), links)
     if in_flight == "lost":
         context.bus.reset(context.name)
 
@@ -46,7 +46,7 @@ def cut_window(
     context: FaultContext, span_ms: tuple[int, int], links: Iterable[Link], in_flight: str = "arrives"
 ) -> tuple[Edge, Edge]:
     """Return the edges of a time in which links are cut."""
-    return window(*span_ms, partial(cut, context, tuple(links), in_flight), partial(context.bus.mend, context.name))
+    return window(*span_ms, partial(cut, context, tuple(links), in_flight), partial(context.bus.lift, context.name))
 
 
 def rule_window(
@@ -58,7 +58,7 @@ def rule_window(
 
 def impose(context: FaultContext, links: Iterable[Link], rule: MessageRule, part: str = "") -> None:
     """Impose a rule on links."""
-    context.bus.impose(context.condition(part), links, rule)
+    context.bus.impose(Condition(name=context.condition(part), rule=rule), links)
 
 
 def clog_window(

@@ -84,7 +84,7 @@ class _Isolation:
 
     def _mend(self) -> None:
         if self._isolated != _NOBODY:
-            self._context.bus.mend(self._context.name)
+            self._context.bus.lift(self._context.name)
             self._isolated = _NOBODY
 
 

@@ -25,6 +25,7 @@ from faults.kinds.fields import (
     sound_links,
 )
 from faults.kinds.wording import join, seconds, share
+from network.conditions import Condition
 from network.draw import Draw
 from network.latency import Latency
 from network.types import MILLISECOND_US
@@ -111,16 +112,15 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
             yield f"throw a message out when more than {self.queue_max} are under way"
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
-        yield from window(*self.span(), partial(self._degrade, context), partial(context.bus.restore, context.name))
+        yield from window(*self.span(), partial(self._degrade, context), partial(context.bus.lift, context.name))
 
     def _degrade(self, context: FaultContext) -> None:
         latency = None
         if self.latency_ms is not None:
             mean_us, jitter_us = self.latency_ms * MILLISECOND_US, self.jitter_ms * MILLISECOND_US
             latency = Latency(kind="normal", mean_us=mean_us, jitter_us=jitter_us)
-        context.bus.degrade(
-            context.condition(),
-            both_ways(self.between) or all_links(context.nodes),
+        condition = Condition(
+            name=context.condition(),
             latency=latency,
             loss_ppm=self.loss_ppm,
             reorder_ppm=self.reorder_ppm,
@@ -133,6 +133,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
             queue_max=self.queue_max,
             kinds=kinds_of(self.channels),
         )
+        context.bus.impose(condition, both_ways(self.between) or all_links(context.nodes))
 
     @classmethod
     def draws(cls) -> tuple[Drawn, ...]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network.bus import Bus, BusError, ConditionError, UnknownLinkError
 from network.chance import Chance
+from network.conditions import Condition
 from network.latency import Latency
 from network.port import Delivery
 from network.topology import LinkSpec, TopologyError, build_topology, components
 from network.types import SUPERVISOR, EventKind, Label
-from tests.support.bus_runs import JITTERED, run_bus
+from tests.support.bus_runs import JITTERED, cut, degrade, run_bus
 from tests.support.network_harness import Rig, build_rig, shuffled
 
 FIXED = Latency("fixed", 1_000)
@@ -119,10 +118,10 @@ class TestConditions:
         heard = run_bus(
             rig,
             (0, rig.bus.send, 0, 1, b"before"),
-            (10, rig.bus.cut, "split", [(0, 1)]),
+            (10, cut(rig, "split", [(0, 1)])),
             (20, rig.bus.send, 0, 1, b"during"),
             (20, rig.bus.send, 1, 0, b"back"),
-            (30, rig.bus.mend, "split"),
+            (30, rig.bus.lift, "split"),
             (40, rig.bus.send, 0, 1, b"after"),
         )
         assert [message.payload for _, message in heard[1]] == [b"before", b"after"]
@@ -130,25 +129,25 @@ class TestConditions:
         assert (rig.bus.touched("split"), rig.bus.statistics().dropped_cut) == (1, 1)
         assert [event.values for event in rig.kinds("drop")] == [(1, 1, "cut", "split")]
 
-    @pytest.mark.parametrize("cut", [(0, 1), (1, 0), (2, 1)])
-    def test_a_cut_is_of_the_links_that_it_names_whatever_their_direction(self, cut):
+    @pytest.mark.parametrize("link", [(0, 1), (1, 0), (2, 1)])
+    def test_a_cut_is_of_the_links_that_it_names_whatever_their_direction(self, link):
         """Every other link carries on."""
         rig = build_rig(3)
-        run_bus(rig, (0, rig.bus.cut, "one-way", [cut]), *((1, rig.bus.broadcast, node, b"x") for node in range(3)))
+        run_bus(rig, (0, cut(rig, "one-way", [link])), *((1, rig.bus.broadcast, node, b"x") for node in range(3)))
         (dropped,) = rig.kinds("drop")
-        assert (dropped.node, dropped.values[0]) == cut
+        assert (dropped.node, dropped.values[0]) == link
 
     def test_stacked_cuts_end_one_by_one(self):
         """A link works again when the last cut on it is mended; each counts what it would have dropped."""
         rig = build_rig()
         heard = run_bus(
             rig,
-            (0, rig.bus.cut, "one", [(0, 1)]),
-            (0, rig.bus.cut, "two", [(0, 1), (0, 1)]),
+            (0, cut(rig, "one", [(0, 1)])),
+            (0, cut(rig, "two", [(0, 1), (0, 1)])),
             (1, rig.bus.send, 0, 1, b"a"),
-            (2, rig.bus.mend, "one"),
+            (2, rig.bus.lift, "one"),
             (3, rig.bus.send, 0, 1, b"b"),
-            (4, rig.bus.mend, "two"),
+            (4, rig.bus.lift, "two"),
             (5, rig.bus.send, 0, 1, b"c"),
         )
         assert heard[1] == [(1_005, Delivery(0, b"c"))]
@@ -157,16 +156,16 @@ class TestConditions:
     def test_a_degradation_replaces_the_latency_until_it_is_restored(self):
         """It counts the messages that it delayed; the newest one counts."""
         rig = build_rig()
-        worsen = partial(rig.bus.degrade, "slow", [(0, 1)], latency=Latency("fixed", 500_000), loss_ppm=0)
-        slower = partial(rig.bus.degrade, "slower", [(0, 1)], latency=Latency("fixed", 700_000), loss_ppm=0)
+        worsen = degrade(rig, "slow", [(0, 1)], latency=Latency("fixed", 500_000), loss_ppm=0)
+        slower = degrade(rig, "slower", [(0, 1)], latency=Latency("fixed", 700_000), loss_ppm=0)
         heard = run_bus(
             rig,
             (0, worsen),
             (1, rig.bus.send, 0, 1, b"slow"),
             (2, slower),
             (3, rig.bus.send, 0, 1, b"slower"),
-            (4, rig.bus.restore, "slower"),
-            (4, rig.bus.restore, "slow"),
+            (4, rig.bus.lift, "slower"),
+            (4, rig.bus.lift, "slow"),
             (5, rig.bus.send, 0, 1, b"fast"),
         )
         assert [at_us for at_us, _ in heard[1]] == [1_005, 500_001, 700_003]
@@ -175,7 +174,7 @@ class TestConditions:
     def test_loss_takes_about_the_share_that_was_asked_for_and_counts_it(self):
         """Of 2,000 messages half are lost, and each lost one is counted by its condition."""
         rig = build_rig()
-        lose = partial(rig.bus.degrade, "lossy", [(0, 1)], latency=None, loss_ppm=500_000)
+        lose = degrade(rig, "lossy", [(0, 1)], loss_ppm=500_000)
         heard = run_bus(rig, (0, lose), *[(1 + i, rig.bus.send, 0, 1, b"") for i in range(2_000)])
         lost = 2_000 - len(heard[1])
         assert 900 < lost < 1_100
@@ -192,9 +191,7 @@ class TestConditions:
         """Held back messages arrive later by the extra time."""
         spec = LinkSpec(FIXED, reorder_ppm=300_000, reorder_extra_us=5_000)
         rig = build_rig(latency=spec if way == "link" else FIXED)
-        hold = partial(
-            rig.bus.degrade, "jumble", [(0, 1)], latency=None, loss_ppm=0, reorder_ppm=300_000, reorder_extra_us=5_000
-        )
+        hold = degrade(rig, "jumble", [(0, 1)], reorder_ppm=300_000, reorder_extra_us=5_000)
         sends = [(1 + i, rig.bus.send, 0, 1, bytes([i])) for i in range(200)]
         heard = run_bus(rig, *sends) if way == "link" else run_bus(rig, (0, hold), *sends)
         order = [message.payload[0] for _, message in heard[1]]
@@ -213,11 +210,11 @@ class TestConditions:
             rig = build_rig(3, latency=JITTERED)
             links = [(0, 1), (0, 2)]
             steps: list[tuple[object, ...]] = [
-                (0, partial(rig.bus.degrade, "lossy", links, latency=None, loss_ppm=400_000)),
-                (0, partial(rig.bus.degrade, "jumble", links, latency=None, loss_ppm=200_000)),
+                (0, degrade(rig, "lossy", links, loss_ppm=400_000)),
+                (0, degrade(rig, "jumble", links, loss_ppm=200_000)),
             ]
             if with_cut:
-                steps += [(300, rig.bus.cut, "split", [(0, 1)]), (600, rig.bus.mend, "split")]
+                steps += [(300, cut(rig, "split", [(0, 1)])), (600, rig.bus.lift, "split")]
             steps += [(1 + place * 10, rig.bus.broadcast, 0, b"%d" % place) for place in range(100)]
             run_bus(rig, *steps)
             fates = [(event.at_us, event.kind, event.node, *event.values[:4]) for event in rig.events]
@@ -230,29 +227,29 @@ class TestConditions:
     def test_two_conditions_do_not_lose_the_same_messages(self):
         """Their draws are independent: two losses of one half let a quarter pass."""
         rig = build_rig()
-        steps = [(0, partial(rig.bus.degrade, name, [(0, 1)], latency=None, loss_ppm=500_000)) for name in "ab"]
+        steps = [(0, degrade(rig, name, [(0, 1)], loss_ppm=500_000)) for name in "ab"]
         heard = run_bus(rig, *steps, *[(1 + i, rig.bus.send, 0, 1, b"") for i in range(1_000)])
         assert 200 < len(heard[1]) < 300
 
     def test_names_of_conditions_are_checked(self):
         """A name is set once at a time, and only what is set can end."""
         bus = build_rig().bus
-        bus.cut("split", [(0, 1)])
+        bus.impose(Condition(name="split", is_cut=True), [(0, 1)])
         with pytest.raises(ConditionError, match="'split' is already set"):
-            bus.degrade("split", [(0, 1)], latency=None, loss_ppm=0)
-        for call in (bus.mend, bus.restore, bus.touched):
+            bus.impose(Condition(name="split"), [(0, 1)])
+        for call in (bus.lift, bus.touched):
             with pytest.raises(ConditionError, match="'none'"):
                 call("none")
         with pytest.raises(UnknownLinkError, match="0->9"):
-            bus.cut("far", [(0, 9)])
+            bus.impose(Condition(name="far", is_cut=True), [(0, 9)])
         with pytest.raises(TopologyError, match="loss_ppm=1000001"):
-            bus.degrade("wrong", [(0, 1)], latency=None, loss_ppm=1_000_001)
+            Condition(name="wrong", loss_ppm=1_000_001)
 
     def test_a_condition_that_could_not_be_set_leaves_nothing_behind(self):
         """An unknown link is found before any link is touched."""
         rig = build_rig()
         with pytest.raises(UnknownLinkError):
-            rig.bus.cut("far", [(0, 1), (0, 9)])
+            rig.bus.impose(Condition(name="far", is_cut=True), [(0, 1), (0, 9)])
         assert run_bus(rig, (0, rig.bus.send, 0, 1, b"x"))[1] == [(1_000, Delivery(0, b"x"))]
 
 
@@ -263,7 +260,7 @@ class TestStatistics:
         """Sent is delivered plus dropped when nothing is on its way."""
         rig = build_rig(3, latency=LinkSpec(JITTERED, loss_ppm=loss_ppm), seed=seed)
         steps = [(place, rig.bus.broadcast, place % 3, b"x") for place in range(40)]
-        run_bus(rig, *steps, (cut_from, rig.bus.cut, "split", [(0, 1), (2, 1)]))
+        run_bus(rig, *steps, (cut_from, cut(rig, "split", [(0, 1), (2, 1)])))
         statistics = rig.bus.statistics()
         dropped = statistics.dropped_cut + statistics.dropped_loss
         assert (statistics.sent, statistics.in_flight) == (80, 0)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from network.bus import ConditionError
 from network.chance import Chance
-from network.conditions import MessageRule, flip_bytes
+from network.conditions import Condition, MessageRule, flip_bytes
 from network.latency import Latency
 from network.topology import TopologyError
 from network.types import Label
-from tests.support.bus_runs import JITTERED, VOTE, degrade, impose, run_bus
+from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
 
 
@@ -83,9 +83,8 @@ class TestDamage:
 
     def test_rates_are_shares_of_a_million(self):
         """More than all is refused."""
-        bus = build_rig().bus
         with pytest.raises(TopologyError, match="1000001"):
-            bus.degrade("wrong", [(0, 1)], latency=None, loss_ppm=0, corrupt_ppm=1_000_001)
+            Condition(name="wrong", corrupt_ppm=1_000_001)
 
 
 class TestMatching:
@@ -193,7 +192,7 @@ class TestRules:
             (0, impose(rig, "jam", "hold")),
             (0, impose(rig, "mute", "drop")),
             (1, rig.bus.send, 0, 1, b"x", VOTE),
-            (2, rig.bus.cut, "split", [(0, 1)]),
+            (2, cut(rig, "split", [(0, 1)])),
             (3, rig.bus.send, 0, 1, b"y", VOTE),
         )
         assert [rig.bus.touched(name) for name in ("jam", "mute", "split")] == [0, 1, 1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from network.bus import ConditionError
 from network.latency import Latency
 from network.types import Label
-from tests.support.bus_runs import JITTERED, VOTE, degrade, impose, run_bus
+from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
 
 BLOCK = Label("BlockRelay", view=5, height=3)
@@ -115,7 +115,7 @@ class TestChannels:
         """Votes are lost or late; blocks take their millisecond."""
         rig = build_rig()
         rates = {**rates, "latency": Latency("fixed", 90_000)} if "latency" in rates else {"latency": None, **rates}
-        worse = partial(rig.bus.degrade, "votes", [(0, 1)], **{"loss_ppm": 0, **rates}, kinds=("Notarize",))
+        worse = degrade(rig, "votes", [(0, 1)], **{"loss_ppm": 0, **rates}, kinds=("Notarize",))
         heard = run_bus(rig, (0, worse), *sends(rig, 1), *sends(rig, 1, start_us=2, label=BLOCK))
         assert heard[1][0] == (1_002, heard[1][0][1])
         assert rig.bus.touched("votes") == 1
@@ -128,9 +128,9 @@ class TestReset:
         heard = run_bus(
             rig,
             *sends(rig, 2),
-            (500, rig.bus.cut, "torn", [(0, 1)]),
+            (500, cut(rig, "torn", [(0, 1)])),
             (500, rig.bus.reset, "torn"),
-            (600, rig.bus.mend, "torn"),
+            (600, rig.bus.lift, "torn"),
             *sends(rig, 1, start_us=700),
         )
         assert [at_us for at_us, _ in heard[1]] == [1_700]
@@ -142,14 +142,14 @@ class TestReset:
         """They are on the same connection."""
         rig = build_rig()
         steps = [(0, degrade(rig, "double", duplicate_ppm=1_000_000)), *sends(rig, 1)]
-        heard = run_bus(rig, *steps, (500, rig.bus.cut, "torn", [(0, 1)]), (500, rig.bus.reset, "torn"))
+        heard = run_bus(rig, *steps, (500, cut(rig, "torn", [(0, 1)])), (500, rig.bus.reset, "torn"))
         assert heard[1] == []
         assert rig.bus.statistics().in_flight == 0
 
     def test_the_other_direction_is_another_connection(self):
         """Only the links of the condition are reset."""
         rig = build_rig()
-        steps = [(1, rig.bus.send, 1, 0, b"back"), (2, rig.bus.cut, "torn", [(0, 1)]), (2, rig.bus.reset, "torn")]
+        steps = [(1, rig.bus.send, 1, 0, b"back"), (2, cut(rig, "torn", [(0, 1)])), (2, rig.bus.reset, "torn")]
         assert len(run_bus(rig, *steps)[0]) == 1
 
     def test_what_was_held_before_a_reset_is_lost_too(self):
@@ -159,7 +159,7 @@ class TestReset:
             rig,
             (0, impose(rig, "jam", "hold")),
             *sends(rig, 1),
-            (500, rig.bus.cut, "torn", [(0, 1)]),
+            (500, cut(rig, "torn", [(0, 1)])),
             (500, rig.bus.reset, "torn"),
             (600, partial(rig.bus.release, "jam")),
         )
@@ -235,9 +235,9 @@ def test_every_message_is_accounted_for_whatever_narrows_a_link(rate, queue, bur
         rig,
         (0, degrade(rig, "narrow", [(0, 1), (2, 1)], duplicate_ppm=200_000, **rates)),
         *[(1 + place * 7, rig.bus.broadcast, place % 3, b"0123456789", VOTE) for place in range(60)],
-        (300, rig.bus.cut, "torn", [(0, 1), (0, 2)]),
+        (300, cut(rig, "torn", [(0, 1), (0, 2)])),
         (300, rig.bus.reset, "torn"),
-        (350, rig.bus.mend, "torn"),
+        (350, rig.bus.lift, "torn"),
     )
     assert rig.bus.statistics().in_flight == 0
     assert rig.bus.statistics().delivered == len(rig.kinds("deliver"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from network.conditions import MessageRule
+from network.conditions import Condition, MessageRule
 from network.latency import Latency
 from network.types import SUPERVISOR, EventKind, Label
 from tests.support.network_harness import Rig, record_inbound
@@ -30,8 +30,12 @@ VOTE = Label("Notarize", view=5, height=3)
 
 
 def degrade(rig, name, links=((0, 1),), **rates):
-    return partial(rig.bus.degrade, name, links, latency=None, **{"loss_ppm": 0, **rates})
+    return partial(rig.bus.impose, Condition(name=name, **rates), links)
 
 
 def impose(rig, name, action, links=((0, 1),), **matching):
-    return partial(rig.bus.impose, name, links, MessageRule(action, **matching))
+    return partial(rig.bus.impose, Condition(name=name, rule=MessageRule(action, **matching)), links)
+
+
+def cut(rig, name, links=((0, 1),)):
+    return partial(rig.bus.impose, Condition(name=name, is_cut=True), links)
