@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from network.chance import Chance
-from network.conditions import Condition, Fate, Touched, Wire, fate_of, flip_bytes
+from network.conditions import Condition, Fate, LinkState, TouchCount, fate_of, flip_bytes
 from network.events import Delivered, Dropped, HeldBack, Lost, Released, Sent
 from network.kernel import Kernel
 from network.outcome import BusError, BusStatistics, ConditionError, UnknownLinkError
@@ -32,8 +32,6 @@ from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
 
 if TYPE_CHECKING:
     import networkx as nx
-
-__all__ = ["Bus", "BusError", "BusStatistics", "ConditionError", "UnknownLinkError"]
 
 Deliver: TypeAlias = Callable[[NodeId, bytes], None]
 
@@ -47,7 +45,7 @@ _REPLAY_SHIFT: Final = COPY_SHIFT + 8
 
 
 class _Parcel(NamedTuple):
-    """What all copies of a broadcast share."""
+    """The parts that all copies of a broadcast share."""
 
     payload: bytes
     label: Label
@@ -59,7 +57,7 @@ class _Held(NamedTuple):
     """A message that a rule keeps back, and since when."""
 
     held_us: Micros
-    wire: Wire
+    wire: LinkState
     ordinal: int
     parcel: _Parcel
 
@@ -83,12 +81,12 @@ class Bus:
         self._is_traced = trace.is_active
         self._chains: dict[NodeId, EventChain] = {node: trace.chain(node) for node in sorted(topology.nodes)}
         self._receivers: dict[NodeId, Deliver | None] = dict.fromkeys(self._chains)
-        self._wires: dict[NodeId, dict[NodeId, Wire]] = {node: {} for node in self._chains}
+        self._wires: dict[NodeId, dict[NodeId, LinkState]] = {node: {} for node in self._chains}
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
-            self._wires[source][destination] = Wire(source, destination, spec, self._chains[source], chance)
-        self._active: dict[str, tuple[Condition, tuple[Wire, ...]]] = {}
-        self._touched: dict[str, Touched] = {}
+            self._wires[source][destination] = LinkState(source, destination, spec, self._chains[source], chance)
+        self._active: dict[str, tuple[Condition, tuple[LinkState, ...]]] = {}
+        self._touched: dict[str, TouchCount] = {}
         self._held: dict[str, list[_Held]] = {}
         self._delivered = 0
         self._duplicated = 0
@@ -236,7 +234,7 @@ class Bus:
         """
         return self._touched_by(name).at.get(node, 0)
 
-    def _touched_by(self, name: str) -> Touched:
+    def _touched_by(self, name: str) -> TouchCount:
         if name not in self._touched:
             raise ConditionError(f"no condition was ever called {name!r}")
         return self._touched[name]
@@ -255,7 +253,7 @@ class Bus:
             checksum = hashlib.blake2b(payload, digest_size=_CHECKSUM_BYTES).digest()
         return _Parcel(payload, label, len(payload), checksum)
 
-    def _transmit(self, wire: Wire, parcel: _Parcel) -> None:
+    def _transmit(self, wire: LinkState, parcel: _Parcel) -> None:
         ordinal = wire.sent
         wire.sent = ordinal + 1
         kernel = self._kernel
@@ -272,7 +270,7 @@ class Bus:
         else:
             self._transmit_under(fate_of(wire, ordinal, parcel.label, parcel.length, now_us), wire, ordinal, parcel)
 
-    def _transmit_under(self, fate: Fate, wire: Wire, ordinal: int, parcel: _Parcel) -> None:
+    def _transmit_under(self, fate: Fate, wire: LinkState, ordinal: int, parcel: _Parcel) -> None:
         """Send a message on, with what conditions make of it."""
         if fate.loss:
             self._drop(wire, ordinal, fate.loss, fate.condition)
@@ -291,21 +289,21 @@ class Bus:
             for copy, delay_us in enumerate(fate.delays_us):
                 self._post_delivery(wire, ordinal + (copy << COPY_SHIFT), parcel, delay_us)
 
-    def _post_delivery(self, wire: Wire, ordinal: int, parcel: _Parcel, delay_us: Micros) -> None:
+    def _post_delivery(self, wire: LinkState, ordinal: int, parcel: _Parcel, delay_us: Micros) -> None:
         destination, at_us = wire.destination, self._kernel.now_us + delay_us
         self._kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
 
-    def _drop(self, wire: Wire, ordinal: int, reason: str, condition: str) -> None:
+    def _drop(self, wire: LinkState, ordinal: int, reason: str, condition: str) -> None:
         self._dropped[reason] += 1
         wire.chain.add(self._kernel.now_us, Dropped(wire.destination, ordinal, reason, condition))
 
-    def _evict(self, wire: Wire, ordinal: int, condition: str) -> None:
+    def _evict(self, wire: LinkState, ordinal: int, condition: str) -> None:
         losses = wire.losses = wire.losses or Losses()
         if ordinal not in losses.evicted:
             losses.evicted[ordinal] = None
             self._drop(wire, ordinal, "queue", condition)
 
-    def _arrive(self, wire: Wire, ordinal: int, parcel: _Parcel) -> None:
+    def _arrive(self, wire: LinkState, ordinal: int, parcel: _Parcel) -> None:
         if wire.losses is not None and self._is_lost(wire, ordinal, wire.losses):
             return
         deliver = wire.deliver
@@ -319,7 +317,7 @@ class Bus:
             chain.add(self._kernel.now_us, Delivered(wire.source, ordinal, label.kind, length, checksum))
         deliver(wire.source, payload)
 
-    def _is_lost(self, wire: Wire, ordinal: int, losses: Losses) -> bool:
+    def _is_lost(self, wire: LinkState, ordinal: int, losses: Losses) -> bool:
         """Whether a message that would arrive now has been lost on the way."""
         if losses.is_evicted(ordinal):
             return True
@@ -333,13 +331,13 @@ class Bus:
 
     # Conditions
 
-    def _wire(self, source: NodeId, destination: NodeId) -> Wire:
+    def _wire(self, source: NodeId, destination: NodeId) -> LinkState:
         try:
             return self._wires[source][destination]
         except KeyError:
             raise UnknownLinkError(f"the topology has no link {source}->{destination}") from None
 
 
-def _take_off(condition: Condition, wires: Iterable[Wire]) -> None:
+def _take_off(condition: Condition, wires: Iterable[LinkState]) -> None:
     for wire in wires:
         wire.set_conditions(tuple(other for other in wire.conditions if other is not condition))

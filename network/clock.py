@@ -18,7 +18,7 @@ MILLION: Final = 1_000_000
 
 
 class ClockSetting(NamedTuple):
-    """How a machine's clocks go from some moment on.
+    """The pace and the error of a machine's clocks from some moment on.
 
     ``offset_us`` is how far the wall clock is ahead then; None: as far as it is already. ``ppm`` is how much faster
     than true time both clocks run. For the first half of each ``strobe_period_us`` the wall clock shows ``strobe_us``

@@ -1,4 +1,4 @@
-"""What faults put on links, and what becomes of a message there.
+"""Conditions that faults put on links, and the fate of a message there.
 
 A condition stands on some links under the name of its fault and counts the messages that it touched. `fate_of` decides
 about one message and has no other effect than those counts: a cut beats all, then losses, then rules, and whoever
@@ -55,13 +55,13 @@ def _admits(ranges: tuple[Range, ...], value: int | None) -> bool:
 
 
 @dataclass(slots=True)
-class Touched:
-    """How many messages felt a condition: all of them, and by node those that it sent or was to receive."""
+class TouchCount:
+    """Counts of the messages that felt a condition: all, and by node those that it sent or was to receive."""
 
     count: int = 0
     at: dict[NodeId, int] = field(default_factory=dict)
 
-    def touch(self, wire: Wire) -> None:
+    def touch(self, wire: LinkState) -> None:
         """Count a message, at its sender and at its receiver."""
         self.count += 1
         self.at[wire.source] = self.at.get(wire.source, 0) + 1
@@ -94,7 +94,7 @@ class Condition:
     bytes_per_second: int = 0
     queue_max: int = 0
     rule: MessageRule | None = None
-    touched: Touched = field(default_factory=Touched, init=False)
+    touched: TouchCount = field(default_factory=TouchCount, init=False)
     lines: dict[tuple[NodeId, NodeId], Line] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Condition:
         check_rates(self.duplicate_ppm, self.corrupt_ppm, 0)
         check_rates(self.burst_ppm, 0, 0)
 
-    def line(self, wire: Wire) -> Line:
+    def line(self, wire: LinkState) -> Line:
         """Return what it keeps about one wire."""
         return self.lines.setdefault((wire.source, wire.destination), Line())
 
@@ -111,13 +111,13 @@ class Condition:
         """Whether messages have to wait for one another on it."""
         return self.bytes_per_second > 0 or self.queue_max > 0
 
-    def touch(self, wire: Wire) -> None:
+    def touch(self, wire: LinkState) -> None:
         """Count a message that felt it."""
         self.touched.touch(wire)
 
 
 class Fate(NamedTuple):
-    """What becomes of a message.
+    """The fate of a message.
 
     Attributes:
         loss: why it is lost, "cut", "loss" or "rule"; empty when it is not.
@@ -138,7 +138,7 @@ class Fate(NamedTuple):
     evicted: tuple[tuple[int, str], ...] = ()
 
 
-class Wire:
+class LinkState:
     """One direction of a link at run time."""
 
     __slots__ = (
@@ -193,7 +193,7 @@ class Wire:
         return stream.at(ordinal)
 
 
-def fate_of(wire: Wire, ordinal: int, label: Label, length: int, now_us: Micros) -> Fate:
+def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, now_us: Micros) -> Fate:
     """Decide what becomes of a message of so many bytes under its wire's conditions, and count whom it touched."""
     conditions = [each for each in wire.conditions if not each.kinds or label.kind in each.kinds]
     cuts = [condition for condition in conditions if condition.is_cut]
@@ -218,7 +218,7 @@ def fate_of(wire: Wire, ordinal: int, label: Label, length: int, now_us: Micros)
     return _squeeze(fate, wire, ordinal, [each for each in conditions if each.is_narrow], length, now_us)
 
 
-def _stop_by_rule(wire: Wire, ruled: Sequence[Condition]) -> Fate | None:
+def _stop_by_rule(wire: LinkState, ruled: Sequence[Condition]) -> Fate | None:
     """Let a rule drop the message, or else keep it back; of several that would, the oldest does."""
     for action in ("drop", "hold"):
         for condition in ruled:
@@ -229,7 +229,7 @@ def _stop_by_rule(wire: Wire, ruled: Sequence[Condition]) -> Fate | None:
     return None
 
 
-def _carry(wire: Wire, ordinal: int, conditions: Sequence[Condition], ruled: Sequence[Condition]) -> Fate:
+def _carry(wire: LinkState, ordinal: int, conditions: Sequence[Condition], ruled: Sequence[Condition]) -> Fate:
     latency, extra_us = wire.spec.latency, 0
     if wire.happens("reorder", ordinal, wire.spec.reorder_ppm):
         extra_us += wire.spec.reorder_extra_us
@@ -257,7 +257,7 @@ def _carry(wire: Wire, ordinal: int, conditions: Sequence[Condition], ruled: Seq
 
 
 def _squeeze(  # noqa: PLR0917
-    fate: Fate, wire: Wire, ordinal: int, narrow: Sequence[Condition], length: int, now_us: Micros
+    fate: Fate, wire: LinkState, ordinal: int, narrow: Sequence[Condition], length: int, now_us: Micros
 ) -> Fate:
     """Make a message wait until its bytes are through, and throw another one out where too many are under way."""
     through_us, evicted = now_us, []

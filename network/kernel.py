@@ -38,25 +38,13 @@ from network.outcome import (
     EventOrderError,
     KernelError,
     KernelStatistics,
-    Outcome,
     PostedInPastError,
+    RunEnd,
     RunFailedError,
     StuckTaskError,
 )
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Micros, NodeId
-
-__all__ = [
-    "EventOrderError",
-    "Kernel",
-    "KernelError",
-    "KernelStatistics",
-    "Outcome",
-    "PostedInPastError",
-    "Revocable",
-    "RunFailedError",
-    "StuckTaskError",
-]
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -186,7 +174,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if handle in self._handles:
             self._handles.remove(handle)
 
-    def run(self, main: Callable[[], Awaitable[None]]) -> Outcome:
+    def run(self, main: Callable[[], Awaitable[None]]) -> RunEnd:
         """Run `main` under this clock until it returns or the run is ended.
 
         Raises:
@@ -203,7 +191,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             raise RunFailedError(f"a task raised at {self.now_us} us in turn {self._turns}: {cause!r}") from error
         assert self._ending is not None, "the root task ended without a reason"
         reason, detail = self._ending
-        return Outcome(reason, detail, self.now_us, self._turns, self._steps)
+        return RunEnd(reason, detail, self.now_us, self._turns, self._steps)
 
     def statistics(self) -> KernelStatistics:
         """Return the counters of this kernel."""

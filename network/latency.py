@@ -1,4 +1,4 @@
-"""How long a message is on its way: a distribution over whole microseconds, sampled from a 64-bit draw.
+"""The time that a message is on its way: a distribution over whole microseconds, sampled from a 64-bit draw.
 
 Only integers are used; normal and exponential come from the inverse tables in `network.quantiles`, interpolated
 linearly. A sample is a function of the draw, so that the k-th message of a link has its latency whatever else happens.

@@ -1,4 +1,4 @@
-"""How a run ends, well or badly: results and errors of the kernel, counters and errors of the bus."""
+"""The ends of a run, good and bad: results and errors of the kernel, counters and errors of the bus."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class StuckTaskError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended.
+class RunEnd:
+    """The end of a run: its reason, when, and after how many turns and steps.
 
     `reason` is "stopped", "deadlock", "step-limit", "time-limit" or what `Kernel.stop` was given; `detail` is a clause
     for people, with values.
@@ -67,7 +67,7 @@ class ConditionError(BusError):
 
 @dataclass(frozen=True, slots=True)
 class BusStatistics:
-    """How many messages were sent, and what became of them; the rest is on its way."""
+    """Counts of messages sent, and of their fates; the rest is on its way."""
 
     sent: int
     delivered: int

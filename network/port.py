@@ -1,4 +1,4 @@
-"""What a validator holds of the outside: its mailbox, and a revocable handle to kernel and bus.
+"""A validator's only way to the outside: its mailbox, and a revocable handle to kernel and bus.
 
 A port belongs to one incarnation of a validator. A crash revokes the port first and cancels the task afterwards, so
 that nothing the task's clean-up does can be observed; a restart makes another port.
@@ -46,7 +46,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     payload: bytes
 
 
-class TimerFired(msgspec.Struct, frozen=True):
+class TimerDue(msgspec.Struct, frozen=True):
     """A timer that was set is due."""
 
     traced_name: ClassVar[str] = "TimerFired"
@@ -62,7 +62,7 @@ class WorkDone(msgspec.Struct, frozen=True):
     token: object
 
 
-class Submission(msgspec.Struct, frozen=True, gc=False):
+class ClientPayload(msgspec.Struct, frozen=True, gc=False):
     """A client handed in a payload (an encoded transaction)."""
 
     traced_name: ClassVar[str] = "Submission"
@@ -70,10 +70,10 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     payload: bytes
 
 
-Inbound: TypeAlias = Delivery | TimerFired | WorkDone | Submission
+Inbound: TypeAlias = Delivery | TimerDue | WorkDone | ClientPayload
 
 
-class MailboxError(Exception):
+class InboxError(Exception):
     """A second task waits on a mailbox, which belongs to one."""
 
 
@@ -85,7 +85,7 @@ class _Work(NamedTuple):
     token: object
 
 
-class Mailbox(Generic[T]):
+class Inbox(Generic[T]):
     """A queue with at most one task waiting at its end. While it is paused it takes everything and gives nothing.
 
     Args:
@@ -129,7 +129,7 @@ class Mailbox(Generic[T]):
         """Return the oldest item; wait for one if there is none.
 
         Raises:
-            MailboxError: another task waits here already.
+            InboxError: another task waits here already.
         """
         if not self._items and self._refill is not None:
             self._refill()
@@ -137,7 +137,7 @@ class Mailbox(Generic[T]):
         while not self._items or self._is_paused:
             task = trio.lowlevel.current_task()
             if self._waiting is not None:
-                raise MailboxError(f"{task.name} would wait where {self._waiting.name} waits")
+                raise InboxError(f"{task.name} would wait where {self._waiting.name} waits")
             self._waiting = task
             await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
         return self._items.popleft()
@@ -157,7 +157,7 @@ class Mailbox(Generic[T]):
 
 @dataclass(slots=True)
 class Pace:
-    """How slow a machine is: work that starts takes `factor` times as long; `slowed` counts the pieces that did.
+    """The slowness of a machine: work that starts takes `factor` times as long; `slowed` counts the pieces that did.
 
     Work of its disk takes `disk_factor` times as long besides, and `disk_extra_us` on top; `disk_slowed` counts it.
     """
@@ -219,7 +219,7 @@ class Port:
         self._kernel = kernel
         self._bus = bus
         self._chain = chain
-        self._mailbox: Mailbox[Inbound] = Mailbox(partial(kernel.pull, node))
+        self._mailbox: Inbox[Inbound] = Inbox(partial(kernel.pull, node))
         self._ordinal = incarnation << _INCARNATION_SHIFT
         self._timers: dict[TimerKey, tuple[int, Micros]] = {}
         self._lanes: dict[str, deque[_Work]] = {}
@@ -229,7 +229,7 @@ class Port:
 
     @property
     def wall_us(self) -> Micros:
-        """What this machine's wall clock shows; it may be wrong, and go back."""
+        """The time on this machine's wall clock; it may be wrong, and go back."""
         return self._clock.wall_us(self._kernel.now_us)
 
     @property
@@ -302,7 +302,7 @@ class Port:
     def submit(self, payload: bytes) -> bool:
         """Hand in a client's payload, from an event of the kernel; returns False when nobody is home."""
         if self._is_live:
-            self._mailbox.put(Submission(payload))
+            self._mailbox.put(ClientPayload(payload))
         return self._is_live
 
     def trace(self, body: TraceEvent) -> None:
@@ -351,7 +351,7 @@ class Port:
         if armed is not None and armed[0] == ordinal:
             del self._timers[key]
             self._chain.add(self._kernel.now_us, TimerElapsed(key))
-            self._mailbox.put(TimerFired(key))
+            self._mailbox.put(TimerDue(key))
 
     def _start_work(self, lane: str, work: _Work) -> None:
         done_us = self._kernel.now_us + self._pace.stretch(lane, work.cost_us)

@@ -22,7 +22,7 @@ _ORDINAL_MASK: Final = (1 << COPY_SHIFT) - 1
 
 @dataclass(slots=True)
 class Line:
-    """What one wire carries under one condition.
+    """The load of one link under one condition.
 
     Attributes:
         free_us: when the last byte of what has been sent so far is on its way.
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(slots=True)
 class Losses:
-    """What was sent on a wire, has not arrived, and never will.
+    """Messages that were sent on a link, have not arrived, and never will.
 
     Attributes:
         below: every message sent before this one is lost, if it has not arrived yet; by whom says `reset_by`.

@@ -1,4 +1,4 @@
-"""Who is linked to whom, as a networkx graph; for start-up and reports only.
+"""The links between nodes, as a networkx graph; for start-up and reports only.
 
 The graph is directed: a link has its own latency and losses in each direction. The bus copies it into plain dicts, so
 that networkx (slow, and unordered where it suits it) is on no hot path.
@@ -26,7 +26,7 @@ class TopologyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """What one direction of a link does to messages.
+    """The effect of one direction of a link on messages.
 
     Attributes:
         latency: how long a message takes.

@@ -34,7 +34,7 @@ class UnknownNodeError(LookupError):
 
 
 class EventChain:
-    """What one node did since the last fold."""
+    """The events of one node since the last fold."""
 
     __slots__ = ("_buffer", "_dirty", "_encode_into", "_events", "_is_encoding", "_is_open", "_pending", "node")
 

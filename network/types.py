@@ -26,7 +26,7 @@ SUPERVISOR: Final[NodeId] = -1
 
 
 class Label(NamedTuple):
-    """What a sender says about a message, so that nobody on the way has to open it.
+    """The sender's description of a message, so that it need not be opened on its way.
 
     `view` and `height` are None where the message is about none, or the sender does not know.
     """
@@ -40,7 +40,7 @@ NO_LABEL: Final = Label("")
 
 
 class EventKind(IntEnum):
-    """What an event is; the value is its place among the events of one destination in one instant."""
+    """The kinds of queued events; the value is its place among the events of one destination in one instant."""
 
     FAULT = 0
     WORKLOAD = 1

@@ -1,4 +1,4 @@
-"""What a person sees in a terminal: progress while a run goes on, then the verdict.
+"""The output in a terminal: progress while a run goes on, then the verdict.
 
 Progress goes to standard error and results to standard output, so that output can be piped. The wall
 clock is read here and only here, to decide when to draw; nothing of it reaches a run.
@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from checker.results import CheckResult
 from report.layout import fitting_columns, output_console
 
 DRAW_SECONDS = 0.2
@@ -134,7 +133,7 @@ class LiveProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorRow:
-    """What the verdict says of one validator at the end of a run; ``state_root`` in hexadecimal."""
+    """The verdict's row of one validator at the end of a run; `state_root` in hexadecimal."""
 
     node: int
     height: int
@@ -149,7 +148,7 @@ class ValidatorRow:
     waiting: int
     note: str
     standing: str = "voter"
-    """``voter``; ``observer``, without a vote; ``stopped``, with the reason in the note; or ``dishonest``."""
+    """`voter`; `observer`, without a vote; `stopped`, with the reason in the note; or `dishonest`."""
 
 
 _DROPPED_FIRST: Final = ("undone", "rolled back", "executed", "height", "note")
@@ -185,7 +184,15 @@ def _validator_columns(rows: Sequence[ValidatorRow]) -> dict[str, list[str]]:
     return columns
 
 
-def check_table(checks: Sequence[CheckResult]) -> Table:
+class CheckRow(NamedTuple):
+    """One check in the verdict's table: its result in a word, and what it saw in a sentence."""
+
+    name: str
+    status: str
+    summary: str
+
+
+def check_table(checks: Sequence[CheckRow]) -> Table:
     """Return the table of checks; what was seen is folded into the width there is."""
     table = Table(title="checks", title_justify="left")
     table.add_column("check", no_wrap=True)

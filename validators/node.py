@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from network.port import Delivery, Inbound, Port, TimerFired, WorkDone
+from network.port import Delivery, Inbound, Port, TimerDue, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus.interface import (
     AskAgain,
@@ -303,7 +303,7 @@ class Validator:
             self._port.trace(MessageRefused(event.traced_name, "recovering"))
         elif isinstance(event, Delivery):
             self._intake.take(event, application, self._gossip, self._consensus)
-        elif isinstance(event, TimerFired):
+        elif isinstance(event, TimerDue):
             self._handle_timer(event.key, application)
         else:
             self._gossip.submit(event.payload)

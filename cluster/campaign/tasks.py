@@ -18,7 +18,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import COLD_HASH_SEED, Judged, judge
-from network.kernel import RunFailedError
+from network.outcome import RunFailedError
 from report.console import LiveProgress
 
 _BYTES_IN_HEXADECIMAL: Final = re.compile(r"\b[0-9a-f]{6,}\b(\.\.\.)?")

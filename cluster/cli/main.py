@@ -35,7 +35,7 @@ from cluster.inspect.proofs import ProofError
 from cluster.runtime.data_directory import DataDirectoryError
 from cluster.scenario.aliases import report_once
 from cluster.scenario.messages import ScenarioError
-from network.kernel import RunFailedError
+from network.outcome import RunFailedError
 
 COMMANDS: Final[tuple[Callable[[Commands], None], ...]] = (
     *(run.add_parser, replay.add_parser, sweep.add_parser, shrink.add_parser, explain.add_parser, diff.add_parser),

@@ -29,7 +29,7 @@ from cluster.swarm.generator import banner, draw_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import Judged, judge
 from network.draw import SWARM
-from report.console import LiveProgress, check_table, print_tables, validator_table
+from report.console import CheckRow, LiveProgress, check_table, print_tables, validator_table
 from report.layout import output_console
 
 DEFAULT_SCENARIO: Final = "outage-storm"
@@ -105,7 +105,8 @@ def print_judged(judged: Judged, command: str, progress: LiveProgress, *, as_jso
     if as_json:
         print_json(judged.as_json(command))
         return
-    print_tables([validator_table(judged.validators, output_console().width), check_table(judged.checks)])
+    check_rows = [CheckRow(check.name, check.status, check.summary) for check in judged.checks]
+    print_tables([validator_table(judged.validators, output_console().width), check_table(check_rows)])
     lines = list(describe_evidence(judged.evidence))
     lines += [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", *judged.made_by, progress.times]
     lines += [f"run directory {judged.directory}"] if judged.directory else []

@@ -59,7 +59,7 @@ def explain_record(
         ScenarioError: The scenario cannot be read.
         DamagedRecordError: The verdict or the log cannot be read.
         CodeChangedError: Other code wrote the record, and this code cannot read it.
-        network.kernel.RunFailedError: The test bed itself broke.
+        network.outcome.RunFailedError: The test bed itself broke.
     """
     scenario = recorded_scenario(reader)
     checks = reader.checks() if checks is None else checks

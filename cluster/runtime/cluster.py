@@ -31,10 +31,11 @@ from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
 from cluster.workloads.registry import transactions_of
 from faults import Cell, FaultEffect, Injector, Liar
 from faults.events import FaultEdge, Healed
-from network.bus import Bus, BusStatistics
+from network.bus import Bus
 from network.chance import Chance
 from network.events import Event, EventRouter, Handlers
-from network.kernel import Kernel, Outcome
+from network.kernel import Kernel
+from network.outcome import BusStatistics, RunEnd
 from network.port import Port
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
@@ -111,7 +112,7 @@ class ClusterRun:
     scenario: Scenario
     seed: int
     genesis: Genesis
-    outcome: Outcome
+    outcome: RunEnd
     trace: Trace
     places: list[Place]
     effects: tuple[FaultEffect, ...]
@@ -191,7 +192,7 @@ class Cluster:
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
 
     def run(self) -> ClusterRun:
-        """Run to the end; raises network.kernel.RunFailedError when the test bed itself breaks.
+        """Run to the end; raises network.outcome.RunFailedError when the test bed itself breaks.
 
         Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
         """

@@ -20,7 +20,7 @@ from faults.events import ClockSet, Crashed, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
 from network.kernel import Kernel
-from network.port import Mailbox, Pace, Port
+from network.port import Inbox, Pace, Port
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
 from validators.node import Validator
@@ -49,7 +49,7 @@ class Place:
     node: int
     disk: SimulatedDisk | DirectoryDisk
     counts: ValidatorCounts = field(default_factory=ValidatorCounts)
-    power: Mailbox[int] = field(default_factory=Mailbox)
+    power: Inbox[int] = field(default_factory=Inbox)
     pace: Pace = field(default_factory=Pace)
     clock: MachineClock = field(default_factory=MachineClock)
     incarnation: int = 0

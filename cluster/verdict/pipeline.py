@@ -153,7 +153,7 @@ def judge(
     replay, in a fresh process unless it is given.
 
     Raises:
-        network.kernel.RunFailedError: The test bed itself broke.
+        network.outcome.RunFailedError: The test bed itself broke.
         checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
     """
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from network.bus import Bus, BusError, ConditionError, UnknownLinkError
+from network.bus import Bus
 from network.chance import Chance
 from network.conditions import Condition
 from network.latency import Latency
+from network.outcome import BusError, ConditionError, UnknownLinkError
 from network.port import Delivery
 from network.topology import LinkSpec, TopologyError, build_topology, components
 from network.types import SUPERVISOR, EventKind, Label

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from network.bus import ConditionError
 from network.chance import Chance
 from network.conditions import Condition, MessageRule, flip_bytes
 from network.latency import Latency
+from network.outcome import ConditionError
 from network.topology import TopologyError
 from network.types import Label
 from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus

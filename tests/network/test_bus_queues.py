@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from network.bus import ConditionError
 from network.latency import Latency
+from network.outcome import ConditionError
 from network.types import Label
 from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus
 from tests.support.network_harness import build_rig

@@ -13,7 +13,7 @@ from faults import PlanError, all_over_ms, check_plan
 from faults.kinds.registry import decode_fault
 from faults.plan import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock
-from network.port import Port, TimerFired
+from network.port import Port, TimerDue
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, judged
 from tests.support.network_harness import build_rig, record_inbound
@@ -105,7 +105,7 @@ def fired_with(settings):
         rig.kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, ordinal, turn, setting)
     port.set_timer("tick", 9_000)
     rig.run(partial(record_inbound, rig, port, record))
-    assert [inbound for _, inbound in record] == [TimerFired("tick")]
+    assert [inbound for _, inbound in record] == [TimerDue("tick")]
     return record[0][0]
 
 

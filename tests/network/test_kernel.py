@@ -9,8 +9,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from network.kernel import EventOrderError, Kernel, KernelError, PostedInPastError, RunFailedError
-from network.port import Delivery, Mailbox, TimerFired
+from network.kernel import Kernel
+from network.outcome import EventOrderError, KernelError, PostedInPastError, RunFailedError
+from network.port import Delivery, Inbox, TimerDue
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
 from tests.support.events import Mark
@@ -58,7 +59,7 @@ class TestOrder:
     def test_the_supervisor_goes_first_and_alone(self):
         """What a fault edge wakes has settled before the first validator of that instant is served."""
         rig = build_rig()
-        mailbox = Mailbox()
+        mailbox = Inbox()
 
         async def be_woken() -> None:
             await mailbox.receive()
@@ -105,7 +106,7 @@ class TestOrder:
         rig.kernel.post(0, 0, EventKind.WORKLOAD, SUPERVISOR, 0, rig.bus.broadcast, 1, b"x")
         rig.kernel.post(0, 0, EventKind.WORKLOAD, SUPERVISOR, 1, rig.bus.broadcast, 2, b"y")
         outcome = rig.run(receive)
-        assert rig.record == [Delivery(1, b"x"), TimerFired("now"), Delivery(2, b"y")]
+        assert rig.record == [Delivery(1, b"x"), TimerDue("now"), Delivery(2, b"y")]
         assert outcome.now_us == 1_000
 
     def test_two_events_with_one_key_are_an_error(self):
@@ -361,4 +362,4 @@ class TestShuffle:
 
         with shuffled(seed):
             rig.run(receive, post)
-        assert rig.record == [(5, TimerFired("first")), (5, TimerFired("second")), "posted"]
+        assert rig.record == [(5, TimerDue("first")), (5, TimerDue("second")), "posted"]

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from network.kernel import RunFailedError
-from network.port import Delivery, Pace, Port, Submission, TimerFired, WorkDone
+from network.outcome import RunFailedError
+from network.port import ClientPayload, Delivery, Pace, Port, TimerDue, WorkDone
 from network.types import SUPERVISOR, EventKind, Label
 from tests.support.events import Mark
 from tests.support.network_harness import build_rig, record_inbound
@@ -35,7 +35,7 @@ class TestPort:
             port.set_timer(("a", 1), 20)
             port.set_timer("c", 10)
 
-        expected = [(10, TimerFired("c")), (20, TimerFired("b")), (20, TimerFired(("a", 1)))]
+        expected = [(10, TimerDue("c")), (20, TimerDue("b")), (20, TimerDue(("a", 1)))]
         assert self.run_with_port(script) == expected
 
     def test_setting_a_timer_again_replaces_it(self):
@@ -47,7 +47,7 @@ class TestPort:
             port.set_timer("down", 40)
             port.set_timer("down", 30)
 
-        assert self.run_with_port(script) == [(20, TimerFired("up")), (30, TimerFired("down"))]
+        assert self.run_with_port(script) == [(20, TimerDue("up")), (30, TimerDue("down"))]
 
     def test_a_cancelled_timer_does_not_fire(self):
         """Cancelling one leaves the others, and cancelling what is not set is nothing."""
@@ -58,7 +58,7 @@ class TestPort:
             port.cancel_timer("a")
             port.cancel_timer("never set")
 
-        assert self.run_with_port(script) == [(10, TimerFired("b"))]
+        assert self.run_with_port(script) == [(10, TimerDue("b"))]
 
     def test_a_timer_of_no_length_fires_in_this_instant(self):
         """What should have been over already is due now."""
@@ -66,7 +66,7 @@ class TestPort:
         def script(port):
             port.set_timer("late", -5)
 
-        assert self.run_with_port(script) == [(0, TimerFired("late"))]
+        assert self.run_with_port(script) == [(0, TimerDue("late"))]
 
     def test_work_of_a_lane_is_done_one_after_the_other(self):
         """The disk does not wait for the processor."""
@@ -116,7 +116,7 @@ class TestPort:
         rig.kernel.post(5, 0, EventKind.SUBMISSION, SUPERVISOR, 0, port.submit, b"transaction")
         record: list[tuple[int, object]] = []
         rig.run(partial(record_inbound, rig, port, record))
-        assert record == [(5, Submission(b"transaction"))]
+        assert record == [(5, ClientPayload(b"transaction"))]
 
     def test_after_revoke_nothing_goes_out_and_nothing_comes_in(self):
         """Timers, work and messages that were under way are lost, and further calls do nothing."""
@@ -168,7 +168,7 @@ class TestPort:
         record: list[tuple[int, object]] = []
 
         rig.run(partial(record_inbound, rig, new, record))
-        assert record == [(10, TimerFired("timer"))]
+        assert record == [(10, TimerDue("timer"))]
 
     def test_a_mailbox_belongs_to_one_task(self):
         """A second task that would wait is told so."""
@@ -211,7 +211,7 @@ class TestPause:
         assert record == [
             (9_000, Delivery(0, b"hello")),
             (9_000, WorkDone("sum")),
-            (9_000, TimerFired("tick")),
+            (9_000, TimerDue("tick")),
         ]
         assert held == [3]
 
@@ -241,7 +241,7 @@ class TestPause:
 
         rig.run(main)
 
-        assert record == [(4_000, Submission(b"early"))]
+        assert record == [(4_000, ClientPayload(b"early"))]
 
 
 class TestPace:

@@ -19,7 +19,7 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, run_task
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import encode_scenario, load_scenario
-from network.kernel import RunFailedError
+from network.outcome import RunFailedError
 from validators.storage import DiskFullError, DiskSyncError
 
 CALM = ("calm", "--set", "run.until_height=6")

@@ -17,7 +17,7 @@ from faults import FaultEffect
 from faults.injection.edges import Edge
 from faults.kinds.clock import ClockDrift, ClockSwing
 from network.clock import ClockSetting, MachineClock
-from network.kernel import RunFailedError
+from network.outcome import RunFailedError
 from report.console import LiveProgress
 from tests.support.checks import finish, make_run
 from tests.support.cluster_runs import check_named
