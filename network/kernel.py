@@ -37,9 +37,9 @@ import trio
 from network.outcome import (
     EventOrderError,
     KernelError,
+    KernelOutcome,
     KernelStatistics,
     PostedInPastError,
-    RunEnd,
     RunFailedError,
     StuckTaskError,
 )
@@ -174,7 +174,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if handle in self._handles:
             self._handles.remove(handle)
 
-    def run(self, main: Callable[[], Awaitable[None]]) -> RunEnd:
+    def run(self, main: Callable[[], Awaitable[None]]) -> KernelOutcome:
         """Run `main` under this clock until it returns or the run is ended.
 
         Raises:
@@ -191,7 +191,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             raise RunFailedError(f"a task raised at {self.now_us} us in turn {self._turns}: {cause!r}") from error
         assert self._ending is not None, "the root task ended without a reason"
         reason, detail = self._ending
-        return RunEnd(reason, detail, self.now_us, self._turns, self._steps)
+        return KernelOutcome(reason, detail, self.now_us, self._turns, self._steps)
 
     def statistics(self) -> KernelStatistics:
         """Return the counters of this kernel."""

@@ -28,7 +28,7 @@ class StuckTaskError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnd:
+class KernelOutcome:
     """The end of a run: its reason, when, and after how many turns and steps.
 
     `reason` is "stopped", "deadlock", "step-limit", "time-limit" or what `Kernel.stop` was given; `detail` is a clause

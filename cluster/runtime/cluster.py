@@ -35,7 +35,7 @@ from network.bus import Bus
 from network.chance import Chance
 from network.events import Event, EventRouter, Handlers
 from network.kernel import Kernel
-from network.outcome import BusStatistics, RunEnd
+from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
@@ -112,7 +112,7 @@ class ClusterRun:
     scenario: Scenario
     seed: int
     genesis: Genesis
-    outcome: RunEnd
+    outcome: KernelOutcome
     trace: Trace
     places: list[Place]
     effects: tuple[FaultEffect, ...]

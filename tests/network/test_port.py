@@ -176,7 +176,7 @@ class TestPort:
         port = rig.port(0)
         with pytest.raises(RunFailedError) as caught:
             rig.run(port.receive, port.receive)
-        assert "MailboxError" in str(caught.value)
+        assert "InboxError" in str(caught.value)
 
 
 class TestWatchedBroadcast:

@@ -15,7 +15,7 @@ from network.chance import Chance
 from network.events import Event
 from network.kernel import Kernel
 from network.latency import Latency
-from network.outcome import RunEnd
+from network.outcome import KernelOutcome
 from network.port import Inbound, Port
 from network.topology import LinkSpec, build_topology
 from network.trace import Sink, Trace
@@ -35,7 +35,7 @@ class Rig:
     def port(self, node: int, incarnation: int = 0) -> Port:
         return Port(self.kernel, self.bus, self.trace.chain(node), node, incarnation)
 
-    def run(self, *tasks: Callable[[], Awaitable[None]]) -> RunEnd:
+    def run(self, *tasks: Callable[[], Awaitable[None]]) -> KernelOutcome:
         """Run these tasks side by side until the run ends."""
 
         async def main() -> None:
