@@ -5,31 +5,31 @@ machines, `byzantine` adversaries, `coverage` the phases in which validators are
 nothing outside knows a kind by its type.
 """
 
-from faults.byzantine import LIES, Liar, LyingPort
+from faults.byzantine import BEHAVIOURS, Adversary, ByzantinePort
 from faults.coverage.cells import Cell, Coverage
 from faults.coverage.phases import PHASES, ROLES
 from faults.injection.context import Touched
 from faults.injection.injector import FaultEffect, Injector
 from faults.injection.power import Power, Watch
 from faults.kinds.base import Fault
-from faults.kinds.byzantine import Dishonest
+from faults.kinds.byzantine import Byzantine
 from faults.kinds.crash import Crash
 from faults.kinds.registry import add_fault, fault_kinds, kind_named, kind_of
 from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_regions
 
 __all__ = [
-    "LIES",
+    "BEHAVIOURS",
     "PHASES",
     "ROLES",
+    "Adversary",
+    "Byzantine",
+    "ByzantinePort",
     "Cell",
     "Coverage",
     "Crash",
-    "Dishonest",
     "Fault",
     "FaultEffect",
     "Injector",
-    "Liar",
-    "LyingPort",
     "PlanError",
     "Power",
     "Touched",

@@ -18,7 +18,7 @@ from checker.checks.context import Sample
 from checker.mutants import factories_of
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
-from cluster.runtime.byzantine import liars_of
+from cluster.runtime.byzantine import adversaries_of
 from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
 from cluster.runtime.directory_disk import DirectoryDisk
@@ -29,7 +29,7 @@ from cluster.runtime.reexecute import UntoldError, retell
 from cluster.scenario.model import Scenario
 from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
 from cluster.workloads.registry import transactions_of
-from faults import Cell, FaultEffect, Injector, Liar
+from faults import Adversary, Cell, FaultEffect, Injector
 from faults.events import FaultEdge, Healed
 from network.bus import Bus
 from network.chance import Chance
@@ -148,7 +148,7 @@ class Cluster:
     _keeper: RoadKeeper = field(init=False)
     _router: EventRouter = field(init=False)
     _told_height: int = field(init=False, default=0)
-    _liars: dict[int, Liar] = field(init=False)
+    _adversaries: dict[int, Adversary] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -162,9 +162,9 @@ class Cluster:
         )
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
-        self._liars = liars_of(self.scenario, self._keys, Chance(self.seed))
+        self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
-        own = {node: _factory(self.scenario, node, self._liars.get(node)) for node in range(replicas)}
+        own = {node: _factory(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
         mutants = factories_of(self.scenario.mutants)
         own.update({node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()})
         self.factories = {**own, **self.factories}
@@ -183,7 +183,7 @@ class Cluster:
     def sample(self) -> Sample:
         """The contents of the mempools of honest validators that serve now."""
         places = self._grid.places[: self.scenario.cluster.validators]
-        serving = [place for place in places if place.is_serving and place.node not in self._liars]
+        serving = [place for place in places if place.is_serving and place.node not in self._adversaries]
         return Sample(self._progress.now_us, [place.validator.pooled for place in serving if place.validator])
 
     @property
@@ -220,7 +220,7 @@ class Cluster:
             disks=self.disks,
             build=self._build,
             begin_journal=self._provision,
-            liars=self._liars,
+            adversaries=self._adversaries,
         )
         self._injector = Injector(
             scenario.faults,
@@ -230,7 +230,7 @@ class Cluster:
             chain=trace.chain(SUPERVISOR),
             chance=chance,
             validators=replicas,
-            adversaries=self._liars,
+            adversaries=self._adversaries,
             observers=len(scenario.observers),
             earlier={} if self.data is None else self.data.touched,
         )
@@ -317,7 +317,7 @@ class Cluster:
         executed = self._applied[event.node].popleft()
         self._progress.finalized_heights[event.node] = executed.header.height
         self._note_drain(executed)
-        if event.node not in self._liars:
+        if event.node not in self._adversaries:
             self._told_height = max(self._told_height, executed.header.height)
         self.hooks.on_applied(event.node, executed)
 
@@ -348,14 +348,14 @@ class Cluster:
             self._reorganizing.pop(event.node, None)
             return
         validator = self._grid.places[event.node].validator
-        is_known = event.node in self._reorganizing or event.node in self._liars
+        is_known = event.node in self._reorganizing or event.node in self._adversaries
         if not is_known and validator is not None and validator.engine is not None:
             self._reorganizing[event.node] = None
             self.hooks.on_reorg(event.node, validator.engine)
 
     def _note_boot(self, event: Event, booted: Booted) -> None:
         self._progress.halted.pop(event.node, None)
-        if event.node not in self._liars:
+        if event.node not in self._adversaries:
             self._tell_untold(event.node, booted.finalized_height)
 
     def _tell_untold(self, node: int, height: int) -> None:
@@ -370,7 +370,7 @@ class Cluster:
 
     def _tellers(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
         """Return whose disks tell what is final, by which code: the honest by their own, then all by the plain one."""
-        honest = [node for node in (first, *range(len(disks))) if node not in self._liars]
+        honest = [node for node in (first, *range(len(disks))) if node not in self._adversaries]
         own = [(disks[node], self.factories[node]) for node in honest]
         return [*own, *((disk, ValidatorFactory()) for disk in disks)]
 
@@ -397,8 +397,8 @@ class Cluster:
 
     def _is_over(self) -> bool:
         # Who halted is judged by the checks; waiting for it would only make the run as long as its limit. Who is
-        # dishonest promises nothing either.
-        gone = {**self._progress.halted, **self._liars}
+        # Byzantine promises nothing either.
+        gone = {**self._progress.halted, **self._adversaries}
         heights = enumerate(self._progress.finalized_heights)
         lowest = min((height for node, height in heights if node not in gone), default=0)
         return self._has_its_goal(lowest) and not self._keeper.is_under_way
@@ -431,11 +431,11 @@ def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
     return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
 
 
-def _factory(scenario: Scenario, node: int, liar: Liar | None) -> ValidatorFactory:
+def _factory(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
     section = _section(scenario, node)
     road = None if section is None else section.road()
-    if liar is not None:
-        return ValidatorFactory(engine=liar.make_engine(road), propose=liar.propose)
+    if adversary is not None:
+        return ValidatorFactory(engine=adversary.make_engine(road), propose=adversary.propose)
     return ValidatorFactory() if road is None else ValidatorFactory(engine=partial(make_engine, road=road))
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import trio
 
 from cluster.runtime.directory_disk import DirectoryDisk
-from faults import Liar, LyingPort, Watch
+from faults import Adversary, ByzantinePort, Watch
 from faults.events import ClockSet, Crashed, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
@@ -82,14 +82,14 @@ class PowerGrid:
         disks: Sequence[SimulatedDisk | DirectoryDisk],
         build: Builder,
         begin_journal: Callable[[int, SimulatedDisk], None],
-        liars: Mapping[int, Liar] = MappingProxyType({}),
+        adversaries: Mapping[int, Adversary] = MappingProxyType({}),
     ) -> None:
         self._kernel = kernel
         self._bus = bus
         self._trace = trace
         self._build = build
         self._begin_journal = begin_journal
-        self._liars = liars
+        self._adversaries = adversaries
         self.places = [Place(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
@@ -240,8 +240,8 @@ class PowerGrid:
     def _switch_on(self, place: Place) -> None:
         """Make the handles at once: what happens in this instant already finds somebody home."""
         chain = self._trace.chain(place.node)
-        liar = self._liars.get(place.node)
-        make = Port if liar is None else partial(LyingPort, liar=liar)
+        adversary = self._adversaries.get(place.node)
+        make = Port if adversary is None else partial(ByzantinePort, adversary=adversary)
         place.port = make(
             self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace, clock=place.clock
         )

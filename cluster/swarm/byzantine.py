@@ -1,4 +1,4 @@
-"""Dishonest validators of a drawn scenario: in most runs none, else one or as many as the cluster can bear.
+"""Byzantine validators of a drawn scenario: in most runs no validator, else one or as many as the cluster can bear.
 
 What is drawn here comes after all other faults and leaves their draws as they were.
 """
@@ -11,7 +11,7 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 PERCENT: Final = 20
-"""So many drawn scenarios of a hundred have a dishonest validator."""
+"""Percentage of drawn scenarios with a Byzantine validator."""
 
 BEHAVIOURS: Final = (
     "equivocate",
@@ -45,7 +45,7 @@ _WITHHELD: Final = (
 )
 
 
-def draw_dishonest(draw: Draw, validators: int, from_ms: int, until_ms: int) -> dict[str, Plain]:
+def draw_byzantine(draw: Draw, validators: int, from_ms: int, until_ms: int) -> dict[str, Plain]:
     """Draw one or two behaviours for each of at most f validators, or nothing."""
     if not draw.chance("dishonest.is_there", PERCENT):
         return {}

@@ -1,8 +1,8 @@
-"""Faults that show nothing alone, drawn together: the dramas of a drawn scenario.
+"""Faults that show nothing alone, drawn together: the correlated fault sequences of a drawn scenario.
 
 A bad disk matters to who reads it, so its validator has to restart; a repair that asks the next peer shows only where
 the first one does not answer; a vote that was forgotten matters when the power goes twice. Drawn one by one such faults
-hardly ever meet. A drama is a few faults that belong to each other, and settings that go with them.
+hardly ever meet. A sequence is a few faults that belong to each other, and settings that go with them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from faults.kinds.drawing import Plain
 from network.draw import Draw
 
 PERCENT: Final = 55
-"""For so many seeds of a hundred there is a drama."""
+"""Percentage of seeds with a sequence."""
 
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
@@ -22,21 +22,21 @@ _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 _LEAVING: Final = ("Nullify", "Nullification")
 
 
-class Drama(NamedTuple):
+class FaultSequence(NamedTuple):
     """Faults by name, and what else of the scenario is not as drawn, by section."""
 
     faults: dict[str, Plain]
     settings: Mapping[str, Plain] = MappingProxyType({})
 
 
-def draw_drama(draw: Draw, validators: int) -> Drama:
-    """Return the seed's drama, without any fault in the seeds that have none."""
+def draw_fault_sequence(draw: Draw, validators: int) -> FaultSequence:
+    """Return the seed's sequence, without any fault in the seeds that have none."""
     if not draw.chance("drama.is_on", PERCENT):
-        return Drama({})
-    return draw.one_of("drama", _DRAMAS)(draw, validators)
+        return FaultSequence({})
+    return draw.one_of("drama", _SEQUENCES)(draw, validators)
 
 
-def _bad_disk(draw: Draw, validators: int) -> Drama:
+def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
     """One validator's disk is bad, and it restarts from it twice."""
     node = draw.between("bad-disk.validator", 0, validators - 1)
     ppm = draw.one_of("bad-disk.ppm", (60_000, 400_000))
@@ -60,10 +60,10 @@ def _bad_disk(draw: Draw, validators: int) -> Drama:
         # Who comes back asks the next one first: for blocks that stand on the bad disk.
         asking = (node - 1) % validators
         faults["asking"] = {**_away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
-    return Drama(faults)
+    return FaultSequence(faults)
 
 
-def _failing_disk(draw: Draw, validators: int) -> Drama:
+def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
     """One validator's disk fails or is full: it stops, and its operator starts it again later."""
     node = draw.between("failing-disk.validator", 0, validators - 1)
     fault = draw.one_of(
@@ -75,7 +75,7 @@ def _failing_disk(draw: Draw, validators: int) -> Drama:
             {"kind": "disk-full", "spare_bytes": draw.one_of("failing-disk.spare_bytes", (0, 5_000))},
         ),
     )
-    return Drama(
+    return FaultSequence(
         {
             "failing-disk": {**fault, "validator": node, **_span(draw, "failing-disk")},
             "restart": _crash((node + 1) % validators, draw.between("failing-disk.restart_ms", 5_000, 12_000), 500),
@@ -83,7 +83,7 @@ def _failing_disk(draw: Draw, validators: int) -> Drama:
     )
 
 
-def _power_cuts(draw: Draw, validators: int) -> Drama:
+def _power_cuts(draw: Draw, validators: int) -> FaultSequence:
     """All lose their power again and again, with disks so slow that there is always something to lose."""
     everybody = draw.some_of("power-cuts.order", range(validators), validators)
     faults: dict[str, Plain] = {}
@@ -100,10 +100,10 @@ def _power_cuts(draw: Draw, validators: int) -> Drama:
         at_ms += down_ms + 100
     if draw.chance("power-cuts.is_torn", 50):
         faults["torn-tails"] = {"kind": "torn-writes", "validators": everybody, "start_ms": 2_000, "stop_ms": 16_000}
-    return Drama(faults, {"costs": {"sync_us": draw.one_of("power-cuts.sync_us", (40_000, 120_000))}})
+    return FaultSequence(faults, {"costs": {"sync_us": draw.one_of("power-cuts.sync_us", (40_000, 120_000))}})
 
 
-def _absent_leader(draw: Draw, validators: int) -> Drama:
+def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
     """One leader is away, or every one, and views are nullified; meanwhile others lose their power for a moment."""
     absent, *others = draw.some_of("absent-leader.order", range(validators), validators)
     faults: dict[str, Plain] = {"absent-leader": _crash(absent, 3_000, 12_500)}
@@ -114,10 +114,10 @@ def _absent_leader(draw: Draw, validators: int) -> Drama:
         faults[f"brief-{place}"] = _crash(node, at_ms, 300)
     if draw.chance("absent-leader.is_unanswered", 60):
         faults["no-answer"] = {**_drop(["CertificateResponse"]), "start_ms": 3_000, "stop_ms": 13_000}
-    return Drama(faults)
+    return FaultSequence(faults)
 
 
-def _far_behind(draw: Draw, validators: int) -> Drama:
+def _far_behind(draw: Draw, validators: int) -> FaultSequence:
     """One validator misses many blocks, and the first peers that it asks do not answer, or not well."""
     node = draw.between("far-behind.validator", 0, validators - 1)
     start_ms = draw.between("far-behind.start_ms", 2_000, 3_500)
@@ -141,15 +141,15 @@ def _far_behind(draw: Draw, validators: int) -> Drama:
             "stop_ms": 14_000,
         }
     gap = draw.one_of("far-behind.snapshot_gap_blocks", (2, 3, 256))
-    return Drama(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": SMALL_CHUNK_BYTES}})
+    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": SMALL_CHUNK_BYTES}})
 
 
-def _lost_certificates(draw: Draw, validators: int) -> Drama:
+def _lost_certificates(draw: Draw, validators: int) -> FaultSequence:
     """A leader is away, and one validator misses what nullified its views and every first answer to its questions."""
     node, absent = draw.some_of("lost-certificates.order", range(validators), 2)
     silent = [other for other in range(validators) if other not in {node, absent}][:1]
     lost = draw.one_of("lost-certificates.kinds", ([*_LEAVING], [*_LEAVING, "Notarize"], ["Notarization"]))
-    return Drama(
+    return FaultSequence(
         {
             "absent": _crash(absent, 2_500, 10_000),
             "lost": {**_drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
@@ -158,10 +158,10 @@ def _lost_certificates(draw: Draw, validators: int) -> Drama:
     )
 
 
-def _noise(draw: Draw, validators: int) -> Drama:
+def _noise(draw: Draw, validators: int) -> FaultSequence:
     """Bytes change on every link, and answers with blocks are lost to some, who go by what arrived damaged."""
     some = sorted(draw.some_of("noise.to", range(validators), 2))
-    return Drama(
+    return FaultSequence(
         {
             "noise": {
                 "kind": "links",
@@ -175,7 +175,7 @@ def _noise(draw: Draw, validators: int) -> Drama:
     )
 
 
-_DRAMAS: Final[Sequence[Callable[[Draw, int], Drama]]] = (
+_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _bad_disk,
     _bad_disk,
     _failing_disk,
@@ -186,7 +186,7 @@ _DRAMAS: Final[Sequence[Callable[[Draw, int], Drama]]] = (
     _lost_certificates,
     _noise,
 )
-"""Every drama; one with many sides is drawn twice as often."""
+"""Every sequence; one with many sides is drawn twice as often."""
 
 
 def _crash(node: int, at_ms: int, down_ms: int) -> Plain:

@@ -7,7 +7,7 @@ validator twice without power, say) is left out by asking the rules of `faults.p
 from collections.abc import Mapping
 from typing import Final
 
-from cluster.swarm.byzantine import draw_dishonest
+from cluster.swarm.byzantine import draw_byzantine
 from faults import PlanError, check_plan, kind_of
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Drawn, Plain
 from faults.kinds.registry import BUILT_IN, decode_fault
@@ -24,19 +24,19 @@ DRAWN: Final[Mapping[Drawn, str]] = dict(sorted((drawn, kind_of(kind)) for kind 
 """Every way to draw a fault with its kind, in the order of places: the list that draws choose from."""
 
 
-def draw_faults(draw: Draw, validators: int, drama: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Draw a few kinds and keep each fault that goes with those before it; beside a drama, one at most."""
+def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most."""
     if draw.chance("away.is_alone", AWAY_PERCENT):
         return _draw_away(draw, validators)
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
-    found = dict(drama)
-    count = min(count, 1) if drama else count
+    found = dict(sequence)
+    count = min(count, 1) if sequence else count
     for drawn in draw.some_of("faults.kinds", list(DRAWN), count):
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
         if _keep_if_sound(found, drawn.name, fault, validators) and drawn.companion is not None:
             name = f"{drawn.name}-crash"
             _keep_if_sound(found, name, drawn.companion(draw, name, fault, validators), validators)
-    for name, fault in draw_dishonest(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
+    for name, fault in draw_byzantine(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
         _keep_if_sound(found, name, fault, validators)
     return found
 

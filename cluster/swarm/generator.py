@@ -14,7 +14,7 @@ import msgspec
 
 from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.swarm.fault_sequences import draw_drama
+from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.replicas import draw_observer_fault, draw_observers, draw_roads
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
@@ -36,8 +36,8 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     draw = Draw(seed)
     validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
     chain = _draw_chain(draw)
-    drama, observers = draw_drama(draw, validators), draw_observers(draw)
-    faults = draw_faults(draw, validators, drama.faults)
+    sequence, observers = draw_fault_sequence(draw, validators), draw_observers(draw)
+    faults = draw_faults(draw, validators, sequence.faults)
     raw: Plain = {
         "name": SWARM,
         "title": f"drawn from seed {seed}",
@@ -59,7 +59,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
-    for section, values in drama.settings.items():
+    for section, values in sequence.settings.items():
         raw[section] = {**raw.get(section, {}), **values}
     for setting in settings:
         apply_setting(raw, setting)

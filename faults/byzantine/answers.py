@@ -1,4 +1,4 @@
-"""Lies to those who ask: forged blocks and snapshots, and certificates that are none."""
+"""Tampering with answers: forged blocks and snapshots, and invalid certificates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias, final
 
 import msgspec
 
-from faults.byzantine.adversary import Lie, Post
+from faults.byzantine.adversary import Behaviour, Outgoing
 from faults.byzantine.votes import label_of, other_digest
 from validators.consensus.simplex import (
     CertificateResponse,
@@ -26,16 +26,16 @@ Certificate: TypeAlias = Notarization | Nullification | Finalization
 
 
 @final
-class ForgeAnswers(Lie):
+class ForgeAnswers(Behaviour):
     """Answers peers that catch up with forged blocks and snapshots; `what` says which, by default both."""
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Forge an answer."""
-        forged = self._forge(post.message)
+        forged = self._forge(outgoing.message)
         if forged is None or not self.is_time():
-            return (post,)
-        self.note(post.label.kind, post.to)
-        return (post._replace(message=forged),)
+            return (outgoing,)
+        self.note(outgoing.label.kind, outgoing.to)
+        return (outgoing._replace(message=forged),)
 
     def _forge(self, message: Message | bytes) -> Message | None:
         what = self.fault.what
@@ -71,7 +71,7 @@ class ForgeAnswers(Lie):
             forged = msgspec.structs.replace(header, state_root=other_digest(header.state_root))
             return msgspec.structs.replace(message, header=encode_header(forged))
         if choice == 1:
-            return msgspec.structs.replace(message, certificate=thinned(certificate, self.liar.validators))
+            return msgspec.structs.replace(message, certificate=thinned(certificate, self.adversary.validators))
         if choice == 2:
             outline = msgspec.structs.replace(outline, root=other_digest(outline.root))
         elif choice == 3:
@@ -94,36 +94,36 @@ class ForgeAnswers(Lie):
 
 
 @final
-class ThinCertificates(Lie):
+class ThinCertificates(Behaviour):
     """Sends certificates with too few signers, with signers that did not sign, and some of its own signature alone."""
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Forge a certificate in the place of a true one, or add one to a vote."""
-        message = post.message
+        message = outgoing.message
         if isinstance(message, Notarize):
-            return self._add(post, message) if self.is_time() else (post,)
+            return self._add(outgoing, message) if self.is_time() else (outgoing,)
         certificate = message.certificate if isinstance(message, CertificateResponse) else message
         if not isinstance(certificate, Certificate) or not self.is_time():
-            return (post,)
+            return (outgoing,)
         forged = self._forge(certificate)
-        self.note(post.label.kind, post.to)
+        self.note(outgoing.label.kind, outgoing.to)
         whole = CertificateResponse(message.view, forged) if isinstance(message, CertificateResponse) else forged
-        return (post._replace(message=whole),)
+        return (outgoing._replace(message=whole),)
 
     def _forge(self, certificate: Certificate) -> Certificate:
-        choice, validators = self.draw(3), self.liar.validators
+        choice, validators = self.draw(3), self.adversary.validators
         if choice == 0:
             return thinned(certificate, validators)
         return padded(certificate, validators) if choice == 1 else strayed(certificate, validators)
 
-    def _add(self, post: Post, vote: Notarize) -> Iterator[Post]:
+    def _add(self, outgoing: Outgoing, vote: Notarize) -> Iterator[Outgoing]:
         """Claim that all have made final what this validator alone has voted for."""
-        yield post
-        everybody = range(self.liar.validators)
-        signatures = (self.liar.finalize(vote.proposal).signature,) * self.liar.validators
-        forged = Finalization(vote.proposal, encode_signers(everybody, self.liar.validators), signatures)
-        self.note("Finalization", post.to)
-        yield Post(post.to, forged, label_of(forged))
+        yield outgoing
+        everybody = range(self.adversary.validators)
+        signatures = (self.adversary.votes.finalize(vote.proposal).signature,) * self.adversary.validators
+        forged = Finalization(vote.proposal, encode_signers(everybody, self.adversary.validators), signatures)
+        self.note("Finalization", outgoing.to)
+        yield Outgoing(outgoing.to, forged, label_of(forged))
 
 
 def thinned(certificate: Certificate, validators: int) -> Certificate:

@@ -1,4 +1,4 @@
-"""Lies of a leader about its block: none, two, one with forged claims, one from another time."""
+"""Tampering of a leader with its block: it is withheld, doubled, has forged claims, or comes from another time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final, final
 
 import msgspec
 
-from faults.byzantine.adversary import Liar, Lie, Orders, Post
-from faults.byzantine.policy import TwistKind
+from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.policy import TamperingKind
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
 from validators.consensus.simplex import Finalize, Notarize, Proposal
@@ -22,62 +22,62 @@ YEARS_AHEAD_MS: Final = 1 << 61
 """A block's time that no honest validator can take for the present."""
 
 
-class _OtherBlock(Lie):
+class _OtherBlock(Behaviour):
     """Gives other blocks out than the one that its validator proposed, and hands them out to whoever asks for them."""
 
-    def own_block(self, post: Post) -> Block | None:
+    def own_block(self, outgoing: Outgoing) -> Block | None:
         """Return the block of a message by which this validator proposes it."""
-        if not isinstance(post.message, BlockRelay):
+        if not isinstance(outgoing.message, BlockRelay):
             return None
-        block = decode_block(post.message.block)
-        return block if block.header.proposer == self.liar.node else None
+        block = decode_block(outgoing.message.block)
+        return block if block.header.proposer == self.adversary.node else None
 
     def hear(self, source: NodeId, message: Message) -> None:
         """Answer who asks for a block that the own validator does not know."""
-        block = self.liar.made.get(message.digest) if isinstance(message, BlockRequest) else None
+        block = self.adversary.made.get(message.digest) if isinstance(message, BlockRequest) else None
         if block is not None:
             response = BlockResponse((encode_block(block),))
-            self.liar.wire.post((Post((source,), response, block_label(response, block.header)),))
+            self.adversary.wire.send_all((Outgoing((source,), response, block_label(response, block.header)),))
 
 
 @final
 class Equivocate(_OtherBlock):
     """Proposes two valid blocks, one to each half of the honest validators, and votes for each before its half."""
 
-    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
-        super().__init__(liar, name, fault)
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
         self._pairs: dict[bytes, tuple[Block, Block]] = {}
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Split the own block and the votes for it."""
-        block = self.own_block(post)
+        block = self.own_block(outgoing)
         if block is not None:
-            return self._relay(post, block) if self.is_time() else (post,)
-        message = post.message
+            return self._relay(outgoing, block) if self.is_time() else (outgoing,)
+        message = outgoing.message
         if isinstance(message, Notarize | Finalize) and message.proposal.payload in self._pairs:
-            return self._split_vote(post, message)
-        return (post,)
+            return self._split_vote(outgoing, message)
+        return (outgoing,)
 
-    def _relay(self, post: Post, block: Block) -> Iterable[Post]:
+    def _relay(self, outgoing: Outgoing, block: Block) -> Iterable[Outgoing]:
         second = self._second(block)
         if second is None:
-            return (post,)
+            return (outgoing,)
         first, second = sorted((block, second), key=block_digest)
         self._pairs = {block_digest(block): (first, second)}
         other = second if first is block else first
-        self.liar.keep(other)
+        self.adversary.keep(other)
         # Its own validator must be able to follow whichever of the two wins.
-        self.liar.wire.give(BlockRelay(encode_block(other)))
-        posts = []
-        for half, each in zip(self.liar.halves, (first, second), strict=True):
+        self.adversary.wire.give(BlockRelay(encode_block(other)))
+        replaced = []
+        for half, each in zip(self.adversary.halves, (first, second), strict=True):
             self.note("BlockRelay", half)
             relay = BlockRelay(encode_block(each))
-            posts.append(Post((*half, *self.liar.accomplices), relay, block_label(relay, each.header)))
-        return posts
+            replaced.append(Outgoing((*half, *self.adversary.colluders), relay, block_label(relay, each.header)))
+        return replaced
 
     def _second(self, block: Block) -> Block | None:
         """Build a block that is as valid as the first: one millisecond later."""
-        engine, header = self.liar.engine, block.header
+        engine, header = self.adversary.engine, block.header
         assert engine is not None, "who proposes has an engine"
         context = ProposalContext(
             parent=header.parent, view=header.view, proposer=header.proposer, timestamp_ms=header.timestamp_ms + 1
@@ -87,28 +87,28 @@ class Equivocate(_OtherBlock):
         except InvalidBlockError:
             return None
 
-    def _split_vote(self, post: Post, vote: Notarize | Finalize) -> Iterator[Post]:
-        sign = self.liar.notarize if isinstance(vote, Notarize) else self.liar.finalize
-        for half, block in zip(self.liar.halves, self._pairs[vote.proposal.payload], strict=True):
+    def _split_vote(self, outgoing: Outgoing, vote: Notarize | Finalize) -> Iterator[Outgoing]:
+        sign = self.adversary.votes.notarize if isinstance(vote, Notarize) else self.adversary.votes.finalize
+        for half, block in zip(self.adversary.halves, self._pairs[vote.proposal.payload], strict=True):
             proposal = Proposal(vote.proposal.view, vote.proposal.parent_view, block_digest(block))
-            self.liar.note_proposal(proposal)
-            self.note(post.label.kind, half)
-            yield Post((*half, *self.liar.accomplices), sign(proposal), post.label)
+            self.adversary.votes.note_proposal(proposal)
+            self.note(outgoing.label.kind, half)
+            yield Outgoing((*half, *self.adversary.colluders), sign(proposal), outgoing.label)
 
 
 @final
-class SilentLeader(Lie):
+class SilentLeader(Behaviour):
     """Proposes nothing: neither its block nor its vote for it leaves."""
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Hold back what proposes."""
-        message = post.message
+        message = outgoing.message
         is_block = isinstance(message, BlockRelay)
-        is_vote = isinstance(message, Notarize) and self.liar.is_leader(message.proposal.view)
+        is_vote = isinstance(message, Notarize) and self.adversary.votes.is_leader(message.proposal.view)
         if is_block or is_vote:
-            self.note(post.label.kind, post.to)
+            self.note(outgoing.label.kind, outgoing.to)
             return ()
-        return (post,)
+        return (outgoing,)
 
 
 @final
@@ -116,12 +116,12 @@ class ForgeBlock(_OtherBlock):
     """Claims for its block what executing it does not give; which claim, `what` says, or chance for each block."""
 
     CLAIMS: Final = ("state-root", "receipts-root", "height", "parent", "body", "due-set", "order", "clean-up")
-    _TWISTS: Final[dict[str, TwistKind]] = {"due-set": "due-set", "order": "order", "clean-up": "clean-up"}
+    _TAMPERINGS: Final[dict[str, TamperingKind]] = {"due-set": "due-set", "order": "order", "clean-up": "clean-up"}
 
-    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
-        super().__init__(liar, name, fault)
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
         self._forged: dict[bytes, bytes] = {}
-        self._twisted: bytes = b""
+        self._tampered: bytes = b""
         self._claim = ""
 
     def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
@@ -130,41 +130,41 @@ class ForgeBlock(_OtherBlock):
         if not self.is_time():
             return None
         self._claim = self.fault.what or self.CLAIMS[self.draw(len(self.CLAIMS))]
-        twist = self._TWISTS.get(self._claim)
-        if twist is None:
+        tampering = self._TAMPERINGS.get(self._claim)
+        if tampering is None:
             return None
         true = engine.propose(context, candidates)
-        self.liar.twist.kind = twist
+        self.adversary.tampering.kind = tampering
         try:
-            twisted = engine.propose(context, candidates)
+            tampered = engine.propose(context, candidates)
         finally:
-            self.liar.twist.kind = ""
-        self._twisted = twisted.digest if twisted.digest != true.digest else b""
-        return twisted
+            self.adversary.tampering.kind = ""
+        self._tampered = tampered.digest if tampered.digest != true.digest else b""
+        return tampered
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Put the forged block in the place of the true one, in votes too."""
-        block = self.own_block(post)
+        block = self.own_block(outgoing)
         if block is not None:
-            return (self._relay(post, block),)
-        message = post.message
+            return (self._relay(outgoing, block),)
+        message = outgoing.message
         if isinstance(message, Notarize | Finalize) and message.proposal.payload in self._forged:
             proposal = msgspec.structs.replace(message.proposal, payload=self._forged[message.proposal.payload])
-            sign = self.liar.notarize if isinstance(message, Notarize) else self.liar.finalize
-            self.note(post.label.kind, post.to)
-            return (post._replace(message=sign(proposal)),)
-        return (post,)
+            sign = self.adversary.votes.notarize if isinstance(message, Notarize) else self.adversary.votes.finalize
+            self.note(outgoing.label.kind, outgoing.to)
+            return (outgoing._replace(message=sign(proposal)),)
+        return (outgoing,)
 
-    def _relay(self, post: Post, block: Block) -> Post:
+    def _relay(self, outgoing: Outgoing, block: Block) -> Outgoing:
         digest = block_digest(block)
-        if digest == self._twisted:
-            self.note(f"BlockRelay {self._claim}", post.to)
-        if not self._claim or self._claim in self._TWISTS:
-            return post
+        if digest == self._tampered:
+            self.note(f"BlockRelay {self._claim}", outgoing.to)
+        if not self._claim or self._claim in self._TAMPERINGS:
+            return outgoing
         forged = self._forge(block)
-        self._forged = {digest: self.liar.keep(forged)}
-        self.note(f"BlockRelay {self._claim}", post.to)
-        return post._replace(message=BlockRelay(encode_block(forged)))
+        self._forged = {digest: self.adversary.keep(forged)}
+        self.note(f"BlockRelay {self._claim}", outgoing.to)
+        return outgoing._replace(message=BlockRelay(encode_block(forged)))
 
     def _forge(self, block: Block) -> Block:
         header, body = block.header, block.transactions
@@ -183,11 +183,11 @@ class ForgeBlock(_OtherBlock):
 
 
 @final
-class DragTime(Lie):
+class DragTime(Behaviour):
     """Gives its block the earliest time that is valid, the latest one, or one years ahead (`absurd`)."""
 
-    def __init__(self, liar: Liar, name: str, fault: Orders) -> None:
-        super().__init__(liar, name, fault)
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
         self._dragged = b""
 
     def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
@@ -202,12 +202,12 @@ class DragTime(Lie):
         self._dragged = dragged.digest
         return dragged
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Count the dragged blocks that leave."""
-        if isinstance(post.message, BlockRelay) and self._dragged:
-            self.note(f"BlockRelay {self.fault.what or 'latest'}", post.to)
+        if isinstance(outgoing.message, BlockRelay) and self._dragged:
+            self.note(f"BlockRelay {self.fault.what or 'latest'}", outgoing.to)
             self._dragged = b""
-        return (post,)
+        return (outgoing,)
 
     def _time_ms(self, engine: Engine, context: ProposalContext) -> int:
         if self.fault.what == "absurd":
@@ -215,4 +215,4 @@ class DragTime(Lie):
         if self.fault.what == "earliest":
             parent = engine.executed(context.parent)
             return (engine.finalized if parent is None else parent.header).timestamp_ms + 1
-        return self.liar.wire.wall_us // 1_000 + self.liar.max_skew_ms
+        return self.adversary.wire.wall_us // 1_000 + self.adversary.max_skew_ms

@@ -1,9 +1,9 @@
-"""The behaviours of dishonest validators by name, what may be said of each, and what it does in plain words."""
+"""The behaviours of Byzantine validators by name, with their forms and sentences."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from faults.byzantine.adversary import Liar, Lie, Orders
+from faults.byzantine.adversary import Adversary, Behaviour, Orders
 from faults.byzantine.answers import ForgeAnswers, ThinCertificates
 from faults.byzantine.blocks import DragTime, Equivocate, ForgeBlock, SilentLeader
 from faults.byzantine.noise import Flood, Garbage
@@ -18,7 +18,7 @@ from faults.byzantine.votes import (
     Withhold,
 )
 
-Behaviour: TypeAlias = Literal[
+BehaviourName: TypeAlias = Literal[
     "equivocate",
     "double-vote",
     "conflicting-votes",
@@ -38,7 +38,7 @@ Behaviour: TypeAlias = Literal[
     "flood",
 ]
 
-LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Orders], Lie]]] = {
+BEHAVIOURS: Final[Mapping[BehaviourName, Callable[[Adversary, str, Orders], Behaviour]]] = {
     "equivocate": Equivocate,
     "double-vote": DoubleVote,
     "conflicting-votes": ConflictingVotes,
@@ -56,7 +56,7 @@ LIES: Final[Mapping[Behaviour, Callable[[Liar, str, Orders], Lie]]] = {
     "garbage": Garbage,
     "flood": Flood,
 }
-"""Every behaviour that passes through the liar; `amnesia` is about the disk instead."""
+"""Every behaviour that passes through the adversary; `amnesia` is about the disk instead."""
 
 
 FORMS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -67,7 +67,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-answers": ("blocks", "snapshots"),
     "flood": ("requests", "blocks", "certificates"),
 }
-"""What `what` may say, by behaviour; left out, chance chooses for each lie, `drag-time` means `latest`, others all."""
+"""What `what` may say, by behaviour; left out, chance chooses each time, `drag-time` means `latest`, others all."""
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "equivocate": "proposes two valid blocks at a time, one to each half of the honest validators",
@@ -99,8 +99,8 @@ _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def explain_behaviour(behaviour: Behaviour, fault: Orders, every_ms: int) -> str:
-    """Return what a dishonest validator does, without when and who."""
+def explain_behaviour(behaviour: BehaviourName, fault: Orders, every_ms: int) -> str:
+    """Return the sentence of a behaviour, without when and who."""
     if behaviour == "withhold":
         kinds = ", ".join(fault.kinds) if fault.kinds else "votes and certificates"
         whom = ", ".join(str(node) for node in fault.to) if fault.to else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, final
 
-from faults.byzantine.adversary import Lie, Post
+from faults.byzantine.adversary import Behaviour, Outgoing
 from network.types import NO_LABEL, Label
 from validators.consensus.quorum import quorum_of
 from validators.consensus.simplex import (
@@ -49,20 +49,20 @@ _HEIGHT_FAR: Final = 1 << 62
 _INDEX_FAR: Final = 1 << 40
 
 
-class _Noise(Lie):
+class _Noise(Behaviour):
     """Says something besides at each vote."""
 
-    def tell(self, post: Post) -> Iterable[Post]:
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Add noise to a vote."""
-        if not isinstance(post.message, Notarize | Nullify | Finalize) or not self.is_time():
-            return (post,)
-        return (post, *self._noise(post))
+        if not isinstance(outgoing.message, Notarize | Nullify | Finalize) or not self.is_time():
+            return (outgoing,)
+        return (outgoing, *self._noise(outgoing))
 
-    def _noise(self, post: Post) -> Iterator[Post]:
+    def _noise(self, outgoing: Outgoing) -> Iterator[Outgoing]:
         for message in self.make():
             label = NO_LABEL if isinstance(message, bytes) else Label(type(message).__name__)
-            self.note(label.kind or "bytes", post.to)
-            yield Post(post.to, message, label)
+            self.note(label.kind or "bytes", outgoing.to)
+            yield Outgoing(outgoing.to, message, label)
 
     def make(self) -> Iterable[Message | bytes]:
         """Return what is said besides."""
@@ -122,9 +122,9 @@ class Garbage(_Noise):
         yield CertificateResponse(0, Nullification(VIEW_LIMIT - 1, b"", ()))
 
     def _votes(self) -> Iterator[Message]:
-        victim = self.draw(self.liar.validators)
+        victim = self.draw(self.adversary.validators)
         yield Nullify(victim, 1 + self.draw(40), self.junk(64))
-        yield Notarize(self.liar.node, Proposal(1 + self.draw(40), 0, self.junk(32)), self.junk(64))
+        yield Notarize(self.adversary.node, Proposal(1 + self.draw(40), 0, self.junk(32)), self.junk(64))
         yield Finalize(victim, Proposal(0, 0, self.junk(32)), b"")
 
 
@@ -144,18 +144,18 @@ class Flood(_Noise):
             yield from self._certificates()
 
     def _certificates(self) -> Iterator[Message]:
-        """Yield certificates of the right form, each of another block of a view to come: only their signatures tell."""
-        engine, quorum = self.liar.engine, quorum_of(self.liar.validators)
+        """Yield certificates of the right form, each of another block of a view to come; their signatures are junk."""
+        engine, quorum = self.adversary.engine, quorum_of(self.adversary.validators)
         assert engine is not None, "who votes has an engine"
-        signers, signatures = encode_signers(range(quorum), self.liar.validators), (self.junk(64),) * quorum
+        signers, signatures = encode_signers(range(quorum), self.adversary.validators), (self.junk(64),) * quorum
         for _ in range(CERTIFICATES_AT_ONCE):
             view = engine.finalized.view + 1 + self.draw(VIEWS_AHEAD)
             yield Finalization(Proposal(view, view - 1, self.junk(32)), signers, signatures)
 
     def _requests(self) -> Iterator[Message]:
-        engine = self.liar.engine
+        engine = self.adversary.engine
         assert engine is not None, "who votes has an engine"
         yield BlockRequest(engine.finalized_digest, 0)
         yield CertificateRequest(1 + self.draw(max(engine.finalized.view, 1)))
         yield SnapshotRequest(0)
-        yield self.liar.nullify(1 + self.draw(max(engine.finalized.view, 1)))
+        yield self.adversary.votes.nullify(1 + self.draw(max(engine.finalized.view, 1)))

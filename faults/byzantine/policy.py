@@ -11,27 +11,27 @@ import msgspec
 from scheduler import Basefees, BlockPhase, Lane, Moment, Parameters, PhaseResult, Policy, Timer, TimerConfig
 from scheduler.tables import Ledger, Runner, TimerTables
 
-TwistKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
+TamperingKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
 
 
 @final
-class Twist:
+class Tampering:
     """What the timer phase of the block that is being built does wrong; nothing while `kind` is empty.
 
     `due-set` fires none of the timers that are due, `order` fires them in the reverse order, `clean-up` removes none of
     the dead ones.
     """
 
-    kind: TwistKind = ""
+    kind: TamperingKind = ""
 
 
-def lying_policies(honest: Mapping[str, type[Policy]], twist: Twist) -> dict[str, Callable[[], Policy]]:
-    """Return policies that do as the true ones but for the twist."""
-    return {name: _lying_policy(policy, twist) for name, policy in honest.items()}
+def tampered_policies(honest: Mapping[str, type[Policy]], tampering: Tampering) -> dict[str, Callable[[], Policy]]:
+    """Return policies that do as the true ones but for the tampering."""
+    return {name: _tampered_policy(policy, tampering) for name, policy in honest.items()}
 
 
-def _lying_policy(honest: type[Policy], twist: Twist) -> Callable[[], Policy]:
-    class LyingPolicy:
+def _tampered_policy(honest: type[Policy], tampering: Tampering) -> Callable[[], Policy]:
+    class TamperedPolicy:
         name: ClassVar[str] = honest.name
         has_ttl: ClassVar[bool] = honest.has_ttl
         has_budget: ClassVar[bool] = honest.has_budget
@@ -53,17 +53,17 @@ def _lying_policy(honest: type[Policy], twist: Twist) -> Callable[[], Policy]:
             run: Runner,
             lane: Lane | None = None,
         ) -> PhaseResult:
-            if twist.kind == "due-set":
+            if tampering.kind == "due-set":
                 config = msgspec.structs.replace(config, execution_lane_paused=True)
-            elif twist.kind == "clean-up":
+            elif tampering.kind == "clean-up":
                 config = msgspec.structs.replace(config, gc_lane_paused=True)
-            elif twist.kind == "order":
+            elif tampering.kind == "order":
                 tables = cast("TimerTables", _Reversed(tables))
             return honest().run_timers(
                 moment=moment, config=config, basefees=basefees, tables=tables, ledger=ledger, run=run, lane=lane
             )
 
-    return LyingPolicy
+    return TamperedPolicy
 
 
 @final

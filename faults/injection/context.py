@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
-from faults.byzantine.adversary import Liar
+from faults.byzantine.adversary import Adversary
 from faults.injection.edges import Edge, window
 from faults.injection.power import Power
 from network.bus import Bus
@@ -45,7 +45,7 @@ class Machinery:
     bus: Bus
     power: Power
     chance: Chance
-    adversaries: Mapping[int, Liar]
+    adversaries: Mapping[int, Adversary]
     nodes: int
     begin_us: int
     now_us: Callable[[], int]

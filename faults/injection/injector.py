@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from faults.byzantine.adversary import Liar
+from faults.byzantine.adversary import Adversary
 from faults.coverage.cells import Cell, Coverage
 from faults.events import FaultEdge, Healed
 from faults.injection.context import FaultContext, Machinery, Touched
@@ -71,7 +71,7 @@ class Injector:
         chain: EventChain,
         chance: Chance,
         validators: int,
-        adversaries: Mapping[int, Liar] = MappingProxyType({}),
+        adversaries: Mapping[int, Adversary] = MappingProxyType({}),
         observers: int = 0,
         earlier: Mapping[str, Touched] = MappingProxyType({}),
     ) -> None:

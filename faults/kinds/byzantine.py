@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, ClassVar
 
-from faults.byzantine.catalogue import FORMS, LIES, Behaviour, explain_behaviour
+from faults.byzantine.catalogue import BEHAVIOURS, FORMS, BehaviourName, explain_behaviour
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
@@ -12,7 +12,7 @@ from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
 from faults.kinds.fields import Positive, Requirement, Start, Stop, Validator, distinct, known_messages, means
 
 
-class Dishonest(Windowed, tag="dishonest", kw_only=True, frozen=True):
+class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
     """One validator lies, with its true key, at each ``every``-th occasion; no check judges it in the whole run.
 
     ``what`` chooses among the forms of a behaviour; ``kinds`` and ``to`` say what ``withhold`` keeps from whom;
@@ -30,7 +30,7 @@ class Dishonest(Windowed, tag="dishonest", kw_only=True, frozen=True):
     validator: Annotated[
         Validator, means("The Byzantine validator; several faults may give one validator several behaviours.")
     ]
-    behaviour: Annotated[Behaviour, means("The behaviour (docs/dishonest.md).")]
+    behaviour: Annotated[BehaviourName, means("The behaviour (docs/byzantine.md).")]
     start_ms: Start
     stop_ms: Stop
     every: Annotated[Positive, means("At each occasion, or once in this many.")] = 1
@@ -78,7 +78,7 @@ class Dishonest(Windowed, tag="dishonest", kw_only=True, frozen=True):
                 yield Edge(at_ms, at_ms, "forget", partial(self._forget, context))
             return
         adversary, name = context.machinery.adversaries[self.validator], context.name
-        make = LIES[self.behaviour]
+        make = BEHAVIOURS[self.behaviour]
         yield from context.metered_window(
             self.span(),
             lambda: adversary.begin(make(adversary, name, self)),

@@ -1,6 +1,6 @@
-"""Dramas of the swarm: faults that show something only together, and what they have shown."""
+"""Fault sequences of the swarm: faults that show something only together, and what they have shown."""
 
-from cluster.swarm.fault_sequences import draw_drama
+from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.generator import draw_scenario
 from faults import check_plan
 from faults.kinds.registry import decode_fault
@@ -19,9 +19,9 @@ SLOW_JOIN = (
 """A validator that was away joins from a snapshot in so many pieces that new blocks are final before it is here."""
 
 
-def test_every_drama_is_drawn_and_leaves_seeds_without_one():
-    drawn = [draw_drama(Draw(seed), 4) for seed in SEEDS]
-    leading = {next(iter(drama.faults), "") for drama in drawn}
+def test_every_sequence_is_drawn_and_leaves_seeds_without_one():
+    drawn = [draw_fault_sequence(Draw(seed), 4) for seed in SEEDS]
+    leading = {next(iter(sequence.faults), "") for sequence in drawn}
 
     assert leading == {
         "",
@@ -35,14 +35,14 @@ def test_every_drama_is_drawn_and_leaves_seeds_without_one():
     }
 
 
-def test_a_drama_is_a_sound_plan_in_every_cluster():
+def test_a_sequence_is_a_sound_plan_in_every_cluster():
     for seed in SEEDS:
         for validators in (4, 5, 6, 7):
-            faults = draw_drama(Draw(seed), validators).faults
+            faults = draw_fault_sequence(Draw(seed), validators).faults
             check_plan({name: decode_fault(fault) for name, fault in faults.items()}, validators)
 
 
-def test_a_drama_is_over_before_the_run_is_judged():
+def test_a_sequence_is_over_before_the_run_is_judged():
     faults = (fault for seed in SEEDS for fault in draw_scenario(seed).faults.values())
 
     assert max(fault.span()[1] for fault in faults) <= 21_000

@@ -47,9 +47,9 @@ def test_one_of_four_with_two_faces_is_survived_and_not_judged():
     """Its votes contradict each other, and no check says so: the three others agree and go on."""
     result = short_run(*two_faced(1), 'requires=["blocks1", "votes1"]')
 
-    told = [event for event in events_of(result, "lie") if event.values[1] == "Finalize"]
+    tampered = [event for event in events_of(result, "lie") if event.values[1] == "Finalize"]
     assert result.verdict == "passed", result.headline
-    assert told
+    assert tampered
     assert check_named(result, "agreement").summary.startswith("3 validators agree")
     assert [row.standing for row in result.validators] == ["voter", "dishonest", "voter", "voter"]
     assert "3 validators beside 1 dishonest" in result.headline
@@ -67,8 +67,8 @@ def test_two_of_four_with_two_faces_split_the_chain_and_the_checks_say_so():
 
 def test_three_of_seven_with_two_faces_split_the_chain():
     """One more than f, as two of four are."""
-    liars = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
-    result = short_run("cluster.validators=7", *liars)
+    adversaries = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
+    result = short_run("cluster.validators=7", *adversaries)
 
     assert result.exit_code == 1
     assert failed(result) >= {"agreement", "equal-roots", "certificates"}
@@ -76,8 +76,8 @@ def test_three_of_seven_with_two_faces_split_the_chain():
 
 def test_three_of_four_with_two_faces_part_the_honest_one_and_an_observer():
     """There is nobody else whom the one honest validator could contradict."""
-    liars = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
-    alone, observed = short_run(*liars), short_run(*liars, 'observers.follower={kind="finalized-only"}')
+    adversaries = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
+    alone, observed = short_run(*adversaries), short_run(*adversaries, 'observers.follower={kind="finalized-only"}')
 
     assert (alone.exit_code, failed(alone)) == (3, set())
     assert observed.exit_code == 1
@@ -158,8 +158,8 @@ def test_evidence_is_counted_and_names_nobody_honest():
     assert result.figures["evidence"] > 0
 
 
-def test_both_votes_of_a_liar_are_kept_and_shown():
-    """Each pair is signed by the liar and says two things; the verdict has all, and shows the first."""
+def test_both_votes_of_a_adversary_are_kept_and_shown():
+    """Each pair is signed by the adversary and says two things; the verdict has all, and shows the first."""
     result = judged("conflicting-votes")
 
     scheme = make_scheme(bytes(32), keys_of(result.scenario).validator_keys)
