@@ -49,7 +49,7 @@ class Plan:
         return self.validators + self.observers
 
 
-class Fault:
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
     """The interface of every kind of fault; `inject` has to be written, all else has a default.
 
     Attributes:
@@ -64,15 +64,6 @@ class Fault:
         is_byzantine: Whether its validator is judged by no check.
     """
 
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        def enabled(self) -> bool: ...
-        @property
-        def may_be_idle(self) -> bool: ...
-
     family: ClassVar[Family] = "other"
     counts: ClassVar[str] = ""
     cells: ClassVar[Cells] = DEFAULT
@@ -80,6 +71,9 @@ class Fault:
     touches_disk: ClassVar[bool] = False
     destroys_synced: ClassVar[bool] = False
     is_byzantine: ClassVar[bool] = False
+
+    enabled: bool = True
+    may_be_idle: bool = False
 
     def span(self) -> tuple[int, int]:
         """Return when the fault starts and when nothing of it is left, in virtual milliseconds."""
@@ -139,14 +133,7 @@ class Fault:
         return 0
 
 
-class FaultBase(Fault, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """The keys of every kind."""
-
-    enabled: bool = True
-    may_be_idle: bool = False
-
-
-class Windowed(FaultBase, kw_only=True, frozen=True):
+class Windowed(Fault, kw_only=True, frozen=True):
     """A fault that is at work from `start_ms` to `stop_ms`; the kind has both fields."""
 
     if TYPE_CHECKING:
@@ -165,7 +152,7 @@ class Windowed(FaultBase, kw_only=True, frozen=True):
         return f"From {seconds(self.start_ms)} to {seconds(self.stop_ms)}"
 
 
-class Outage(FaultBase, kw_only=True, frozen=True):
+class Outage(Fault, kw_only=True, frozen=True):
     """A loss of power from `at_ms` to `restart_ms`; the kind has both fields."""
 
     family: ClassVar[Family] = "machine"

@@ -12,7 +12,7 @@ from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.pipeline import judge
 from faults import add_fault, fault_kinds
-from faults.kinds.base import FaultBase, Windowed
+from faults.kinds.base import Fault, Windowed
 from faults.kinds.fields import Start, Stop
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named
@@ -139,7 +139,7 @@ class TestAddFault:
         with pytest.raises(ValueError, match="'mute' has no inject"):
             add_fault(Mute, plugin="other")
 
-    @pytest.mark.parametrize("kind", [FaultBase, int, "Deaf"])
+    @pytest.mark.parametrize("kind", [Fault, int, "Deaf"])
     def test_a_class_that_is_no_kind_is_refused(self, kind):
         with pytest.raises(ValueError, match="is no kind of fault"):
             add_fault(kind, plugin="other")

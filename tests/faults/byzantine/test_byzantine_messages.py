@@ -92,9 +92,7 @@ def test_two_blocks_of_a_leader_get_both_votes_at_once():
     for proposal in (high, low):
         adversary.hear(0, Notarize(0, proposal, leader.sign(b"", b"")))
 
-    assert [
-        (outgoing.to, type(outgoing.message), outgoing.message.proposal) for outgoing in adversary.wire.sent
-    ] == [
+    assert [(outgoing.to, type(outgoing.message), outgoing.message.proposal) for outgoing in adversary.wire.sent] == [
         ((0,), Notarize, low),
         ((0,), Finalize, low),
         ((2, 3), Notarize, high),
@@ -120,9 +118,7 @@ def test_a_blind_voter_votes_as_soon_as_it_hears_and_says_nothing_else_of_the_vi
     adversary.hear(0, Notarization(PROPOSAL, b"\x0d", ()))
 
     votes = [adversary.votes.notarize(PROPOSAL), adversary.votes.finalize(PROPOSAL)]
-    assert [(outgoing.to, outgoing.message) for outgoing in adversary.wire.sent] == [
-        (OTHERS, vote) for vote in votes
-    ]
+    assert [(outgoing.to, outgoing.message) for outgoing in adversary.wire.sent] == [(OTHERS, vote) for vote in votes]
     assert adversary.wire.given == votes
     assert [tampered(adversary, message) for message in (*votes, adversary.votes.nullify(PROPOSAL.view))] == [
         [],
