@@ -80,8 +80,13 @@ CHECKS: Final[tuple[type[Check], ...]] = (
 )
 """Every check of a run, in the order of their results."""
 
-FALLIBLE: Final = tuple(check.name for check in CHECKS if check.exit_class != "inconclusive")
-"""Names of the checks that can fail: what a scenario may expect to."""
+
+def fallible(checks: Iterable[type[Check]]) -> tuple[str, ...]:
+    """Return the names of the checks that can fail: what a scenario may expect to."""
+    return tuple(check.name for check in checks if check.exit_class != "inconclusive")
+
+
+FALLIBLE: Final = fallible(CHECKS)
 
 OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one_process)
 """Names of the checks that count what replicas did in one process; what an earlier one showed is shown."""

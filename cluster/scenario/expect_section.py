@@ -5,7 +5,6 @@ from typing import Annotated
 
 import msgspec
 
-from checker.checks import FALLIBLE
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
 from cluster.scenario.fields import NotNegative, Positive, Section, means
@@ -64,7 +63,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 def expect_rules(
-    expect: ExpectSection, observers: Sequence[str], workloads: Sequence[str]
+    expect: ExpectSection, observers: Sequence[str], workloads: Sequence[str], checks: Sequence[str]
 ) -> Iterator[tuple[str, bool, str]]:
     """Yield key, whether what it names exists, and what there is, for each name among the expectations.
 
@@ -72,10 +71,11 @@ def expect_rules(
         expect: The section.
         observers: The names of the scenario's observers.
         workloads: The names of its workloads.
+        checks: The names of the checks that can fail.
     """
     for name in expect.fails:
-        reason = f"{name!r} is no check that can fail{did_you_mean(name, FALLIBLE)}; they are {', '.join(FALLIBLE)}"
-        yield "expect.fails", name in FALLIBLE, reason
+        reason = f"{name!r} is no check that can fail{did_you_mean(name, checks)}; they are {', '.join(checks)}"
+        yield "expect.fails", name in checks, reason
     for table, names, allowed in (
         ("counts", expect.counts, COUNTS),
         ("at_most", expect.at_most, COUNTS),

@@ -4,22 +4,34 @@ Only the registries know what a kind of theirs must be; here stands which group 
 """
 
 from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
+from checker.checks import DuplicateCheckError, with_plugins
+from checker.checks.check import Check
 from checker.record import plugins
-from checker.record.plugins import EXECUTION, Adder, PluginError, canonical_names
+from checker.record.plugins import EXECUTION, Adder, PluginError, canonical_names, objects_of
 from cluster.workloads.registry import add_workload, name_of
 from faults import add_fault, kind_of
 
-__all__ = ["PluginError", "load_plugins"]
+__all__ = ["PluginError", "checks_with", "load_plugins"]
 
 
 def load_plugins(names: Collection[str]) -> tuple[str, ...]:
     """Load plug-ins in this process and return their canonical names, sorted; raises PluginError."""
     canonical = canonical_names(names)
     plugins.load_plugins(canonical, ADDERS)
+    checks_with(canonical)
     return canonical
+
+
+def checks_with(plugins: Collection[str]) -> tuple[type[Check], ...]:
+    """Return the checks of a run with these plug-ins, which are loaded; raises PluginError."""
+    try:
+        return with_plugins(objects_of(plugins, "checks"))
+    except DuplicateCheckError as error:
+        raise PluginError(str(error)) from None
 
 
 def _adder(add: Callable[..., None], name_of: Callable[[Any], str]) -> Adder:
@@ -33,11 +45,18 @@ def _adder(add: Callable[..., None], name_of: Callable[[Any], str]) -> Adder:
     return add_named
 
 
+def _accept_check(check: object, *, plugin: str) -> None:
+    """Refuse an object that is no check; there is no registry, since each run has a list of its own."""
+    if not (isinstance(check, type) and issubclass(check, Check) and hasattr(check, "name")):
+        raise ValueError(f"{check!r} of {plugin} is no check: it must be a subclass of Check with a name")
+
+
 ADDERS: Final[Mapping[str, Adder]] = MappingProxyType(
     {
         **EXECUTION,
         "workloads": _adder(add_workload, name_of),
         "faults": _adder(add_fault, kind_of),
+        "checks": _adder(_accept_check, attrgetter("name")),
     }
 )
 """By group the function that adds to its registry."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from checker.checks import fallible
 from checker.mutants import CATALOGUE
 from cluster.scenario.chain_section import ActivationSection
 from cluster.scenario.expect_section import expect_rules
 from cluster.scenario.lane_section import LaneSection
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
+from cluster.scenario.plugins import checks_with
 from cluster.scenario.replicas_section import OBSERVERS_MAX
 from cluster.workloads.registry import sites_of
 from faults import PlanError, all_over_ms, check_plan
@@ -68,7 +70,8 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _mutant_rules(scenario)
-    rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload))
+    checks = fallible(checks_with(scenario.plugins))
+    rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload), checks)
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))

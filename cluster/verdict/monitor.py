@@ -9,6 +9,7 @@ from checker.checks.suite import Suite
 from checker.record.branches import ExecutedBlocks
 from checker.record.streams import BranchRecord
 from cluster.runtime.cluster import Cluster
+from cluster.scenario.plugins import checks_with
 from cluster.verdict.facts import context_of
 from validators.execution import Engine, Executed
 from validators.execution.blocks import encode_block
@@ -80,7 +81,7 @@ class Monitor:
 def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
-    suite = Suite(context)
+    suite = Suite(context, checks_with(cluster.scenario.plugins))
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)

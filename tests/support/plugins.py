@@ -13,6 +13,7 @@ TOY_SOURCES = PROJECT_ROOT / "tests" / "toy"
 
 TOY_ENTRIES = {
     "actors": {"countdown": "stampede_toy.actors:Countdown"},
+    "checks": {"paired-fires": "stampede_toy.checks:PairedFires"},
     "faults": {"mute": "stampede_toy.faults:Mute", "harmless": "stampede_toy.faults:Harmless"},
     "workloads": {"countdowns": "stampede_toy.workloads:Countdowns"},
 }

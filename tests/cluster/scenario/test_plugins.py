@@ -40,6 +40,8 @@ def installed(tmp_path_factory):
     path = toy_path(folder)
     write_distribution(folder, "stampede-copy", {"actors": {"heartbeat": "stampede_toy.actors:Countdown"}})
     write_distribution(folder, "stampede-alias", {"workloads": {"other": "stampede_toy.workloads:Countdowns"}})
+    write_distribution(folder, "stampede-number", {"checks": {"number": "stampede_toy.checks:__doc__"}})
+    write_distribution(folder, "stampede-twin", {"checks": {"paired-fires": "stampede_toy.checks:PairedFires"}})
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
@@ -59,13 +61,13 @@ def statuses(done):
     return {check["name"]: check["status"] for check in json.loads(done.stdout)["checks"]}
 
 
-def test_a_toy_actor_and_fault_run_in_run_repeat_and_cold_replay(installed, tmp_path):
+def test_a_toy_of_each_group_runs_in_run_repeat_and_cold_replay(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--check-determinism", "--json")
     found = statuses(done)
 
     assert {name: status for name, status in found.items() if status != "passed"} == {"oracle": "inconclusive"}
     assert "does not know the program countdown" in json.loads(done.stdout)["headline"]
-    assert {"cold-replay", "determinism", "faults-effective", "workloads-effective"} <= set(found)
+    assert {"cold-replay", "determinism", "faults-effective", "paired-fires", "workloads-effective"} <= set(found)
 
 
 def test_a_record_says_which_plugins_made_it(installed, tmp_path):
@@ -94,6 +96,16 @@ def test_a_toy_fault_without_effect_cannot_pass(installed, tmp_path):
     assert (done.returncode, statuses(done)["faults-effective"]) == (3, "inconclusive")
 
 
+def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
+    odd = ("--set", "workload.toys.actors=3", "--json")
+    failed = stampede(tmp_path, installed, "run", "toys.toml", *odd)
+    expected = stampede(tmp_path, installed, "run", "toys.toml", *odd, "--set", 'expect.fails=["paired-fires"]')
+
+    assert failed.returncode == 1
+    assert json.loads(failed.stdout)["headline"].startswith("paired-fires: height 4: 3 timers fired")
+    assert statuses(expected)["expected-failures"] == "passed"
+
+
 @pytest.mark.parametrize(
     ("plugins", "told"),
     [
@@ -104,6 +116,8 @@ def test_a_toy_fault_without_effect_cannot_pass(installed, tmp_path):
             "actor 'heartbeat' of stampede-copy is a program of the test bed already",
         ),
         ('["stampede-alias"]', "the entry point 'other' of stampede-alias names 'countdowns': both must be the same"),
+        ('["stampede-number"]', "is no check: it must be a subclass of Check with a name"),
+        ('["stampede-toy", "stampede-twin"]', "two checks are named paired-fires"),
         ("[]", "workload.toys.kind: Invalid value 'countdowns'"),
     ],
 )
