@@ -21,20 +21,23 @@ from validators.execution.blocks import encode_block, header_digest
 
 @final
 class ExecutedBlocks:
-    """Notes each block once as kept and once as refused, whoever executes it; `pending` are those not yet written."""
+    """Each block once as kept and once as refused; `pending` are those not yet written.
+
+    Validators that execute a block at the same virtual time do so in an order that nothing fixes, which must not show:
+    of two executions the one with the lower number counts, and a batch is sorted.
+    """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[bytes, bool], None] = {}
-        self.pending: list[BranchRecord] = []
+        self._written: dict[tuple[bytes, bool], None] = {}
+        self.pending: dict[tuple[bytes, bool], BranchRecord] = {}
 
     def executed(self, node: int, executed: Executed) -> None:
-        """Note what an execution came to: the block is kept where that is what its header claims."""
+        """Note an execution: the block is kept where that is what its header claims."""
         block, digest = executed.block, header_digest(executed.block.header)
-        if digest != executed.digest:
+        if digest == executed.digest:
+            self._note((digest, True), node, block)
+        else:
             self._refuse(node, block, "its roots are not those that executing it gives")
-        elif (digest, True) not in self._seen:
-            self._seen[digest, True] = None
-            self.pending.append(BranchRecord(block.header.parent, digest, node, "", encode_block(block)))
 
     def broken_off(self, node: int, broken: BrokenOff) -> None:
         """Note a block that breaks a rule; code that broke says nothing about the block."""
@@ -42,17 +45,20 @@ class ExecutedBlocks:
             self._refuse(node, broken.block, broken.error.reason)
 
     def take(self) -> list[BranchRecord]:
-        """Return what was noted since the last time."""
-        pending, self.pending = self.pending, []
-        return pending
+        """Return the blocks that were noted since the last time."""
+        self._written |= dict.fromkeys(self.pending)
+        taken = sorted(self.pending.values(), key=lambda record: (record.digest, record.refusal, record.node))
+        self.pending = {}
+        return taken
 
     def _refuse(self, node: int, block: Block, reason: str) -> None:
-        encoded = encode_block(block)
-        identity = _identity(encoded)
-        if (identity, False) not in self._seen:
-            self._seen[identity, False] = None
+        self._note((_identity(encode_block(block)), False), node, block, reason)
+
+    def _note(self, key: tuple[bytes, bool], node: int, block: Block, reason: str = "") -> None:
+        before = self.pending.get(key)
+        if key not in self._written and (before is None or node < before.node):
             digest = header_digest(block.header)
-            self.pending.append(BranchRecord(block.header.parent, digest, node, reason, encoded))
+            self.pending[key] = BranchRecord(block.header.parent, digest, node, reason, encode_block(block))
 
 
 @dataclass(slots=True)
