@@ -80,7 +80,7 @@ class Verdict:
 
 
 @final
-class Tally:
+class CheckTally:
     """The running count of one check: comparisons made, failures found.
 
     Only the first failure keeps its text and evidence: what comes after it is mostly its consequence.

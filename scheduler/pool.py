@@ -62,7 +62,7 @@ class PoolRules:
 
 
 @final
-class Block:
+class Chunk:
     """Neighbours in a book, by tip and by greatest fee, best first."""
 
     __slots__ = ("by_fee", "by_tip")
@@ -98,7 +98,7 @@ class Book:
         self.max_tip = 0
         self.max_fee = 0
         self.lows: list[Bound] = [LOWEST]
-        self.blocks = [Block([], [])]
+        self.blocks = [Chunk([], [])]
 
     def add(self, fee: int, tip: int, tie: Tie, timer: Timer) -> None:
         """Put a timer in; `fee` and `tip` are 0 where they are open."""
@@ -132,7 +132,7 @@ class Book:
         keys = sorted((fees[tie] + negated, negated, tie) for negated, tie, _ in block.by_tip)
         upper = dict.fromkeys(tie for _, _, tie in keys[len(keys) // 2 :])
         self.blocks[index : index + 1] = [
-            Block(
+            Chunk(
                 [entry for entry in block.by_tip if (entry[1] in upper) == is_upper],
                 [entry for entry in block.by_fee if (entry[1] in upper) == is_upper],
             )
@@ -190,7 +190,7 @@ class Payer:
 
 
 @final
-class Bucket:
+class DueBucket:
     """The waiting timers of one due height by sequence; `sequences` may name some that are gone."""
 
     __slots__ = ("sequences", "timers")
@@ -288,7 +288,7 @@ class WaitingPool:
         self._agents: list[tuple[int, int, Timer]] = []
         self._now = now
         self._dues: list[int] = []
-        self._buckets: dict[int, Bucket] = {}
+        self._buckets: dict[int, DueBucket] = {}
         self._expiries: list[tuple[int, int, int]] = []
         self._count = 0
 
@@ -300,7 +300,7 @@ class WaitingPool:
         """Put a timer in that has become due, or that a branch being left had taken out."""
         bucket = self._buckets.get(timer.due)
         if bucket is None:
-            bucket = self._buckets[timer.due] = Bucket()
+            bucket = self._buckets[timer.due] = DueBucket()
             insort(self._dues, timer.due)
         bucket.add(timer)
         self._count += 1

@@ -171,11 +171,7 @@ LONG_FILES_ALLOWED = {
     "validators/execution/engine.py": 436,
 }
 
-NAMES_ALLOWED = {
-    *("BitRot", "Block", "BlockSummary", "Bucket", "Codec", "ColdReplay", "DiskFaults"),
-    *("Judged", "Layer", "Mailbox", "Manifest", "Outcome", "Pooled", "Rules", "SnapshotJoin", "Status"),
-    *("Tally", "TornWrites", "View"),
-}
+NAMES_ALLOWED: set[str] = set()
 
 OPENINGS_ALLOWED = {
     "checker": 50,

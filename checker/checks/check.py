@@ -14,7 +14,7 @@ from typing import ClassVar
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import AppliedBlock
-from checker.results import CheckResult, ExitClass, Tally
+from checker.results import CheckResult, CheckTally, ExitClass
 from network.events import Handlers
 from validators.execution.blocks import Header
 from validators.state import StateAudit
@@ -41,7 +41,7 @@ class Check:
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
-        self.tally = Tally(self.name, self.exit_class)
+        self.tally = CheckTally(self.name, self.exit_class)
 
     @property
     def handlers(self) -> Handlers:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, final
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.record.cold_replay import ColdReplay
 from validators.execution import Executed, Genesis
+from validators.mempool.pool import Pooled
 from validators.storage import Disk
 
 _Made = TypeVar("_Made")
@@ -109,14 +110,6 @@ class WrittenDisk(Protocol):
 
     def written(self) -> Disk:
         """Return a view of it, for reading, that always shows the bytes that were written to it."""
-
-
-class Pooled(Protocol):
-    """A transaction in a mempool."""
-
-    @property
-    def encoded(self) -> bytes:
-        """Its encoding."""
 
 
 class Sample(NamedTuple):

@@ -9,12 +9,12 @@ from typing import NamedTuple, final
 
 import msgspec
 
-from checker.checks.observations import BlockSummary
 from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
 from scheduler import MAX_U63, InvalidInput, LaneConfig, TimerConfig
 from validators.execution.blocks import Header
 from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt
+from validators.execution.run import BlockSummary
 
 
 @final

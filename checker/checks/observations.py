@@ -6,75 +6,8 @@ from typing import Final, NamedTuple, Protocol, final
 from scheduler import Eip1559, Timebase
 from validators.execution.genesis import Genesis, PolicyEntry
 from validators.execution.phases import PhaseEntry
+from validators.execution.run import BlockSummary
 from validators.state import StateAudit
-
-
-class BlockSummary(Protocol):
-    """What a validator says of a block that it executed, in counts of timers, and cycles or cells used."""
-
-    @property
-    def cycles_used(self) -> int:
-        """Cycles used by the transactions."""
-
-    @property
-    def cells_used(self) -> int:
-        """Cells used by the transactions."""
-
-    @property
-    def lane_cycles(self) -> int:
-        """Cycles used by fired handlers."""
-
-    @property
-    def gc_cycles(self) -> int:
-        """Cycles charged for removals."""
-
-    @property
-    def fired(self) -> int:
-        """Timers fired, reverted ones included."""
-
-    @property
-    def reverted(self) -> int:
-        """Timers that fired and whose handler did not end ok."""
-
-    @property
-    def expired(self) -> int:
-        """Timers removed past their time to live."""
-
-    @property
-    def insolvent(self) -> int:
-        """Timers removed because their payer could not pay."""
-
-    @property
-    def waiting_live(self) -> int:
-        """Due timers that wait for the execution lane."""
-
-    @property
-    def waiting_dead(self) -> int:
-        """Due timers that wait for the GC lane."""
-
-    @property
-    def lane_price(self) -> int:
-        """What a cycle of the timer lane cost, in units; 0 outside the lane."""
-
-    @property
-    def messages_sent(self) -> int:
-        """Messages that entered the mailbox."""
-
-    @property
-    def messages_delivered(self) -> int:
-        """Messages that left it, reverted ones included."""
-
-    @property
-    def messages_reverted(self) -> int:
-        """Messages whose call did not end ok."""
-
-    @property
-    def messages_waiting(self) -> int:
-        """Messages that wait for the next block."""
-
-    @property
-    def mailbox_cycles(self) -> int:
-        """Cycles used by the calls of delivered messages."""
 
 
 @final

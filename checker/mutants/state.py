@@ -7,7 +7,7 @@ from checker.mutants.mutant import mutant
 from validators.state import activity, database, draft, history, store
 from validators.state.draft import Draft
 from validators.state.operations import DELETE
-from validators.state.view import Layer, View
+from validators.state.view import Layer, StateView
 
 EARLY_ROADS: Final = (
     'validators={0={apply="certified"}, 1={apply="certified"}, 2={apply="certified"}, 3={apply="certified"}}'
@@ -111,7 +111,7 @@ def created_keys_backwards(write_created: Any) -> Any:
     return write_created_backwards
 
 
-@mutant((View, "stack"), area="state", kills=("equal-roots", "agreement"), cause="execution")
+@mutant((StateView, "stack"), area="state", kills=("equal-roots", "agreement"), cause="execution")
 def pending_layers_upside_down(stack: Any) -> Any:
     """Of two pending blocks that wrote a key the older one is read."""
 
@@ -124,7 +124,7 @@ def pending_layers_upside_down(stack: Any) -> Any:
         for layer in self.layers:
             merged.update(layer.entries)
         older = Layer(newest.count, newest.start, newest.end, merged, newest.operations)
-        return View(stacked.store, (older, *stacked.layers[1:]))
+        return StateView(stacked.store, (older, *stacked.layers[1:]))
 
     return stack_upside_down
 

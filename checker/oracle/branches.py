@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 from checker.oracle.blocks import InvalidBlockError, OracleChain
 from checker.oracle.compare import Difference, compare_roots
 from checker.oracle.records import MalformedError, read_block
-from checker.results import Tally
+from checker.results import CheckTally
 
 
 class OracleBranch(NamedTuple):
@@ -45,7 +45,7 @@ def no_branches(_parent: bytes) -> Iterable[OracleBranch]:
 class Branches:
     """The losing branches of a chain, and how much of them was looked at."""
 
-    def __init__(self, executed_on: ExecutedOn, tally: Tally) -> None:
+    def __init__(self, executed_on: ExecutedOn, tally: CheckTally) -> None:
         self._executed_on: Final = executed_on
         self._tally: Final = tally
         self.blocks = 0

@@ -16,7 +16,7 @@ from checker.oracle.describe import (
     timer_of_receipts,
 )
 from checker.oracle.records import Header, write
-from checker.results import Tally
+from checker.results import CheckTally
 
 
 class Difference(NamedTuple):
@@ -30,7 +30,7 @@ class Difference(NamedTuple):
     block: str = ""
 
 
-def compare_receipts(result: Result, receipts: Sequence[bytes], tally: Tally) -> Difference | None:
+def compare_receipts(result: Result, receipts: Sequence[bytes], tally: CheckTally) -> Difference | None:
     """Compare the receipts one by one."""
     ours = [write(receipt) for receipt in result.receipts]
     theirs = list(receipts)
@@ -46,7 +46,7 @@ def compare_receipts(result: Result, receipts: Sequence[bytes], tally: Tally) ->
     return None
 
 
-def compare_changes(result: Result, changes: Mapping[bytes, bytes | None], tally: Tally) -> Difference | None:
+def compare_changes(result: Result, changes: Mapping[bytes, bytes | None], tally: CheckTally) -> Difference | None:
     """Compare the keys that the block changed, and their values."""
     ours, theirs = result.changes, changes
     tally.compared += len(ours)
@@ -63,7 +63,7 @@ def compare_changes(result: Result, changes: Mapping[bytes, bytes | None], tally
     return None
 
 
-def compare_roots(result: Result, header: Header, tally: Tally) -> Difference | None:
+def compare_roots(result: Result, header: Header, tally: CheckTally) -> Difference | None:
     """Compare the roots with those that the header claims."""
     for name in ("tx_root", "receipts_root", "state_root"):
         tally.compared += 1
@@ -73,7 +73,7 @@ def compare_roots(result: Result, header: Header, tally: Tally) -> Difference | 
     return None
 
 
-def compare_counts(result: Result, counts: Mapping[str, int], tally: Tally) -> Difference | None:
+def compare_counts(result: Result, counts: Mapping[str, int], tally: CheckTally) -> Difference | None:
     """Compare what was used of each budget."""
     for name, count in result.counts.items():
         if name in counts:

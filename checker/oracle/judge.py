@@ -16,7 +16,7 @@ from checker.oracle.compare import Difference, compare_changes, compare_counts, 
 from checker.oracle.phases import Ledger, compare_phases
 from checker.oracle.programs import PROGRAMS
 from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write
-from checker.results import CheckResult, Tally
+from checker.results import CheckResult, CheckTally
 
 NAME: Final = "oracle"
 """The check's name."""
@@ -64,7 +64,7 @@ def judge_oracle(
         executed_on: Returns the blocks that validators executed on a parent, by its digest; final ones may be among
             them.
     """
-    tally = Tally(NAME, "safety")
+    tally = CheckTally(NAME, "safety")
     try:
         genesis = read_genesis(genesis_bytes)
     except MalformedError as error:
@@ -130,7 +130,7 @@ def unknown_to_the_oracle(genesis: Genesis) -> str:
 
 
 def _first_difference(
-    chain: OracleChain, blocks: Iterable[OracleBlock], tally: Tally, audits: _Audits, branches: Branches
+    chain: OracleChain, blocks: Iterable[OracleBlock], tally: CheckTally, audits: _Audits, branches: Branches
 ) -> Difference | None:
     for height, block in enumerate(blocks, 1):
         difference = branches.judge(chain, _digest_of(block.block))
@@ -151,7 +151,7 @@ def _digest_of(block: bytes) -> bytes:
         return b""
 
 
-def _judge_block(chain: OracleChain, block: OracleBlock, tally: Tally) -> Difference | None:
+def _judge_block(chain: OracleChain, block: OracleBlock, tally: CheckTally) -> Difference | None:
     tally.compared += 1
     try:
         header, transactions = read_block(block.block)
@@ -169,7 +169,7 @@ def _judge_block(chain: OracleChain, block: OracleBlock, tally: Tally) -> Differ
     )
 
 
-def _compare_ledger(result: Result, phases: Ledger | None, tally: Tally) -> Difference | None:
+def _compare_ledger(result: Result, phases: Ledger | None, tally: CheckTally) -> Difference | None:
     """Compare the phases that the block went through with those that it has to go through."""
     if phases is None:
         return None

@@ -17,7 +17,7 @@ from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import SeedResult
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import compare_with_repeat
-from cluster.verdict.pipeline import COLD_HASH_SEED, Judged, judge
+from cluster.verdict.pipeline import COLD_HASH_SEED, JudgedRun, judge
 from network.outcome import RunFailedError
 from report.console import LiveProgress
 
@@ -118,7 +118,7 @@ def _is_finding(check: CheckResult) -> bool:
     return check.status == "failed" or is_lacking
 
 
-def _judge(task: Task) -> Judged:
+def _judge(task: Task) -> JudgedRun:
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
     if not _replayer:
         _replayer.append(ColdReplayWorker(COLD_HASH_SEED))

@@ -67,7 +67,7 @@ class DataDirectoryError(Exception):
         super().__init__(f"{path}: {reason}")
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DirectoryManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose data a directory holds."""
 
     format: int
@@ -201,13 +201,13 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
     for name, fault in scenario.faults.items():
         if fault.enabled and not fault.runs_on_real_disks():
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
-    manifest = Manifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
+    manifest = DirectoryManifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
     path = path.resolve()
     with naming(path):
         return _open(path, scenario, manifest)
 
 
-def _open(path: Path, scenario: Scenario, manifest: Manifest) -> DataDirectory:
+def _open(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> DataDirectory:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         if path.exists() and path.samefile(Path.cwd()):
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")
@@ -247,7 +247,7 @@ def _height(disk: DirectoryDisk) -> int:
     return entries[-1].height if entries else 0 if base is None else base.height
 
 
-def _claim(path: Path, manifest: Manifest) -> Manifest:
+def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
     """Return a directory's own manifest, which is never written again, if the directory is this run's."""
     try:
         # Not through a link, and not waiting at a pipe.
@@ -256,12 +256,12 @@ def _claim(path: Path, manifest: Manifest) -> Manifest:
         raise DataDirectoryError(path, "is no data directory of this program") from error
     try:
         content = os.read(descriptor, _MANIFEST_BYTES_MAX) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-        found = msgspec.json.decode(content, type=Manifest)
+        found = msgspec.json.decode(content, type=DirectoryManifest)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
     finally:
         os.close(descriptor)
-    for name in Manifest.__struct_fields__:
+    for name in DirectoryManifest.__struct_fields__:
         ours, theirs = getattr(manifest, name), getattr(found, name)
         is_read = name == "format" and theirs in FORMATS_READ
         if ours != theirs and not is_read:
@@ -320,7 +320,7 @@ def _add_code(path: Path, code: Code) -> None:
     sync_directory(path)
 
 
-def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
+def _make(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> None:
     """Provision every replica's disk, aside, and put it in its place at once."""
     with work_directory(path.parent, path.name) as aside:
         _fill(aside, scenario, manifest)
@@ -328,7 +328,7 @@ def _make(path: Path, scenario: Scenario, manifest: Manifest) -> None:
     sync_directory(path.parent)
 
 
-def _fill(aside: Path, scenario: Scenario, manifest: Manifest) -> None:
+def _fill(aside: Path, scenario: Scenario, manifest: DirectoryManifest) -> None:
     keys = keys_of(scenario)
     genesis = genesis_of(scenario, keys)
     for node in range(scenario.replicas):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, final
 
 from cluster.runtime.machines import PowerGrid
-from cluster.scenario.replicas_section import ColdReplay, Observer, Rounds, kind_of_observer, loses_its_state
+from cluster.scenario.replicas_section import ColdReplayMode, Observer, Rounds, kind_of_observer, loses_its_state
 from faults.events import ObserverSwitchedOff
 from network.events import Event, read_event
 from network.kernel import Kernel
@@ -121,7 +121,7 @@ class RoadKeeper:
 
     def _take_state(self, node: int, road: Rounds) -> None:
         disk = self._grid.places[node].disk
-        if isinstance(road, ColdReplay) and road.blocks == "own":
+        if isinstance(road, ColdReplayMode) and road.blocks == "own":
             FinalizedLog(disk).erase()
         elif loses_its_state(road):
             disk.wipe()

@@ -107,14 +107,14 @@ class Restart(Rounds, tag="restart", frozen=True, forbid_unknown_fields=True, kw
     """Comes back from its disk."""
 
 
-class SnapshotJoin(Rounds, tag="snapshot-join", frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SnapshotJoinMode(Rounds, tag="snapshot-join", frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Comes back with an empty disk, and joins from a peer's snapshot."""
 
     every_blocks: Positive = 8
     snapshot_gap_blocks: Positive | None = 2
 
 
-class ColdReplay(Rounds, tag="cold-replay", frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ColdReplayMode(Rounds, tag="cold-replay", frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Comes back without a state, and executes the whole chain from genesis: its own blocks, or those of its peers."""
 
     every_blocks: Positive = 8
@@ -124,12 +124,12 @@ class ColdReplay(Rounds, tag="cold-replay", frozen=True, forbid_unknown_fields=T
     )
 
 
-Observer = FinalizedOnly | ApplyEarly | RebuildIndexes | OwnCadence | Restart | SnapshotJoin | ColdReplay
+Observer = FinalizedOnly | ApplyEarly | RebuildIndexes | OwnCadence | Restart | SnapshotJoinMode | ColdReplayMode
 
 
 def loses_its_state(observer: ReplicaSection) -> bool:
     """Whether its road takes from the observer's disk what was synced."""
-    return isinstance(observer, SnapshotJoin | ColdReplay)
+    return isinstance(observer, SnapshotJoinMode | ColdReplayMode)
 
 
 def kind_of_observer(observer: ReplicaSection) -> str:
@@ -144,7 +144,7 @@ def deeds_of_road(replica: ReplicaSection, counts: ValidatorCounts, rounds: int)
         deeds["rebuilt"] = counts.rebuilt
     if replica.reapply == "execute":
         deeds["executed again"] = counts.reexecuted
-    if isinstance(replica, FinalizedOnly | OwnCadence | Restart | SnapshotJoin | ColdReplay):
+    if isinstance(replica, FinalizedOnly | OwnCadence | Restart | SnapshotJoinMode | ColdReplayMode):
         what, count = count_of_road(replica, counts, rounds)
         deeds[what] = count
     return deeds
@@ -164,7 +164,7 @@ def count_of_road(observer: Observer, counts: ValidatorCounts, rounds: int) -> t
         RebuildIndexes: ("rebuilt", counts.rebuilt),
         OwnCadence: ("pruned", counts.pruned),
         Restart: ("restarted", rounds),
-        SnapshotJoin: ("joined", counts.snapshots_joined),
-        ColdReplay: ("replayed", rounds),
+        SnapshotJoinMode: ("joined", counts.snapshots_joined),
+        ColdReplayMode: ("replayed", rounds),
     }
     return shown[type(observer)]

@@ -22,7 +22,7 @@ from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
-from cluster.verdict.pipeline import Judged
+from cluster.verdict.pipeline import JudgedRun
 
 REPEAT_HASH_SEED: Final = 4_021
 REPEAT_SHUFFLE: Final = 77
@@ -57,7 +57,7 @@ def repeat_in_fresh_process(
         return log_path.read_bytes()
 
 
-def compare_with_repeat(judged: Judged) -> CheckResult:
+def compare_with_repeat(judged: JudgedRun) -> CheckResult:
     """Repeat the run that was judged and say whether every event is the same."""
     log = repeat_in_fresh_process(
         encode_scenario(judged.scenario), judged.seed, hash_seed=REPEAT_HASH_SEED, shuffle=REPEAT_SHUFFLE

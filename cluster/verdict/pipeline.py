@@ -45,7 +45,7 @@ COLD_HASH_SEED: Final = 90_125
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedRun:
     """A run with its verdict."""
 
     scenario: Scenario
@@ -107,7 +107,7 @@ class Judged:
         """The code that ran, and the plug-ins, a line each."""
         return [str(this_code()), *(f"with {plugin}" for plugin in plugin_codes(self.scenario.plugins))]
 
-    def with_check(self, check: CheckResult) -> "Judged":
+    def with_check(self, check: CheckResult) -> "JudgedRun":
         """Return the same run with one more check."""
         return replace(self, checks=(*self.checks, check))
 
@@ -140,12 +140,12 @@ def judge(
     runs: Path | None,
     progress: LiveProgress,
     factories: Mapping[int, ValidatorFactory] | None = None,
-    extra: Callable[["Judged"], CheckResult] | None = None,
+    extra: Callable[["JudgedRun"], CheckResult] | None = None,
     command: str = "",
-    keeps: "Callable[[Judged], bool]" = lambda _: True,
+    keeps: "Callable[[JudgedRun], bool]" = lambda _: True,
     replay: ColdReplayer | None = None,
     data: DataDirectory | None = None,
-) -> Judged:
+) -> JudgedRun:
     """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
 
     ``keeps`` says whether a run is worth its directory. ``data`` gives the validators real disks. ``extra`` adds a
@@ -191,9 +191,9 @@ class _Steps:
     monitor: Monitor
     progress: LiveProgress
     replay: ColdReplayer
-    repeat: Callable[[Judged], CheckResult] | None
+    repeat: Callable[[JudgedRun], CheckResult] | None
 
-    def run_into(self, writer: RecordWriter) -> Judged:
+    def run_into(self, writer: RecordWriter) -> JudgedRun:
         """Run, write what the run was, and check it."""
         scenario, data = self.cluster.scenario, self.cluster.data
         self.monitor.keep = writer.add_branch
@@ -259,9 +259,9 @@ class _Steps:
         with self.progress.timed(check.activity):
             yield
 
-    def _result_of(self, run: ClusterRun, checks: Iterable[CheckResult]) -> Judged:
+    def _result_of(self, run: ClusterRun, checks: Iterable[CheckResult]) -> JudgedRun:
         monitor = self.monitor
-        return Judged(
+        return JudgedRun(
             scenario=run.scenario,
             seed=run.seed,
             digest=run.trace.digest,

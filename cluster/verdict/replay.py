@@ -20,7 +20,7 @@ from checker.results import CheckResult, verdict_of
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
-from cluster.verdict.pipeline import Judged, judge
+from cluster.verdict.pipeline import JudgedRun, judge
 from report.console import LiveProgress
 from validators.execution.blocks import encode_block
 
@@ -31,7 +31,7 @@ _MADE_BY_HAND: Final = ("determinism",)
 """Checks of a record that a replay does not make: they need more than one run."""
 
 
-def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
+def replay_record(reader: RecordReader, *, progress: LiveProgress) -> JudgedRun:
     """Run a recorded scenario again, judge it, and add the check `replay`; raises what recorded_scenario raises.
 
     Where other code than the record's gives another run, that check is the only one: the others would be about a run
@@ -53,7 +53,7 @@ def replay_record(reader: RecordReader, *, progress: LiveProgress) -> Judged:
     return judged.with_check(_passed(judged, ""))
 
 
-def checks_of(reader: RecordReader, judged: Judged) -> tuple[CheckResult, ...]:
+def checks_of(reader: RecordReader, judged: JudgedRun) -> tuple[CheckResult, ...]:
     """Return the checks of a repeated run, and those of its record that one run alone cannot make."""
     made = [check for check in judged.checks if check.name != CHECK]
     return (*made, *(check for check in reader.checks() if check.name in _MADE_BY_HAND))
@@ -92,7 +92,7 @@ def describe_change(reader: RecordReader) -> str:
     return f"the code changed since: recorded by {reader.manifest.code}; this is {_code_for(reader)}"
 
 
-def _judge_by_other_code(reader: RecordReader, judged: Judged, difference: str | DamagedRecordError) -> Judged:
+def _judge_by_other_code(reader: RecordReader, judged: JudgedRun, difference: str | DamagedRecordError) -> JudgedRun:
     if not difference:
         told = reader.manifest.verdict
         other = "" if told == judged.verdict else f", which judged it {told}"
@@ -102,12 +102,12 @@ def _judge_by_other_code(reader: RecordReader, judged: Judged, difference: str |
     return replace(judged, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
 
 
-def _passed(judged: Judged, by_whom: str) -> CheckResult:
+def _passed(judged: JudgedRun, by_whom: str) -> CheckResult:
     summary = f"the same digest {judged.digest.hex()[:16]} as recorded{by_whom}"
     return CheckResult(CHECK, "passed", "determinism", summary, (), 1)
 
 
-def _difference_of(reader: RecordReader, judged: Judged) -> str | DamagedRecordError:
+def _difference_of(reader: RecordReader, judged: JudgedRun) -> str | DamagedRecordError:
     """Return the first difference of the events, or else the file that is not the fresh run's; nothing without any."""
     if judged.digest.hex() == reader.manifest.digest:
         return _foreign_file(reader, judged) or ""
@@ -116,7 +116,7 @@ def _difference_of(reader: RecordReader, judged: Judged) -> str | DamagedRecordE
     return f"event {difference.index} was {difference.first}, is {difference.second}"
 
 
-def _foreign_file(reader: RecordReader, judged: Judged) -> DamagedRecordError | None:
+def _foreign_file(reader: RecordReader, judged: JudgedRun) -> DamagedRecordError | None:
     if reader.genesis() != msgspec.msgpack.encode(judged.genesis):
         return DamagedRecordError(reader.path, GENESIS, "is not the genesis of the recorded scenario")
     recorded = [(block.height, block.digest, block.root, block.block) for block in reader.blocks()]
@@ -133,7 +133,7 @@ def _foreign_file(reader: RecordReader, judged: Judged) -> DamagedRecordError | 
     return None
 
 
-def _compare_verdict(reader: RecordReader, judged: Judged) -> None:
+def _compare_verdict(reader: RecordReader, judged: JudgedRun) -> None:
     """Refuse a record whose verdict is not that of its run, judged by the same code; raises DamagedRecordError."""
     recorded, told = reader.verdict(), reader.manifest.verdict
     if reader.manifest.scenario != judged.scenario.name:
@@ -150,7 +150,7 @@ def _compare_verdict(reader: RecordReader, judged: Judged) -> None:
         raise DamagedRecordError(reader.path, VERDICT, f"says another exit code than {verdict.exit_code}")
 
 
-def _compare_checks(reader: RecordReader, judged: Judged) -> None:
+def _compare_checks(reader: RecordReader, judged: JudgedRun) -> None:
     """Refuse a verdict that lacks a check, has another one, or says another outcome; raises DamagedRecordError."""
     before, now = _outcomes_of(reader.checks()), _outcomes_of(judged.checks)
     if before != now:

@@ -55,7 +55,7 @@ class _Damage(DiskFault, kw_only=True, frozen=True):
     """Damage of what was synced: at most f validators may be hit by it over the whole plan."""
 
     destroys_synced: ClassVar[bool] = True
-    medium: ClassVar[type[storage.BitRot | storage.StaleRead | storage.MisdirectedWrite]]
+    medium: ClassVar[type[storage.BitFlip | storage.StaleRead | storage.MisdirectedWrite]]
     effect: ClassVar[str]
 
     ppm: Annotated[PartsPerMillion, means("The share of operations that are hit.")]
@@ -77,7 +77,7 @@ class BitRot(_Damage, tag="bit-rot", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "sectors"
     cells: ClassVar[Cells] = (("recovering", "voter"),)
-    medium: ClassVar = storage.BitRot
+    medium: ClassVar = storage.BitFlip
     effect: ClassVar[str] = "of the sectors that are read have a bit flipped from then on"
 
     @classmethod
@@ -203,7 +203,7 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
         return f"{self.when()} a crash of {who(self.validators)} {left}."
 
     def condition(self, used_bytes: int) -> storage.Condition:
-        return storage.TornWrites()
+        return storage.TornWrite()
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         yield from impose_on_media(self, context)

@@ -46,7 +46,7 @@ RowReader: TypeAlias = Callable[[int], Reader]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layer:
+class RowLayer:
     """What `count` consecutive batches changed; `end` is the log's size after the newest of them."""
 
     count: int
@@ -67,7 +67,7 @@ class Graft:
     """
 
     rows: Rows
-    layers: tuple[Layer, ...]
+    layers: tuple[RowLayer, ...]
     grafted_root: bytes
     root: bytes
 
@@ -129,7 +129,7 @@ class Activity:
         """Return what finds the entries of one row at the tip."""
         return self.rows[row].get if row < len(self.rows) else _find_nothing
 
-    def view(self, layers: Sequence[Layer]) -> RowReader:
+    def view(self, layers: Sequence[RowLayer]) -> RowReader:
         """Return what gives the reader of each row through the layers of pending batches, newest first."""
 
         def read(row: int) -> Reader:
@@ -138,7 +138,14 @@ class Activity:
         return read
 
     def graft(
-        self, base: Tip, tip: Tip, layers: tuple[Layer, ...], *, flags: bytes, rewritten: Sequence[int], nodes: bytes
+        self,
+        base: Tip,
+        tip: Tip,
+        layers: tuple[RowLayer, ...],
+        *,
+        flags: bytes,
+        rewritten: Sequence[int],
+        nodes: bytes,
     ) -> Graft:
         """Return bitmap and grafted tree after one more batch; nothing changes here.
 
@@ -156,7 +163,7 @@ class Activity:
         rows: Rows = [change_chunks(base, tip.floor, flags, rewritten, read(CHUNKS)), dict(enumerate(digests, first))]
         rows.append(graft_leaves(rows[CHUNKS], rows[SUBTREES], read(SUBTREES), tip.size >> GRAFT_HEIGHT))
         rows = hash_paths(rows, tip.size, read)
-        stacked = stack_layer(layers, Layer(1, tip.size, rows))
+        stacked = stack_layer(layers, RowLayer(1, tip.size, rows))
         return Graft(rows, stacked, *fold_canonical(tip, self.view(stacked)))
 
     def commit(self, graft: Graft) -> None:
@@ -220,14 +227,14 @@ def stack_readers(rows: Sequence[Mapping[int, bytes]], below: Reader) -> Reader:
     return find
 
 
-def stack_layer(older: tuple[Layer, ...], newest: Layer) -> tuple[Layer, ...]:
+def stack_layer(older: tuple[RowLayer, ...], newest: RowLayer) -> tuple[RowLayer, ...]:
     """Return the layers with one more, merged as a binary counter does, so that n batches make about log2(n) layers."""
     rest = list(older)
     while rest and rest[0].count <= newest.count:
         layer = rest.pop(0)
         width = max(len(layer.rows), len(newest.rows))
         padded = [rows + [{}] * (width - len(rows)) for rows in (layer.rows, newest.rows)]
-        newest = Layer(layer.count + newest.count, newest.end, [old | new for old, new in zip(*padded, strict=True)])
+        newest = RowLayer(layer.count + newest.count, newest.end, [old | new for old, new in zip(*padded, strict=True)])
     return (newest, *rest)
 
 

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
-from validators.state.activity import GRAFT_HEIGHT, Activity, Graft, Layer
+from validators.state.activity import GRAFT_HEIGHT, Activity, Graft, RowLayer
 from validators.state.draft import Draft
 from validators.state.errors import DeadBranch, NotMerkleized, SealedBatch, StaleBatch
 from validators.state.operations import KEY_BYTES, require_key, require_length
 from validators.state.store import Store, extend_tree
 from validators.state.tip import Tip
-from validators.state.view import Entries, View
+from validators.state.view import Entries, StateView
 
 
-class Status(Enum):
+class BatchStatus(Enum):
     """Where a batch stands in its life."""
 
     OPEN = "open"
@@ -34,7 +34,7 @@ class Status(Enum):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class BatchOutcome:
     """What merkleizing a batch found.
 
     Attributes:
@@ -90,18 +90,18 @@ class Batch:
         self.store: Final = store
         self.parent = parent
         self.base: Final = store.tip if parent is None else parent.result.tip
-        self.status = Status.OPEN
-        self.outcome: Outcome | None = None
+        self.status = BatchStatus.OPEN
+        self.outcome: BatchOutcome | None = None
         self._changes: dict[bytes, bytes | None] | None = None
         self.graft: Graft | None = None
         self._canonical_root: bytes | None = None
         self._writes: dict[bytes, bytes | None] = {}
-        self._view = View(store) if parent is None else parent.view_from_child()
+        self._view = StateView(store) if parent is None else parent.view_from_child()
         self._value_bytes: Final = store.codec.value_bytes
         self._seen_epoch = store.epoch
 
     @property
-    def result(self) -> Outcome:
+    def result(self) -> BatchOutcome:
         """All that merkleizing found; raises NotMerkleized before that."""
         if self.outcome is None:
             msg = f"a batch on {self.base.size} operations has no root yet"
@@ -123,7 +123,7 @@ class Batch:
         if self._canonical_root is None:
             self.check_alive()
             activity = self.store.require_activity()
-            self._canonical_root = activity.root if self.status is Status.APPLIED else self.require_graft().root
+            self._canonical_root = activity.root if self.status is BatchStatus.APPLIED else self.require_graft().root
         return self._canonical_root
 
     @property
@@ -167,7 +167,7 @@ class Batch:
         if self._seen_epoch != self.store.epoch:
             self.check_alive()
         require_key(key)
-        if self.status is not Status.APPLIED and key in self._writes:
+        if self.status is not BatchStatus.APPLIED and key in self._writes:
             return self._writes[key]
         return self._view.find_value(key)
 
@@ -180,7 +180,7 @@ class Batch:
             BadKey: The key is not 32 bytes long.
             BadValue: The value has not the length that the database asks for.
         """
-        if self._seen_epoch != self.store.epoch or self.status is not Status.OPEN:
+        if self._seen_epoch != self.store.epoch or self.status is not BatchStatus.OPEN:
             self._check_open()
         if len(key) != KEY_BYTES:
             require_key(key)
@@ -211,7 +211,7 @@ class Batch:
         floor = draft.raise_floor(steps + 1, ((ancestor.base.size, ancestor.operations) for ancestor in ancestors))
         draft.end(self.store.codec.encode_commit(metadata, floor))
         tip, nodes = extend_tree(self.base, draft.operations, floor, draft.active)
-        self.outcome = Outcome(
+        self.outcome = BatchOutcome(
             tip=tip,
             operations=tuple(draft.operations),
             nodes=nodes,
@@ -224,7 +224,7 @@ class Batch:
             deleted=draft.deleted,
             created=draft.created,
         )
-        self.status = Status.MERKLEIZED
+        self.status = BatchStatus.MERKLEIZED
         return tip.root
 
     def drop(self) -> None:
@@ -233,16 +233,16 @@ class Batch:
         Raises:
             StaleBatch: The batch was applied already.
         """
-        if self.status is Status.APPLIED:
+        if self.status is BatchStatus.APPLIED:
             msg = f"the batch with root {self.root.hex()} was applied and cannot be dropped"
             raise StaleBatch(msg)
-        self.status = Status.DROPPED
+        self.status = BatchStatus.DROPPED
         self.store.epoch += 1
 
     def require_graft(self) -> Graft:
         """Return bitmap and grafted tree after this pending batch, made now unless they exist, ancestors' first."""
         activity = self.store.require_activity()
-        layers: tuple[Layer, ...] = ()
+        layers: tuple[RowLayer, ...] = ()
         for member in self.list_pending():
             if member.graft is None:
                 member.graft = member.make_graft(activity, layers)
@@ -250,7 +250,7 @@ class Batch:
         assert self.graft is not None, "the pending chain of a batch ends with the batch"
         return self.graft
 
-    def make_graft(self, activity: Activity, layers: tuple[Layer, ...]) -> Graft:
+    def make_graft(self, activity: Activity, layers: tuple[RowLayer, ...]) -> Graft:
         """Return bitmap and grafted tree after this batch, from those after its parent."""
         result = self.result
         return activity.graft(
@@ -265,18 +265,18 @@ class Batch:
 
     def settle(self) -> None:
         """Mark the batch as applied and let go of all that the store now has; a chain of all blocks would stay else."""
-        self.status = Status.APPLIED
+        self.status = BatchStatus.APPLIED
         self.parent = None
         self.graft = None
-        self._view = View(self.store)
+        self._view = StateView(self.store)
 
     def is_alive(self) -> bool:
         """Return whether the batch can still be read, written or applied on the database as it is."""
         member: Batch | None = self
         while member is not None:
-            if member.status is Status.DROPPED:
+            if member.status is BatchStatus.DROPPED:
                 return False
-            if member.status is Status.APPLIED:
+            if member.status is BatchStatus.APPLIED:
                 return member.outcome is not None and member.outcome.tip is self.store.tip
             if member.base is self.store.tip:
                 return True
@@ -297,21 +297,21 @@ class Batch:
         """Return this batch and its ancestors down to the committed tip, oldest first."""
         pending: list[Batch] = []
         member: Batch | None = self
-        while member is not None and member.status is not Status.APPLIED:
+        while member is not None and member.status is not BatchStatus.APPLIED:
             pending.append(member)
             member = member.parent
         pending.reverse()
         return pending
 
-    def view_from_child(self) -> View:
+    def view_from_child(self) -> StateView:
         """Return the view of a child: this batch's changes over all that the batch itself reads."""
-        if self.status is Status.APPLIED:
-            return View(self.store)
+        if self.status is BatchStatus.APPLIED:
+            return StateView(self.store)
         return self._view.stack(self.result.entries, self.result.operations, self.size)
 
     def _check_open(self) -> None:
         """Raise DeadBranch or SealedBatch unless the batch takes writes."""
         self.check_alive()
-        if self.status is not Status.OPEN:
+        if self.status is not BatchStatus.OPEN:
             msg = f"the batch on {self.base.size} operations is {self.status.value} and takes no more writes"
             raise SealedBatch(msg)

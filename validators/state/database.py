@@ -15,7 +15,7 @@ from itertools import chain
 from typing import final
 
 from validators.state.audit import StateAudit, audit_store
-from validators.state.batch import Batch, Status
+from validators.state.batch import Batch, BatchStatus
 from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
 from validators.state.operations import Encoding, choose_codec, require_key
@@ -186,7 +186,7 @@ class Database:
                 committed tip. Nothing has changed then.
         """
         self._check_own(batch)
-        if batch.status is Status.APPLIED or not batch.is_alive():
+        if batch.status is BatchStatus.APPLIED or not batch.is_alive():
             tip = self._store.tip
             msg = (
                 f"the batch on {batch.base.size} operations and root {batch.base.root.hex()} is {batch.status.value} "

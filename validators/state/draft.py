@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, final
 
 from validators.state.operations import DELETE, KEY_END, UPDATE
 from validators.state.tip import Tip
-from validators.state.view import DELETED, Entries, View
+from validators.state.view import DELETED, Entries, StateView
 
 Segment: TypeAlias = tuple[int, Sequence[bytes]]
 """Location of the first of some consecutive operations, and the operations."""
@@ -44,7 +44,7 @@ class Draft:
         created: Keys that the parent had not.
     """
 
-    view: View
+    view: StateView
     base: Tip
     active: int
     operations: list[bytes] = field(default_factory=list)

@@ -11,13 +11,13 @@ from itertools import repeat
 from operator import rshift, sub
 
 from validators.state.activity import CHUNK_BITS, GRAFT_HEIGHT, Graft
-from validators.state.batch import Outcome
+from validators.state.batch import BatchOutcome
 from validators.state.store import Store
 from validators.state.undo import Undo
 from validators.state.view import DELETED
 
 
-def append_outcome(store: Store, outcome: Outcome, graft: Graft | None) -> None:
+def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> None:
     """Take over what one batch found.
 
     Args:

@@ -1,7 +1,7 @@
 """Encodings of the operation log's three operations (qmdb specification, section 2).
 
 An operation is kept and hashed as its bytes; nothing in the database holds a decoded form. The two encodings differ
-in layout, so each is a class, and `Codec` is what they share:
+in layout, so each is a class, and `OperationCodec` is what they share:
 
     variable   D2 || key || value        D1 || key       D3 || option byte [|| value] || varint floor
     fixed      D2 || key || 32 bytes     D1 || key       D3 || flag || 32 bytes || be8 floor, zeros up to 65 bytes
@@ -53,7 +53,7 @@ class Operation:
     floor: int = 0
 
 
-class Codec(Protocol):
+class OperationCodec(Protocol):
     """How one encoding writes and reads operations; keys are 32 bytes, which the caller has checked."""
 
     @property
@@ -79,7 +79,7 @@ class Codec(Protocol):
         """Return the decoded operation; raise CorruptLog unless this codec could have written exactly these bytes."""
 
 
-def choose_codec(encoding: Encoding, *, bare_values: bool) -> Codec:
+def choose_codec(encoding: Encoding, *, bare_values: bool) -> OperationCodec:
     """Return the codec of an encoding; the fixed one writes values bare in any case."""
     if encoding == "fixed":
         return FixedCodec()

@@ -12,7 +12,7 @@ import msgspec
 
 from validators.state.activity import CHUNK_BITS
 from validators.state.errors import CorruptLog, ForgedSnapshot
-from validators.state.operations import Codec
+from validators.state.operations import OperationCodec
 from validators.state.proofs import prove_root
 from validators.state.store import Store, rebuild_store
 from validators.state.tree import DIGEST_BYTES
@@ -60,7 +60,7 @@ def take_snapshot(store: Store) -> Snapshot:
     )
 
 
-def restore_snapshot(snapshot: Snapshot, canonical_root: bytes, codec: Codec, retain: int) -> Store:
+def restore_snapshot(snapshot: Snapshot, canonical_root: bytes, codec: OperationCodec, retain: int) -> Store:
     """Return the store that a snapshot describes.
 
     Raises:

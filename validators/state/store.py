@@ -16,7 +16,7 @@ from typing import final
 from validators.state.activity import Activity
 from validators.state.errors import CorruptLog
 from validators.state.mmr import count_inactive_peaks, fold_root
-from validators.state.operations import COMMIT, DELETE, UPDATE, Codec, Operation
+from validators.state.operations import COMMIT, DELETE, UPDATE, Operation, OperationCodec
 from validators.state.tip import Tip
 from validators.state.tree import Levels, grow_tree
 from validators.state.undo import Undo
@@ -42,7 +42,7 @@ class Store:
 
     __slots__ = ("activity", "codec", "epoch", "flags", "levels", "locations", "log", "start", "tip", "undos")
 
-    def __init__(self, codec: Codec, retain: int = 0) -> None:
+    def __init__(self, codec: OperationCodec, retain: int = 0) -> None:
         self.codec = codec
         self.start = 0
         self.log: list[bytes] = []
@@ -81,7 +81,7 @@ def extend_tree(base: Tip, operations: Sequence[bytes], floor: int, active: int)
 
 
 def rebuild_store(
-    codec: Codec, operations: Iterable[bytes], *, retain: int = 0, start: int = 0, peaks: Sequence[bytes] = ()
+    codec: OperationCodec, operations: Iterable[bytes], *, retain: int = 0, start: int = 0, peaks: Sequence[bytes] = ()
 ) -> Store:
     """Rebuild everything from an operation log, or from its tail and the peaks over what was pruned.
 

@@ -32,7 +32,7 @@ class Layer:
 
 @final
 @dataclass(frozen=True, slots=True)
-class View:
+class StateView:
     """The store under layers of pending changes, newest layer first.
 
     It stays right when the oldest of these changes are applied, for then the store says the same. It is wrong once
@@ -74,7 +74,7 @@ class View:
         location = self.find_location(key)
         return None if location is None else self.store.codec.value_of(self.operation_at(location))
 
-    def stack(self, entries: Entries, operations: Sequence[bytes], end: int) -> "View":
+    def stack(self, entries: Entries, operations: Sequence[bytes], end: int) -> "StateView":
         """Return the view through one more batch, which left `end` operations in the log."""
         newest = Layer(1, end - len(operations), end, entries, tuple(operations))
         # Once a layer's newest batch is applied, all of the layer is: what it says is in the store.
@@ -84,4 +84,4 @@ class View:
             entries = layer.entries | newest.entries
             count = layer.count + newest.count
             newest = Layer(count, layer.start, end, entries, layer.operations + newest.operations)
-        return View(self.store, (newest, *older))
+        return StateView(self.store, (newest, *older))

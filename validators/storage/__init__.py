@@ -16,21 +16,21 @@ from validators.storage.files import BlockFile, FinalizedEntry, FinalizedLog, Lo
 from validators.storage.journal import Journal, JournalContents, JournalHead, provision
 from validators.storage.medium import (
     JOURNAL_FILES,
-    BitRot,
+    BitFlip,
     Condition,
     FullDisk,
     IoErrors,
     Medium,
     MisdirectedWrite,
     StaleRead,
-    TornWrites,
+    TornWrite,
 )
 from validators.storage.records import RecordFile
 
 __all__ = [
     "JOURNAL_FILES",
     "Barrier",
-    "BitRot",
+    "BitFlip",
     "BlockFile",
     "Boundary",
     "Condition",
@@ -59,6 +59,6 @@ __all__ = [
     "SimulatedDisk",
     "StaleRead",
     "SyncPoint",
-    "TornWrites",
+    "TornWrite",
     "provision",
 ]

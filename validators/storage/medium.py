@@ -28,7 +28,7 @@ _MILLION: Final = 1_000_000
 _OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=True))
 
 
-class BitRot(NamedTuple):
+class BitFlip(NamedTuple):
     """Each read of a sector may find one bit flipped, from then on. No `files`: any."""
 
     ppm: int
@@ -57,7 +57,7 @@ class IoErrors(NamedTuple):
     sync_ppm: int
 
 
-class TornWrites(NamedTuple):
+class TornWrite(NamedTuple):
     """A crash keeps part of what was not synced: a prefix, or a random subset of sectors."""
 
 
@@ -67,7 +67,7 @@ class FullDisk(NamedTuple):
     limit_bytes: int
 
 
-Condition = BitRot | StaleRead | MisdirectedWrite | IoErrors | TornWrites | FullDisk
+Condition = BitFlip | StaleRead | MisdirectedWrite | IoErrors | TornWrite | FullDisk
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class Medium:
 
     def view(self, name: str, file: File, offset: int, end: int) -> bytes:
         """Return what a read of these bytes gives."""
-        ageing = [each for each in self._active.values() if isinstance(each.condition, BitRot | StaleRead)]
+        ageing = [each for each in self._active.values() if isinstance(each.condition, BitFlip | StaleRead)]
         for active in ageing:
             if _is_about(active.condition, name):
                 for sector in range(offset // SECTOR_BYTES, -(-min(end, file.synced_bytes) // SECTOR_BYTES)):
@@ -195,7 +195,7 @@ class Medium:
     def tear(self, name: str, tail: bytes) -> bytes:
         """Return what a crash keeps of bytes that no finished sync covered."""
         for active in self._active.values():
-            if isinstance(active.condition, TornWrites) and tail:
+            if isinstance(active.condition, TornWrite) and tail:
                 subject = f"{active.name}/{self._node}/{name}"
                 kept = _torn(tail, self._chance, subject, active.next_ordinal(subject))
                 active.count += bool(kept)
@@ -208,17 +208,17 @@ class Medium:
         """Perhaps let one sector go bad; a sector that is bad stays as it is."""
         subject = f"{name}/{sector}"
         condition = active.condition
-        assert isinstance(condition, BitRot | StaleRead), "only these two come with reading"
+        assert isinstance(condition, BitFlip | StaleRead), "only these two come with reading"
         if sector in self._scars.get(name, {}):
             return
         start = sector * SECTOR_BYTES
         stop = min(start + SECTOR_BYTES, file.synced_bytes)
-        purpose = "bit rot" if isinstance(condition, BitRot) else "stale read"
+        purpose = "bit rot" if isinstance(condition, BitFlip) else "stale read"
         if not self._hits(active, purpose, condition.ppm, subject):
             return
         draw = self._chance.draw(f"{purpose} content", f"{active.name}/{self._node}/{subject}", 0)
         content = bytes(file.data[start:stop])
-        worse = _flip(content, draw) if isinstance(condition, BitRot) else _older(file, start, content, draw)
+        worse = _flip(content, draw) if isinstance(condition, BitFlip) else _older(file, start, content, draw)
         if worse != content and self._scar(name, sector, worse):
             active.count += 1
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checker.results import EXIT_CODES, PRECEDENCE, CheckResult, Tally, verdict_of
+from checker.results import EXIT_CODES, PRECEDENCE, CheckResult, CheckTally, verdict_of
 
 
 def result(status, exit_class="safety"):
@@ -14,11 +14,11 @@ def result(status, exit_class="safety"):
 class TestTally:
     def test_a_pass_needs_a_comparison(self):
         """Without any comparison the result is inconclusive."""
-        assert Tally("x", "safety").result("fine").status == "inconclusive"
+        assert CheckTally("x", "safety").result("fine").status == "inconclusive"
 
     def test_the_first_failure_keeps_its_evidence(self):
         """Later failures are counted, the first one is told."""
-        tally = Tally("x", "safety")
+        tally = CheckTally("x", "safety")
         tally.require(True, "never said")
         tally.require(False, "height 3 differs", height=3)
         tally.require(False, "height 4 differs", height=4)
@@ -30,14 +30,14 @@ class TestTally:
 
     def test_a_failure_outlives_an_inconclusive_end(self):
         """What was found wrong stays wrong, even if the rest could not be judged."""
-        tally = Tally("x", "liveness")
+        tally = CheckTally("x", "liveness")
         tally.fail("broken")
 
         assert tally.inconclusive("ended early").status == "failed"
 
     def test_a_figure_may_have_any_name(self):
         """Names of faults become names of figures, whatever they are."""
-        tally = Tally("x", "safety")
+        tally = CheckTally("x", "safety")
         tally.compared = 1
 
         assert tally.result("fine", summary=1, self=2).evidence == (("summary", 1), ("self", 2))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from network.chance import Chance
 from validators.storage import (
     JOURNAL_FILES,
-    BitRot,
+    BitFlip,
     BlockFile,
     DiskFullError,
     DiskReadError,
@@ -20,7 +20,7 @@ from validators.storage import (
     MisdirectedWrite,
     SimulatedDisk,
     StaleRead,
-    TornWrites,
+    TornWrite,
     provision,
 )
 
@@ -51,7 +51,7 @@ class TestBitRot:
     def test_one_bit_of_a_sector_is_flipped_and_stays_so(self):
         """Also after the fault is over; what was written is still known to the disk itself."""
         data = bytes(range(256)) * 8
-        disk = disk_with(BitRot(ALWAYS), blocks=data)
+        disk = disk_with(BitFlip(ALWAYS), blocks=data)
 
         read = disk.read("blocks")
         assert disk.read("blocks") == read
@@ -65,7 +65,7 @@ class TestBitRot:
     def test_overwriting_heals_what_it_covers(self):
         """A repaired place reads as written."""
         data = bytes(1_024)
-        disk = disk_with(BitRot(ALWAYS), blocks=data)
+        disk = disk_with(BitFlip(ALWAYS), blocks=data)
         disk.read("blocks")
         disk.medium.lift("bad")
         disk.overwrite("blocks", 0, bytes(512))
@@ -74,7 +74,7 @@ class TestBitRot:
 
     def test_only_named_files_are_hit(self):
         """``files`` names groups."""
-        disk = disk_with(BitRot(ALWAYS, ("blocks",)), blocks=b"x" * 9)
+        disk = disk_with(BitFlip(ALWAYS, ("blocks",)), blocks=b"x" * 9)
         disk.append("operations-a", b"y" * 9)
         sync(disk)
 
@@ -84,13 +84,13 @@ class TestBitRot:
     def test_another_fault_leaves_its_draws_as_they_were(self):
         """Chance is keyed, not streamed."""
         data = bytes(40_000)
-        alone = disk_with(BitRot(200_000), blocks=data)
+        alone = disk_with(BitFlip(200_000), blocks=data)
         beside = disk_with(IoErrors(0, 0, ALWAYS), blocks=data)
-        beside.medium.impose("rot", BitRot(0))
+        beside.medium.impose("rot", BitFlip(0))
         beside.medium.lift("rot")
         beside.medium.lift("bad")
-        beside.medium.impose("torn", TornWrites())
-        beside.medium.impose("bad", BitRot(200_000))
+        beside.medium.impose("torn", TornWrite())
+        beside.medium.impose("bad", BitFlip(200_000))
 
         assert alone.read("blocks") == beside.read("blocks") != data
 
@@ -198,7 +198,7 @@ class TestTornWrites:
         tail = bytes(range(1, 251)) * 10
         kinds = set()
         for seed in range(20):
-            disk = disk_with(TornWrites(), seed=seed, blocks=b"synced")
+            disk = disk_with(TornWrite(), seed=seed, blocks=b"synced")
             disk.append("blocks", tail)
             disk.lose_unsynced()
             kept = disk.read("blocks")
@@ -209,7 +209,7 @@ class TestTornWrites:
 
     def test_what_is_left_is_durable(self):
         """A second crash takes nothing more."""
-        disk = disk_with(TornWrites(), seed=3)
+        disk = disk_with(TornWrite(), seed=3)
         disk.append("blocks", bytes(5_000))
         disk.lose_unsynced()
         size = disk.size("blocks")
@@ -220,7 +220,7 @@ class TestTornWrites:
 
 def test_a_wiped_disk_is_empty_and_sound():
     """Scars go with the disk."""
-    disk = disk_with(BitRot(ALWAYS), blocks=b"b" * 600)
+    disk = disk_with(BitFlip(ALWAYS), blocks=b"b" * 600)
     disk.read("blocks")
     disk.medium.lift("bad")
     disk.wipe()
@@ -231,10 +231,10 @@ def test_a_wiped_disk_is_empty_and_sound():
 
 STEPS = st.lists(st.sampled_from(["vote", "vote", "vote", "sync", "crash", "prune"]), max_size=40)
 FAULTS = {
-    "rot": BitRot(300_000),
+    "rot": BitFlip(300_000),
     "stale": StaleRead(300_000),
     "misdirected": MisdirectedWrite(300_000),
-    "torn": TornWrites(),
+    "torn": TornWrite(),
 }
 
 
@@ -273,7 +273,7 @@ def test_without_the_guard_both_copies_could_be_hit(monkeypatch):
     monkeypatch.setattr("validators.storage.medium.Medium._may_scar", lambda *_: True)
     disk = SimulatedDisk(0, Chance(0))
     provision(disk, HEAD)
-    disk.medium.impose("rot", BitRot(ALWAYS))
+    disk.medium.impose("rot", BitFlip(ALWAYS))
 
     with pytest.raises(Exception, match="vote journal lost"):
         Journal(disk).recover(HEAD)
