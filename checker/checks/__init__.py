@@ -92,6 +92,10 @@ OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one
 """Names of the checks that count what replicas did in one process; what an earlier one showed is shown."""
 
 
+BESIDE_A_RUN: Final = ("determinism", "replay", "expected-failures")
+"""Names of results that no check of a run makes: they compare it with another run, or with what was expected of it."""
+
+
 class DuplicateCheckError(ValueError):
     """Two checks of one run have the same name."""
 
@@ -103,7 +107,7 @@ def with_plugins(plugins: Iterable[type[Check]]) -> tuple[type[Check], ...]:
         DuplicateCheckError: Two have one name, and a result could be either's.
     """
     checks = (*CHECKS, *sorted(plugins, key=lambda check: check.name))
-    names = [check.name for check in checks]
+    names = [*(check.name for check in checks), *BESIDE_A_RUN]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DuplicateCheckError(f"two checks are named {', '.join(twice)}")
     return checks

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
+from checker.checks import OF_ONE_PROCESS
 from checker.record.fingerprint import Code
 from checker.record.host import naming
 from checker.record.locks import held
@@ -54,10 +55,6 @@ _WATCH: Final = "watch"
 _TOUCHED: Final = "fault"
 _SHOWN: Final = "shown"
 """Entries of the file of faults: what a fault has come to, and a promise that was kept."""
-
-
-PROMISES: Final = ("reorg", "promised-recovery", "promised-reports", "promised-roads", "roads-effective")
-"""Checks that count what the validators of one process did; what an earlier one showed is shown."""
 
 
 class DataDirectoryError(Exception):
@@ -161,8 +158,8 @@ class DataDirectory:
                 self.touched[name] = touched
 
     def remember(self, at_us: int, check: CheckResult) -> CheckResult:
-        """Record that a promise was kept, or return that an earlier process kept one that this run had no time for."""
-        if check.name in PROMISES and check.status == "passed" and check.name not in self.shown:
+        """Record that an expectation was met, or return that an earlier process met one that this run has not."""
+        if check.name in OF_ONE_PROCESS and check.status == "passed" and check.name not in self.shown:
             self.faults.add(at_us, _SHOWN, (check.name,))
             self.shown[check.name] = None
         elif check.status == "inconclusive" and check.name in self.shown:

@@ -6,7 +6,9 @@ from typing import Literal, get_args, get_origin
 import msgspec
 import pytest
 
-from checker.checks.context import Expectations, ExpectedWorkload
+from checker.checks import CHECKS
+from checker.checks.context import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts, RunEnd
+from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
 from checker.results import verdict_of
 from checker.tables import LANE_MARKET_KEY
@@ -14,7 +16,7 @@ from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import scenario_type
 from faults import Injector
-from tests.support.chain_harness import policies_of
+from tests.support.chain_harness import make_genesis, policies_of
 from tests.support.checker_history import NODES, Fault, write_history
 from tests.support.checks import make_run
 from tests.support.cluster_runs import check_named, judged
@@ -97,6 +99,46 @@ class TestOfTheLane:
         result = judged("activation-reorg", "chain.activation.height=40", "run.until_height=17")
 
         assert check_named(result, "lane-books").status == "inconclusive"
+
+
+EXPECTED = Expectations(
+    requires=["blackout"],
+    workloads=[ExpectedWorkload("some", is_enabled=True, is_required=True, digests=(b"o",))],
+    storm=ExpectedStorm(1, 1, 1),
+    reorg=ReorgCounts(rolled_back=1),
+    counts={"fired": 1},
+    at_most={"fired": 1},
+    recovery={"damaged": 1},
+    reports={"LeaderTimeout": 1},
+    replica_modes={"early": 1},
+)
+"""Something of everything that a scenario can expect."""
+
+NOTHING = RunEnd(
+    reason="stopped",
+    recoveries={"damaged": 0},
+    replica_modes={"early": 0},
+    duties={"observer early applied early": 0},
+)
+"""The end of a run in which nothing happened."""
+
+
+class TestOfEveryCheck:
+    @pytest.mark.parametrize("check", CHECKS)
+    def test_a_run_without_an_event_is_inconclusive(self, check):
+        """Whatever is expected of it."""
+        (result,) = Suite(make_run(expect=EXPECTED, genesis=make_genesis()), [check]).finish(NOTHING) or [None]
+
+        # Without a transaction in every mempool there is nothing that could have been left out.
+        assert (result is None) == (check.name == "inclusion")
+        assert result is None or result.status == "inconclusive"
+
+    @pytest.mark.parametrize("check", CHECKS)
+    def test_what_no_scenario_asks_has_no_result(self, check):
+        """Or one that is inconclusive, never a pass."""
+        results = Suite(make_run(), [check]).finish(RunEnd(reason="stopped"))
+
+        assert [result.status for result in results] in ([], ["inconclusive"])
 
 
 OK, BAD = (TransactionReceipt(digest, status, "", 0, 0, 0, 0, ()) for digest, status in ((b"o", 0), (b"b", 1)))
