@@ -161,12 +161,11 @@ LINES_MAX = 400
 CIRCLES_ALLOWED = {("scheduler.bidding", "scheduler.lane"), ("cluster.workloads.registry", "cluster.scenario.model")}
 """Imports that are left out when circles are looked for."""
 
-ROOMS_ALLOWED = {"cluster/cli": 17, "cluster/scenario": 18, "cluster/workloads": 14}
+ROOMS_ALLOWED = {"cluster/cli": 17, "cluster/runtime": 14, "cluster/scenario": 18, "cluster/workloads": 14}
 """Rooms with a file for each command, section or kind may hold more."""
 
 LONG_FILES_ALLOWED = {
     "benchmarks/bench_scheduler.py": 450,
-    "cluster/runtime/cluster.py": 480,
     "scheduler/pool.py": 412,
     "validators/execution/engine.py": 436,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from cluster.runtime.machines import Place
+from cluster.runtime.machines import MachineSlot
 from cluster.workloads.submission import TimedTransaction
 from faults.events import TransactionSubmitted
 from network.kernel import Kernel
@@ -31,10 +31,10 @@ class ClientStatistics:
 class Clients:
     """Submits transactions at their times."""
 
-    def __init__(self, kernel: Kernel, chain: EventChain, places: Sequence[Place]) -> None:
+    def __init__(self, kernel: Kernel, chain: EventChain, slots: Sequence[MachineSlot]) -> None:
         self._kernel = kernel
         self._chain = chain
-        self._places = places
+        self._slots = slots
         self._ordinal = 0
         self._submitted = 0
         self._refused = 0
@@ -43,7 +43,7 @@ class Clients:
         """Post every submission of the workload."""
         for index, timed in enumerate(transactions):
             # A run that goes on where another process ended hands in again what may be lost; twice does no harm.
-            self._post(max(timed.at_us, self._kernel.now_us), timed, index % len(self._places))
+            self._post(max(timed.at_us, self._kernel.now_us), timed, index % len(self._slots))
 
     def statistics(self) -> ClientStatistics:
         """Return what has been submitted and refused so far."""
@@ -57,11 +57,11 @@ class Clients:
         self._ordinal += 1
 
     def _submit(self, timed: TimedTransaction, node: int) -> None:
-        place = self._places[node]
-        if place.is_serving and place.port is not None and place.port.submit(timed.encoded):
+        slot = self._slots[node]
+        if slot.is_serving and slot.port is not None and slot.port.submit(timed.encoded):
             self._submitted += 1
             self._chain.add(self._kernel.now_us, TransactionSubmitted("submitted", node, timed.digest))
             return
         self._refused += 1
         self._chain.add(self._kernel.now_us, TransactionSubmitted("refused", node, timed.digest))
-        self._post(self._kernel.now_us + RETRY_US, timed, (node + 1) % len(self._places))
+        self._post(self._kernel.now_us + RETRY_US, timed, (node + 1) % len(self._slots))

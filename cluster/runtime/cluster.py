@@ -1,4 +1,4 @@
-"""Builds a cluster from a scenario and a seed, runs it to its end, and says what came of it.
+"""Builds a cluster from a scenario and a seed, and runs it to its end.
 
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
 is at work any more and every validator has finalized the height that the scenario asks for (with
@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-import networkx as nx
-
 from checker.checks.context import Sample
 from checker.mutants import factories_of
 from checker.record.fingerprint import CodeChangedError
@@ -23,11 +21,12 @@ from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.runtime.genesis import ClusterKeys, genesis_of, keys_of
-from cluster.runtime.machines import Place, PowerGrid
-from cluster.runtime.observers import RoadKeeper
-from cluster.runtime.reexecute import UntoldError, retell
+from cluster.runtime.machines import MachineController, MachineSlot
+from cluster.runtime.observers import ObserverController
+from cluster.runtime.progress import Progress
+from cluster.runtime.reexecute import ReexecutionError, reexecute
+from cluster.runtime.replicas import factory_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
-from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
 from cluster.workloads.registry import transactions_of
 from faults import Adversary, Cell, FaultEffect, Injector
 from faults.events import FaultEdge, Healed
@@ -37,17 +36,14 @@ from network.events import Event, EventRouter, Handlers
 from network.kernel import Kernel
 from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
-from network.regions import one_way_us
-from network.topology import LinkSpec, build_topology
 from network.trace import Trace
 from network.types import MILLISECOND_US, SUPERVISOR
-from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
 from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
+from validators.settings import ValidatorFactory
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 BLOCKS_AFTER_HEALING = 2
@@ -62,47 +58,12 @@ RECORDING: Final = (*WATCHED, FaultEdge.kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHooks:
-    """What the caller wants to see while the run goes on; every hook is called in the order of the log."""
+    """Hooks into a run; each is called in the order of the log."""
 
     on_event: Callable[[Event], None] = lambda _event: None
     on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
-    on_progress: Callable[["Progress"], None] = lambda _progress: None
+    on_progress: Callable[[Progress], None] = lambda _progress: None
     on_reorg: Callable[[int, Engine], None] | None = None
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far each validator is; live figures for a person, and the condition that ends the run."""
-
-    finalized_heights: list[int]
-    halted: dict[int, None] = field(default_factory=dict)
-    now_us: int = 0
-    healed_us: int | None = None
-    drained_height: int | None = None
-    waiting_dead: int = 0
-    waiting_live: int = 0
-    target_height: int = 0
-    faults_end_us: int = 0
-    until_drained: bool = False
-    events: int = 0
-    fault_edge: str = ""
-
-    @property
-    def stage(self) -> str:
-        """The thing that the run is waiting for, in a word or two, and the last edge of a fault."""
-        if self.healed_us is None:
-            return f"faults; {self.fault_edge}" if self.fault_edge else "faults"
-        return "draining" if self.until_drained and self.drained_height is None else "to its height"
-
-    @property
-    def aim(self) -> str:
-        """When the stage will be over; a height is named only once it can no longer rise."""
-        if self.healed_us is None:
-            edge = f" ({self.fault_edge})" if self.fault_edge else ""
-            return f"faults until {self.faults_end_us / 1_000_000:.1f} s{edge}"
-        if self.until_drained and self.drained_height is None:
-            return f"draining, {self.waiting_dead:,} dead timers left"
-        return f"to height {self.target_height:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +75,11 @@ class ClusterRun:
     genesis: Genesis
     outcome: KernelOutcome
     trace: Trace
-    places: list[Place]
+    slots: list[MachineSlot]
     effects: tuple[FaultEffect, ...]
     cells: tuple[Cell, ...]
     clients: ClientStatistics
-    roads: RoadKeeper
+    observers: ObserverController
     bus: BusStatistics
     progress: Progress
 
@@ -127,7 +88,7 @@ class ClusterRun:
 class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
-    ``factories`` gives chosen validators other parts, and takes the place of what the scenario says of their road;
+    ``factories`` gives chosen validators other parts, and replaces their replica mode;
     ``data`` gives all of them real disks. ``recording`` is false for measurements only: no log, no digest.
     """
 
@@ -143,11 +104,11 @@ class Cluster:
     _keys: ClusterKeys = field(init=False)
     _genesis: Genesis = field(init=False)
     _kernel: Kernel = field(init=False)
-    _grid: PowerGrid = field(init=False)
+    _machines: MachineController = field(init=False)
     _injector: Injector = field(init=False)
-    _keeper: RoadKeeper = field(init=False)
+    _observers: ObserverController = field(init=False)
     _router: EventRouter = field(init=False)
-    _told_height: int = field(init=False, default=0)
+    _reported_height: int = field(init=False, default=0)
     _adversaries: dict[int, Adversary] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
 
@@ -164,7 +125,7 @@ class Cluster:
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
-        own = {node: _factory(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
+        own = {node: factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
         mutants = factories_of(self.scenario.mutants)
         own.update({node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()})
         self.factories = {**own, **self.factories}
@@ -182,9 +143,9 @@ class Cluster:
     @property
     def sample(self) -> Sample:
         """The contents of the mempools of honest validators that serve now."""
-        places = self._grid.places[: self.scenario.cluster.validators]
-        serving = [place for place in places if place.is_serving and place.node not in self._adversaries]
-        return Sample(self._progress.now_us, [place.validator.pooled for place in serving if place.validator])
+        slots = self._machines.slots[: self.scenario.cluster.validators]
+        serving = [slot for slot in slots if slot.is_serving and slot.node not in self._adversaries]
+        return Sample(self._progress.now_us, [slot.validator.pooled for slot in serving if slot.validator])
 
     @property
     def steps(self) -> int:
@@ -212,8 +173,8 @@ class Cluster:
             start_us=start_us,
         )
         chance = Chance(self.seed)
-        bus = Bus(kernel, _topology(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
-        grid = self._grid = PowerGrid(
+        bus = Bus(kernel, topology_of(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
+        machines = self._machines = MachineController(
             kernel=kernel,
             bus=bus,
             trace=trace,
@@ -226,7 +187,7 @@ class Cluster:
             scenario.faults,
             kernel=kernel,
             bus=bus,
-            power=grid,
+            power=machines,
             chain=trace.chain(SUPERVISOR),
             chance=chance,
             validators=replicas,
@@ -242,18 +203,18 @@ class Cluster:
             FaultEdge: self._note_edge,
         }
         self._router = EventRouter(handlers, *self._injector.handlers)
-        self._keeper = RoadKeeper(
+        self._observers = ObserverController(
             scenario.observers_by_number,
             kernel=kernel,
-            grid=grid,
+            machines=machines,
             chain=trace.chain(SUPERVISOR),
             provision=self._provision,
         )
-        clients = Clients(kernel, trace.chain(SUPERVISOR), grid.places[: scenario.cluster.validators])
+        clients = Clients(kernel, trace.chain(SUPERVISOR), machines.slots[: scenario.cluster.validators])
         self._injector.schedule()
         self._progress.faults_end_us = self._injector.last_edge_us
         clients.schedule(transactions_of(scenario))
-        outcome = kernel.run(grid.host_all)
+        outcome = kernel.run(machines.host_all)
         if self.data is not None:
             self.data.record_faults(outcome.now_us, self._injector.touched())
         return ClusterRun(
@@ -262,11 +223,11 @@ class Cluster:
             genesis=self._genesis,
             outcome=outcome,
             trace=trace,
-            places=grid.places,
+            slots=machines.slots,
             effects=tuple(self._injector.effects()),
             cells=self._injector.cells(),
             clients=clients.statistics(),
-            roads=self._keeper,
+            observers=self._observers,
             bus=bus.statistics(),
             progress=self._progress,
         )
@@ -284,18 +245,18 @@ class Cluster:
     def _provision(self, node: int, disk: Disk) -> None:
         provision(disk, journal_head(self._genesis, node, self._keys.validator_keys))
 
-    def _build(self, place: Place, port: Port, handle: DiskHandle) -> Validator:
-        node = place.node
+    def _build(self, slot: MachineSlot, port: Port, handle: DiskHandle) -> Validator:
+        node = slot.node
         return Validator(
             port=port,
             disk=handle,
             genesis=self._genesis,
             seed=self._keys.seeds[node],
             public_keys=self._keys.validator_keys,
-            settings=_settings(self.scenario, node),
+            settings=settings_of(self.scenario, node),
             factory=self.factories[node],
-            counts=place.counts,
-            incarnation=place.incarnation,
+            counts=slot.counts,
+            incarnation=slot.incarnation,
             on_applied=partial(_append, self._applied[node]),
         )
 
@@ -306,7 +267,7 @@ class Cluster:
         progress.events += 1
         self._router.route(event)
         self._show_reorg(event)
-        self._keeper.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
+        self._observers.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         self.hooks.on_event(event)
         if event.kind == BlockFinalized.kind:
             self.hooks.on_progress(progress)
@@ -318,7 +279,7 @@ class Cluster:
         self._progress.finalized_heights[event.node] = executed.header.height
         self._note_drain(executed)
         if event.node not in self._adversaries:
-            self._told_height = max(self._told_height, executed.header.height)
+            self._reported_height = max(self._reported_height, executed.header.height)
         self.hooks.on_applied(event.node, executed)
 
     def _note_healed(self, event: Event, _healed: Healed) -> None:
@@ -347,7 +308,7 @@ class Cluster:
         if event.kind not in {BlockUndone.kind, BlockRolledBack.kind}:
             self._reorganizing.pop(event.node, None)
             return
-        validator = self._grid.places[event.node].validator
+        validator = self._machines.slots[event.node].validator
         is_known = event.node in self._reorganizing or event.node in self._adversaries
         if not is_known and validator is not None and validator.engine is not None:
             self._reorganizing[event.node] = None
@@ -356,20 +317,20 @@ class Cluster:
     def _note_boot(self, event: Event, booted: Booted) -> None:
         self._progress.halted.pop(event.node, None)
         if event.node not in self._adversaries:
-            self._tell_untold(event.node, booted.finalized_height)
+            self._report_unreported(event.node, booted.finalized_height)
 
-    def _tell_untold(self, node: int, height: int) -> None:
-        """Show the checks what a restarted validator has as final and nobody has applied before their eyes."""
+    def _report_unreported(self, node: int, height: int) -> None:
+        """Report the blocks that a restarted validator has as final and that were never reported to the checks."""
         heights = self._progress.finalized_heights
         heights[node] = max(heights[node], height)
-        if height > self._told_height:
-            disks = self._tellers([place.disk.pristine() for place in self._grid.places], node)
-            for executed in retell(self._genesis, disks, self._told_height, height):
-                self._told_height = executed.header.height
+        if height > self._reported_height:
+            disks = self._sources([slot.disk.pristine() for slot in self._machines.slots], node)
+            for executed in reexecute(self._genesis, disks, self._reported_height, height):
+                self._reported_height = executed.header.height
                 self.hooks.on_applied(node, executed)
 
-    def _tellers(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
-        """Return whose disks tell what is final, by which code: the honest by their own, then all by the plain one."""
+    def _sources(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
+        """Return the disks to re-execute from, with their code: the honest ones' own, then the plain one for all."""
         honest = [node for node in (first, *range(len(disks))) if node not in self._adversaries]
         own = [(disks[node], self.factories[node]) for node in honest]
         return [*own, *((disk, ValidatorFactory()) for disk in disks)]
@@ -379,8 +340,8 @@ class Cluster:
         before, code = data.written_by, code_with(self.scenario.plugins)
         if before is not None and before.fingerprint != code.fingerprint:
             try:
-                retell(self._genesis, self._tellers(data.disks, 0), 0, data.height)
-            except UntoldError as error:
+                reexecute(self._genesis, self._sources(data.disks, 0), 0, data.height)
+            except ReexecutionError as error:
                 change = f"the code changed since: last written by {before}; this is {code}"
                 raise CodeChangedError(f"{data.path}: {change}; {error}; go on with that code") from error
         data.note_code(code)
@@ -401,7 +362,7 @@ class Cluster:
         gone = {**self._progress.halted, **self._adversaries}
         heights = enumerate(self._progress.finalized_heights)
         lowest = min((height for node, height in heights if node not in gone), default=0)
-        return self._has_its_goal(lowest) and not self._keeper.is_under_way
+        return self._has_its_goal(lowest) and not self._observers.is_under_way
 
     def _has_its_goal(self, height: int) -> bool:
         """Whether the run would be over if every replica had this height."""
@@ -412,59 +373,3 @@ class Cluster:
 
 def _append(applied: deque[Executed], executed: Executed) -> None:
     applied.append(executed)
-
-
-def _topology(scenario: Scenario) -> "nx.DiGraph[int]":
-    network, nodes, validators = scenario.network, range(scenario.replicas), scenario.cluster.validators
-
-    def link(mean_us: int) -> LinkSpec:
-        extra_us = network.reorder_extra_ms * MILLISECOND_US
-        return LinkSpec(network.latency(mean_us), network.loss_ppm, network.reorder_ppm, extra_us)
-
-    regions = network.regions
-    between = {
-        (source, destination): link(one_way_us(regions[source % validators], regions[destination % validators]))
-        for source in (nodes if regions else ())
-        for destination in nodes
-        if source != destination
-    }
-    return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
-
-
-def _factory(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
-    section = _section(scenario, node)
-    road = None if section is None else section.road()
-    if adversary is not None:
-        return ValidatorFactory(engine=adversary.make_engine(road), propose=adversary.propose)
-    return ValidatorFactory() if road is None else ValidatorFactory(engine=partial(make_engine, road=road))
-
-
-def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
-    return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
-
-
-def _settings(scenario: Scenario, node: int) -> ValidatorSettings:
-    consensus, kind = scenario.consensus, ENGINES[scenario.consensus.engine]
-    own = _section(scenario, node) or ReplicaSection()
-    return ValidatorSettings(
-        node=node,
-        validators=scenario.cluster.validators,
-        consensus=kind,
-        consensus_config=kind.configure(
-            leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
-            certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
-            timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,
-            fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
-            skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
-            view_retention=consensus.view_retention,
-        ),
-        costs=scenario.costs.costs(),
-        block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
-        max_skew_ms=scenario.chain.max_skew_ms,
-        fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
-        fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
-        snapshot_gap_blocks=own.snapshot_gap_blocks or scenario.sync.snapshot_gap_blocks,
-        snapshot_chunk_bytes=own.chunk_bytes or scenario.sync.chunk_bytes,
-        speculates=not isinstance(own, FinalizedOnly),
-        regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
-    )

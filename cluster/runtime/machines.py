@@ -1,4 +1,4 @@
-"""The places of a cluster: what of a validator outlives its incarnations, and who switches it on and off.
+"""The machines of a cluster: the part of a validator that outlives its incarnations, and its power.
 
 Invariant: at most one incarnation of a validator is alive, and a crash cuts it off before it can
 notice: first its handles to bus, disk and kernel are revoked, then unsynced writes are lost, and only
@@ -38,13 +38,13 @@ class PowerCutError(BaseException):
     """
 
 
-Builder = Callable[["Place", Port, DiskHandle], Validator]
-"""Makes one incarnation of the validator of a place."""
+Builder = Callable[["MachineSlot", Port, DiskHandle], Validator]
+"""Makes one incarnation of the validator in a slot."""
 
 
 @dataclass(slots=True)
-class Place:
-    """One validator's place: its disk, machine and counts, and the incarnation that lives now."""
+class MachineSlot:
+    """A slot for one validator: its disk, machine and counts, and the incarnation that lives now."""
 
     node: int
     disk: SimulatedDisk | DirectoryDisk
@@ -70,7 +70,7 @@ class Place:
         return self.validator is not None and self.validator.is_serving
 
 
-class PowerGrid:
+class MachineController:
     """Hosts every validator of a cluster and switches them; see ``faults.Power``."""
 
     def __init__(
@@ -90,33 +90,33 @@ class PowerGrid:
         self._build = build
         self._begin_journal = begin_journal
         self._adversaries = adversaries
-        self.places = [Place(node, disk) for node, disk in enumerate(disks)]
+        self.slots = [MachineSlot(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
         """Be the home of all validators until the run is stopped."""
         async with trio.open_nursery() as nursery:
-            for place in self.places:
-                self._switch_on(place)
-                nursery.start_soon(self._host, place, name=f"validator {place.node}")
+            for slot in self.slots:
+                self._switch_on(slot)
+                nursery.start_soon(self._host, slot, name=f"validator {slot.node}")
 
     def crash(self, node: int) -> bool:
         """Stop ``node`` in this instant; False where it was not running."""
-        place = self.places[node]
-        if not place.is_running:
+        slot = self.slots[node]
+        if not slot.is_running:
             return False
-        self._note_crash(node, self._cut_off(place))
+        self._note_crash(node, self._cut_off(slot))
         return True
 
-    def _cut_off(self, place: Place) -> int:
+    def _cut_off(self, slot: MachineSlot) -> int:
         """Take an incarnation's power; return how many bytes its disk lost."""
-        assert place.port is not None, "only a running validator is cut off"
-        assert place.handle is not None, "a port comes with a handle"
-        assert place.scope is not None, "a port comes with a scope"
-        place.port.revoke()
-        place.handle.revoke()
-        lost_bytes = place.disk.lose_unsynced()
-        place.scope.cancel()
-        place.port = place.validator = None
+        assert slot.port is not None, "only a running validator is cut off"
+        assert slot.handle is not None, "a port comes with a handle"
+        assert slot.scope is not None, "a port comes with a scope"
+        slot.port.revoke()
+        slot.handle.revoke()
+        lost_bytes = slot.disk.lose_unsynced()
+        slot.scope.cancel()
+        slot.port = slot.validator = None
         return lost_bytes
 
     def _note_crash(self, node: int, lost_bytes: int) -> None:
@@ -124,70 +124,70 @@ class PowerGrid:
 
     def restart(self, node: int) -> bool:
         """Start ``node`` on its old disk; False where it is running already."""
-        place = self.places[node]
-        if place.is_running:
+        slot = self.slots[node]
+        if slot.is_running:
             return False
-        self._switch_on(place)
+        self._switch_on(slot)
         self._trace.chain(SUPERVISOR).add(self._kernel.now_us, Restarted(node))
         return True
 
     def pause(self, node: int) -> None:
         """Hold back every event of ``node``."""
-        port = self.places[node].port
+        port = self.slots[node].port
         if port is not None:
             port.pause()
 
     def resume(self, node: int) -> int:
         """Let the events of ``node`` go on, and return how many were held back."""
-        port = self.places[node].port
+        port = self.slots[node].port
         return 0 if port is None else port.resume()
 
     def slow_down(self, node: int, factor: int) -> None:
         """Make all work of ``node`` take ``factor`` times as long, over restarts as well."""
-        pace = self.places[node].pace
+        pace = self.slots[node].pace
         pace.factor, pace.slowed = factor, 0
 
     def speed_up(self, node: int) -> int:
         """End ``slow_down``, and return how many pieces of work took longer."""
-        self.places[node].pace.factor = 1
+        self.slots[node].pace.factor = 1
         return self.slowed(node)
 
     def slowed(self, node: int) -> int:
         """Return how many pieces of work of ``node`` took longer since ``slow_down``."""
-        return self.places[node].pace.slowed
+        return self.slots[node].pace.slowed
 
     def slow_disk(self, node: int, factor: int, extra_us: int) -> None:
         """Make each sync of ``node`` take ``factor`` times as long, and ``extra_us`` more, over restarts as well."""
-        pace = self.places[node].pace
+        pace = self.slots[node].pace
         pace.disk_factor, pace.disk_extra_us, pace.disk_slowed = factor, extra_us, 0
 
     def speed_up_disk(self, node: int) -> int:
         """End ``slow_disk``, and return how many syncs took longer."""
-        pace = self.places[node].pace
+        pace = self.slots[node].pace
         pace.disk_factor, pace.disk_extra_us = 1, 0
         return self.slowed_disk(node)
 
     def slowed_disk(self, node: int) -> int:
         """Return how many syncs of ``node`` took longer since ``slow_disk``."""
-        return self.places[node].pace.disk_slowed
+        return self.slots[node].pace.disk_slowed
 
     def clock(self, node: int) -> MachineClock:
         """Return the clocks of ``node``, which outlive its incarnations."""
-        return self.places[node].clock
+        return self.slots[node].clock
 
     def set_clock(self, node: int, setting: ClockSetting) -> None:
         """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
-        place, now_us = self.places[node], self._kernel.now_us
-        ppm_before = place.clock.ppm
-        place.clock.set(now_us, setting)
-        if place.port is not None and setting.ppm != ppm_before:
-            place.port.retime(ppm_before)
+        slot, now_us = self.slots[node], self._kernel.now_us
+        ppm_before = slot.clock.ppm
+        slot.clock.set(now_us, setting)
+        if slot.port is not None and setting.ppm != ppm_before:
+            slot.port.retime(ppm_before)
         clock_set = ClockSet(node, setting.offset_us, setting.ppm, setting.strobe_us)
         self._trace.chain(SUPERVISOR).add(now_us, clock_set)
 
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""
-        self.places[node].disk.wipe()
+        self.slots[node].disk.wipe()
 
     def forget_votes(self, node: int) -> None:
         """Give ``node``, which is off, a new journal: it will not know what it has said."""
@@ -195,41 +195,41 @@ class PowerGrid:
 
     def disk(self, node: int) -> SimulatedDisk:
         """Return the disk of ``node``, which is a simulated one."""
-        disk = self.places[node].disk
+        disk = self.slots[node].disk
         assert isinstance(disk, SimulatedDisk), "faults of real disks are refused before the run"
         return disk
 
     def revive(self, node: int) -> bool:
         """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""
-        return self.places[node].counts.halted.startswith(DISK) and self.crash(node) and self.restart(node)
+        return self.slots[node].counts.halted.startswith(DISK) and self.crash(node) and self.restart(node)
 
     def watch(self, node: int, watch: Watch | None) -> None:
         """Tell of each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""
-        place = self.places[node]
-        place.watch = watch
-        if place.port is not None:
-            self._listen(place, place.port)
+        slot = self.slots[node]
+        slot.watch = watch
+        if slot.port is not None:
+            self._listen(slot, slot.port)
 
-    def _listen(self, place: Place, port: Port) -> None:
+    def _listen(self, slot: MachineSlot, port: Port) -> None:
         """Hear of what is sent only while somebody watches: a broadcast is faster without."""
-        port.on_sent = partial(self._sent, place) if place.watch is not None else None
+        port.on_sent = partial(self._sent, slot) if slot.watch is not None else None
 
-    def _sent(self, place: Place, label: Label) -> None:
+    def _sent(self, slot: MachineSlot, label: Label) -> None:
         if label.kind in _VOTES:
-            self._reach(place, "after-send")
+            self._reach(slot, "after-send")
 
-    def _reach(self, place: Place, boundary: Boundary) -> None:
+    def _reach(self, slot: MachineSlot, boundary: Boundary) -> None:
         """Cut the power at a boundary, if it is one where it goes; raises PowerCutError then.
 
         The validators of one turn have no order, so what the supervisor's chain says of it is an event of its own.
         """
-        watch = place.watch
+        watch = slot.watch
         if watch is None or not watch.is_struck(boundary):
             return
-        lost_bytes = self._cut_off(place)
-        now_us, ordinal = self._kernel.now_us, place.incarnation
+        lost_bytes = self._cut_off(slot)
+        now_us, ordinal = self._kernel.now_us, slot.incarnation
         self._kernel.post(
-            now_us, SUPERVISOR, EventKind.FAULT, place.node, ordinal, self._note_cut, watch, place.node, lost_bytes
+            now_us, SUPERVISOR, EventKind.FAULT, slot.node, ordinal, self._note_cut, watch, slot.node, lost_bytes
         )
         raise PowerCutError
 
@@ -237,28 +237,26 @@ class PowerGrid:
         watch.note()
         self._note_crash(node, lost_bytes)
 
-    def _switch_on(self, place: Place) -> None:
+    def _switch_on(self, slot: MachineSlot) -> None:
         """Make the handles at once: what happens in this instant already finds somebody home."""
-        chain = self._trace.chain(place.node)
-        adversary = self._adversaries.get(place.node)
+        chain = self._trace.chain(slot.node)
+        adversary = self._adversaries.get(slot.node)
         make = Port if adversary is None else partial(ByzantinePort, adversary=adversary)
-        place.port = make(
-            self._kernel, self._bus, chain, place.node, place.incarnation, pace=place.pace, clock=place.clock
-        )
-        place.handle = DiskHandle(place.disk, partial(self._reach, place))
-        self._listen(place, place.port)
-        place.counts.halted = ""
-        place.scope = trio.CancelScope()
-        place.validator = self._build(place, place.port, place.handle)
-        place.power.put(place.incarnation)
-        place.incarnation += 1
+        slot.port = make(self._kernel, self._bus, chain, slot.node, slot.incarnation, pace=slot.pace, clock=slot.clock)
+        slot.handle = DiskHandle(slot.disk, partial(self._reach, slot))
+        self._listen(slot, slot.port)
+        slot.counts.halted = ""
+        slot.scope = trio.CancelScope()
+        slot.validator = self._build(slot, slot.port, slot.handle)
+        slot.power.put(slot.incarnation)
+        slot.incarnation += 1
 
-    async def _host(self, place: Place) -> None:
+    async def _host(self, slot: MachineSlot) -> None:
         while True:
-            incarnation = await place.power.receive()
-            validator, scope = place.validator, place.scope
+            incarnation = await slot.power.receive()
+            validator, scope = slot.validator, slot.scope
             # Crashed again before this task ran: the next item in the mailbox is the incarnation that counts.
-            if validator is None or scope is None or incarnation != place.incarnation - 1:
+            if validator is None or scope is None or incarnation != slot.incarnation - 1:
                 continue
             # In the midst of a step the exception comes before the cancellation does.
             with scope, suppress(PowerCutError):

@@ -1,7 +1,7 @@
-"""Sends observers round their roads: off after so many blocks, and on again from what the road leaves of the disk.
+"""Switches observers by their replica modes: off after so many blocks, on again from what the mode leaves of the disk.
 
-This is what an operator does, so it is done through the power grid and as events of the supervisor. A plan's faults may
-hit an observer meanwhile: whoever switched it off switches it on again, and the other one's edge is without effect.
+An operator would do this, so it goes through the machine controller and as events of the supervisor. A plan's faults
+may hit an observer meanwhile: the one that switched it off switches it on again, and the other's edge has no effect.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
-from cluster.runtime.machines import PowerGrid
-from cluster.scenario.replicas_section import ColdReplayMode, Observer, Rounds, kind_of_observer, loses_its_state
+from cluster.runtime.machines import MachineController
+from cluster.scenario.replicas_section import ColdReplayMode, Observer, Rounds
+from cluster.scenario.shape import tag_of
 from faults.events import ObserverSwitchedOff
 from network.events import Event, read_event
 from network.kernel import Kernel
@@ -25,14 +26,14 @@ _ORDINAL_SHIFT: Final = 32
 
 
 @dataclass(slots=True)
-class _Standing:
-    """Where one observer is on its road.
+class _Status:
+    """How far one observer is in its mode.
 
     Attributes:
         since: The height from which on it has gone on.
         target: While it is off or on its way back, the height that it had; None otherwise.
         is_bare: Whether it has come back without a state since it was switched off.
-        rounds: How often it was off, came back by its road, and went on.
+        rounds: How often it was off, came back by its mode, and went on.
         edges: How often it has been switched.
     """
 
@@ -44,13 +45,13 @@ class _Standing:
 
 
 @final
-class RoadKeeper:
+class ObserverController:
     """Switches observers off and on.
 
     Args:
         observers: By number.
         kernel: Takes the edges.
-        grid: Has the power.
+        machines: Has the power.
         chain: The supervisor's.
         provision: Begins the journal of a replica on an empty disk.
     """
@@ -60,75 +61,75 @@ class RoadKeeper:
         observers: Mapping[int, Observer],
         *,
         kernel: Kernel,
-        grid: PowerGrid,
+        machines: MachineController,
         chain: EventChain,
         provision: Callable[[int, Disk], None],
     ) -> None:
         self._kernel = kernel
-        self._grid = grid
+        self._machines = machines
         self._chain = chain
         self._provision = provision
-        self._roads = {node: road for node, road in observers.items() if isinstance(road, Rounds)}
-        self._standings = {node: _Standing() for node in self._roads}
+        self._modes = {node: mode for node, mode in observers.items() if isinstance(mode, Rounds)}
+        self._statuses = {node: _Status() for node in self._modes}
 
     @property
     def is_under_way(self) -> bool:
-        """Whether an observer is off, or not yet back where it was, by its road."""
-        return any(standing.target is not None for standing in self._standings.values())
+        """Whether an observer is off, or not yet back where it was, by its mode."""
+        return any(status.target is not None for status in self._statuses.values())
 
     def rounds(self, node: int) -> int:
-        """Return how often an observer was off, came back by its road, and went on."""
-        return self._standings[node].rounds if node in self._standings else 0
+        """Return how often an observer was off, came back by its mode, and went on."""
+        return self._statuses[node].rounds if node in self._statuses else 0
 
     def observe(self, event: Event, *, is_wanted: bool) -> None:
         """See an event of the run; ``is_wanted`` says whether the run still has a use for another round."""
-        standing = self._standings.get(event.node)
-        if standing is None:
+        status = self._statuses.get(event.node)
+        if status is None:
             return
         if (booted := read_event(event, Booted)) is not None:
-            standing.is_bare = standing.is_bare or not booted.finalized_height
+            status.is_bare = status.is_bare or not booted.finalized_height
         elif read_event(event, Halted) is not None:
-            standing.target = None
+            status.target = None
         elif (block := read_event(event, BlockFinalized)) is not None:
             self._go_on(event.node, block.height, is_wanted=is_wanted)
 
     def _go_on(self, node: int, height: int, *, is_wanted: bool) -> None:
-        road, standing = self._roads[node], self._standings[node]
-        if standing.target is not None:
-            if height > standing.target:
-                standing.rounds += standing.is_bare or not loses_its_state(road)
-                standing.since, standing.target = height - 1, None
+        mode, status = self._modes[node], self._statuses[node]
+        if status.target is not None:
+            if height > status.target:
+                status.rounds += status.is_bare or not mode.loses_state
+                status.since, status.target = height - 1, None
             return
-        is_due = height >= standing.since + road.every_blocks
-        if is_due and is_wanted and not 0 < road.times <= standing.rounds:
-            standing.target, standing.is_bare = height, False
+        is_due = height >= status.since + mode.every_blocks
+        if is_due and is_wanted and not 0 < mode.times <= status.rounds:
+            status.target, status.is_bare = height, False
             self._post(node, self._kernel.now_us, partial(self._switch_off, node))
 
     def _switch_off(self, node: int) -> None:
-        road, standing = self._roads[node], self._standings[node]
-        if not self._grid.crash(node):
+        mode, status = self._modes[node], self._statuses[node]
+        if not self._machines.crash(node):
             # A fault of the plan came first: another time.
-            standing.target = None
+            status.target = None
             return
-        self._chain.add(self._kernel.now_us, ObserverSwitchedOff(node, kind_of_observer(road)))
+        self._chain.add(self._kernel.now_us, ObserverSwitchedOff(node, tag_of(type(mode))))
         # Whatever a fault of the disk leaves undone here the observer finds when it comes back.
         with suppress(DiskError):
-            self._take_state(node, road)
-        self._post(node, self._kernel.now_us + road.down_ms * 1_000, partial(self._switch_on, node))
+            self._take_state(node, mode)
+        self._post(node, self._kernel.now_us + mode.down_ms * 1_000, partial(self._switch_on, node))
 
     def _switch_on(self, node: int) -> None:
-        self._grid.restart(node)
+        self._machines.restart(node)
 
-    def _take_state(self, node: int, road: Rounds) -> None:
-        disk = self._grid.places[node].disk
-        if isinstance(road, ColdReplayMode) and road.blocks == "own":
+    def _take_state(self, node: int, mode: Rounds) -> None:
+        disk = self._machines.slots[node].disk
+        if isinstance(mode, ColdReplayMode) and mode.blocks == "own":
             FinalizedLog(disk).erase()
-        elif loses_its_state(road):
+        elif mode.loses_state:
             disk.wipe()
             self._provision(node, disk)
 
     def _post(self, node: int, at_us: int, action: Callable[[], None]) -> None:
-        standing = self._standings[node]
-        standing.edges += 1
-        ordinal = standing.edges << _ORDINAL_SHIFT
+        status = self._statuses[node]
+        status.edges += 1
+        ordinal = status.edges << _ORDINAL_SHIFT
         self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, node, ordinal, action)

@@ -1,4 +1,4 @@
-"""Blocks that a validator's disk has as final and that nobody has applied before the eyes of the checks.
+"""Re-executes finalized blocks that were synced but never reported to the checks.
 
 A crash between the sync of a finalized block and its application leaves it on the disk: the restarted validator has it
 in its state, and never applies it again. As a rule another validator does. Where none has, the block is executed here
@@ -13,34 +13,36 @@ from validators.settings import ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
 
 
-class UntoldError(Exception):
-    """No disk can tell a height: no log leads there from genesis, the block is nowhere, or no code can execute it."""
+class ReexecutionError(Exception):
+    """A height that no disk leads to: no log from genesis, no block, or no code that can execute it."""
 
     def __init__(self, height: int, reason: str) -> None:
         super().__init__(f"no disk can tell what was final at height {height}{reason}")
         self.height = height
 
 
-def retell(genesis: Genesis, disks: Iterable[tuple[Disk, ValidatorFactory]], above: int, up_to: int) -> list[Executed]:
+def reexecute(
+    genesis: Genesis, disks: Iterable[tuple[Disk, ValidatorFactory]], above: int, up_to: int
+) -> list[Executed]:
     """Return the blocks of the heights ``above`` + 1 to ``up_to``, executed anew on the state that a log gives.
 
-    The first disk that has them all tells them, with its validator's own parts: what that has made final, its own code
-    can execute, right or wrong. Raises UntoldError where none has.
+    The first disk that has them all is taken, with its validator's own parts: what that has made final, its own code
+    can execute, right or wrong. Raises ReexecutionError if none has.
     """
     reason = ""
     for disk, factory in disks:
-        told: list[Executed] = []
+        executed: list[Executed] = []
         try:
             with factory.around():
-                told += _tell(genesis, disk, factory, above, up_to)
+                executed += _blocks_of(genesis, disk, factory, above, up_to)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator's code, the next one is asked
             reason = f": {error}"
-        if len(told) == up_to - above:
-            return told
-    raise UntoldError(above + 1, reason)
+        if len(executed) == up_to - above:
+            return executed
+    raise ReexecutionError(above + 1, reason)
 
 
-def _tell(genesis: Genesis, disk: Disk, factory: ValidatorFactory, above: int, up_to: int) -> Iterator[Executed]:
+def _blocks_of(genesis: Genesis, disk: Disk, factory: ValidatorFactory, above: int, up_to: int) -> Iterator[Executed]:
     """Yield as many of the blocks as the disk holds."""
     entries = FinalizedLog(disk).read().entries
     if not entries or entries[0].height != 1:

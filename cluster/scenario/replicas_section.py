@@ -1,11 +1,11 @@
-"""`[validators.N]` and `[observers.NAME]` of a scenario: by which road each replica comes to its state.
+"""`[validators.N]` and `[observers.NAME]` of a scenario: how each replica applies blocks and comes to its state.
 
 An observer is a replica that is no validator: it has no key and no vote, counts for no quorum, and follows by
 certificates and blocks over the same bus. Its number is the first one after those of the validators and of the
 observers named before it.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 
@@ -23,7 +23,7 @@ _ROAD = StateRoad()
 
 
 class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What every replica can be told; see validators.execution.StateRoad, and `[sync]` for the last two."""
+    """The modes of a replica; see validators.execution.StateRoad, and `[sync]` for the last two numbers."""
 
     apply: Annotated[
         ApplyAt, means("When the writes of a block are applied: when it is final, or already when it is certified.")
@@ -49,8 +49,8 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         bool, means("Whether the run shows something although the replica does nothing of what its mode is about.")
     ] = False
 
-    def road(self) -> StateRoad:
-        """Return what the replica's engine is told."""
+    def state_mode(self) -> StateRoad:
+        """Return the mode of the replica's execution engine."""
         return StateRoad(
             apply=self.apply,
             retain_blocks=self.retain_blocks,
@@ -59,17 +59,52 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
             reapply=self.reapply,
         )
 
+    def work(self, counts: ValidatorCounts, rounds: int) -> dict[str, int]:
+        """Return the work that the replica has to do by its modes at least once, and how often it did.
+
+        Args:
+            counts: The counts of the replica.
+            rounds: How often it was off, came back by its mode, and went on.
+        """
+        del rounds
+        found = {"applied early": counts.applied_early} if self.apply == "certified" else {}
+        if self.rebuild_indexes_every:
+            found["rebuilt"] = counts.rebuilt
+        if self.reapply == "execute":
+            found["executed again"] = counts.reexecuted
+        return found
+
 
 class ValidatorSection(ReplicaSection, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The road of one validator, by its number."""
+    """The modes of one validator, by its number."""
 
 
 class _Observer(ReplicaSection, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
-    """A replica without a vote."""
+    """A replica without a vote; a subclass is a replica mode."""
+
+    loses_state: ClassVar[bool] = False
+    """Whether the mode takes from the observer's disk what was synced."""
+
+    has_to_show: ClassVar[bool] = True
+    """Whether the observer has to do at least once what `shown` counts."""
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return the name of the count that shows that an observer did as its mode says, and the count."""
+        raise NotImplementedError
+
+    def work(self, counts: ValidatorCounts, rounds: int) -> dict[str, int]:
+        """Return that of every replica, and the count of the mode."""
+        own = [self.shown(counts, rounds)] if self.has_to_show else []
+        return {**super().work(counts, rounds), **dict(own)}
 
 
 class FinalizedOnly(_Observer, tag="finalized-only", frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Executes a block when it is final and never before: it sees no fork."""
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del rounds
+        return "finalized", counts.finalized
 
 
 class ApplyEarly(_Observer, tag="apply-early", frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -77,11 +112,25 @@ class ApplyEarly(_Observer, tag="apply-early", frozen=True, forbid_unknown_field
 
     apply: ApplyAt = "certified"
 
+    has_to_show: ClassVar[bool] = False
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del rounds
+        return "undone", counts.undone
+
 
 class RebuildIndexes(_Observer, tag="rebuild-indexes", frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Makes everything derived anew from its log after every block."""
 
     rebuild_indexes_every: NotNegative = 1
+
+    has_to_show: ClassVar[bool] = False
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del rounds
+        return "rebuilt", counts.rebuilt
 
 
 class OwnCadence(_Observer, tag="own-cadence", frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -90,6 +139,11 @@ class OwnCadence(_Observer, tag="own-cadence", frozen=True, forbid_unknown_field
     retain_blocks: NotNegative = 2
     prune_every: NotNegative = 1
     snapshot_gap_blocks: Positive | None = 4
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del rounds
+        return "pruned", counts.pruned
 
 
 class Rounds(_Observer, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -106,12 +160,24 @@ class Rounds(_Observer, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Restart(Rounds, tag="restart", frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Comes back from its disk."""
 
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del counts
+        return "restarted", rounds
+
 
 class SnapshotJoinMode(Rounds, tag="snapshot-join", frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Comes back with an empty disk, and joins from a peer's snapshot."""
 
     every_blocks: Positive = 8
     snapshot_gap_blocks: Positive | None = 2
+
+    loses_state: ClassVar[bool] = True
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del rounds
+        return "joined", counts.snapshots_joined
 
 
 class ColdReplayMode(Rounds, tag="cold-replay", frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -123,48 +189,12 @@ class ColdReplayMode(Rounds, tag="cold-replay", frozen=True, forbid_unknown_fiel
         "own"
     )
 
+    loses_state: ClassVar[bool] = True
+
+    def shown(self, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
+        """Return how often it did so."""
+        del counts
+        return "replayed", rounds
+
 
 Observer = FinalizedOnly | ApplyEarly | RebuildIndexes | OwnCadence | Restart | SnapshotJoinMode | ColdReplayMode
-
-
-def loses_its_state(observer: ReplicaSection) -> bool:
-    """Whether its road takes from the observer's disk what was synced."""
-    return isinstance(observer, SnapshotJoinMode | ColdReplayMode)
-
-
-def kind_of_observer(observer: ReplicaSection) -> str:
-    """Return what a scenario file calls the observer's kind."""
-    return str(type(observer).__struct_config__.tag)
-
-
-def deeds_of_road(replica: ReplicaSection, counts: ValidatorCounts, rounds: int) -> dict[str, int]:
-    """Return what a replica has to have done by its road at least once, and how often it did."""
-    deeds = {"applied early": counts.applied_early} if replica.apply == "certified" else {}
-    if replica.rebuild_indexes_every:
-        deeds["rebuilt"] = counts.rebuilt
-    if replica.reapply == "execute":
-        deeds["executed again"] = counts.reexecuted
-    if isinstance(replica, FinalizedOnly | OwnCadence | Restart | SnapshotJoinMode | ColdReplayMode):
-        what, count = count_of_road(replica, counts, rounds)
-        deeds[what] = count
-    return deeds
-
-
-def count_of_road(observer: Observer, counts: ValidatorCounts, rounds: int) -> tuple[str, int]:
-    """Return what shows that an observer went by its road: the name of the count, and how often.
-
-    Args:
-        observer: Its section.
-        counts: What it has done.
-        rounds: How often it was off, came back by its road, and went on.
-    """
-    shown = {
-        FinalizedOnly: ("finalized", counts.finalized),
-        ApplyEarly: ("undone", counts.undone),
-        RebuildIndexes: ("rebuilt", counts.rebuilt),
-        OwnCadence: ("pruned", counts.pruned),
-        Restart: ("restarted", rounds),
-        SnapshotJoinMode: ("joined", counts.snapshots_joined),
-        ColdReplayMode: ("replayed", rounds),
-    }
-    return shown[type(observer)]

@@ -4,7 +4,6 @@ from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, Run
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.model import Scenario
-from cluster.scenario.replicas_section import loses_its_state
 from cluster.workloads.registry import expected_fires, expected_workloads
 from faults import Crash, byzantine_validators
 from validators.consensus.quorum import faults_of
@@ -85,7 +84,7 @@ def _disk_faults(scenario: Scenario) -> DiskFaults:
         sorted({node for fault in faults for node in fault.targets()}) for faults in (touching, destroying)
     )
     # What a replica mode takes from an observer's disk is gone as well; nothing else may be wrong with it.
-    lost = [node for node, observer in scenario.observers_by_number.items() if loses_its_state(observer)]
+    lost = [node for node, observer in scenario.observers_by_number.items() if observer.loses_state]
     return DiskFaults(touched, [*destroyed, *lost])
 
 

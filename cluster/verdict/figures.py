@@ -6,35 +6,35 @@ from checker.checks.expectations import ExpectedRecovery
 from checker.checks.reports import EVIDENCE, ExpectedReports
 from checker.checks.timers import TimerDelivery
 from cluster.runtime.cluster import ClusterRun
-from cluster.runtime.machines import Place
-from cluster.scenario.replicas_section import count_of_road, deeds_of_road, kind_of_observer
+from cluster.runtime.machines import MachineSlot
+from cluster.scenario.shape import tag_of
 from cluster.verdict.monitor import Monitor
 from report.console import ValidatorRow
 
 
-def row_of(run: ClusterRun, place: Place, monitor: Monitor) -> ValidatorRow:
+def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow:
     """Return what the verdict says of one replica."""
-    fired, expired, insolvent = monitor.exits.get(place.node, (0, 0, 0))
-    last = monitor.last.get(place.node)
-    counts = place.counts
-    is_byzantine = not monitor.is_honest(place.node)
+    fired, expired, insolvent = monitor.exits.get(slot.node, (0, 0, 0))
+    last = monitor.last.get(slot.node)
+    counts = slot.counts
+    is_byzantine = not monitor.is_honest(slot.node)
     standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
     notes = [
         "dishonest" if is_byzantine else "",
         counts.halted,
-        "" if place.is_running else "down",
-        _describe_observer(run, place),
+        "" if slot.is_running else "down",
+        _describe_observer(run, slot),
         f"snapshots joined: {counts.snapshots_joined}" if counts.snapshots_joined else "",
         f"{counts.damaged} damaged, {counts.repaired} repaired" if counts.damaged else "",
     ]
     return ValidatorRow(
-        node=place.node,
-        height=place.counts.height,
+        node=slot.node,
+        height=slot.counts.height,
         finalized_height=last.header.height if last else 0,
         state_root=last.header.state_root.hex() if last else "",
-        executed=place.counts.executed,
-        rolled_back=place.counts.rolled_back,
-        undone=place.counts.undone,
+        executed=slot.counts.executed,
+        rolled_back=slot.counts.rolled_back,
+        undone=slot.counts.undone,
         fired=fired,
         expired=expired,
         insolvent=insolvent,
@@ -44,29 +44,29 @@ def row_of(run: ClusterRun, place: Place, monitor: Monitor) -> ValidatorRow:
     )
 
 
-def _describe_observer(run: ClusterRun, place: Place) -> str:
-    """Return why a validator observes, or which observer this is and how often it went by its road."""
-    observer = run.scenario.observers_by_number.get(place.node)
+def _describe_observer(run: ClusterRun, slot: MachineSlot) -> str:
+    """Return why a validator observes, or which observer this is and how often it did as its mode says."""
+    observer = run.scenario.observers_by_number.get(slot.node)
     if observer is None:
-        return f"observer: {place.counts.observes}" if place.counts.observes else ""
-    name = list(run.scenario.observers)[place.node - run.scenario.cluster.validators]
-    what, count = count_of_road(observer, place.counts, run.roads.rounds(place.node))
-    return f"observer {name}, {kind_of_observer(observer)}: {what} {count:,} times"
+        return f"observer: {slot.counts.observes}" if slot.counts.observes else ""
+    name = list(run.scenario.observers)[slot.node - run.scenario.cluster.validators]
+    what, count = observer.shown(slot.counts, run.observers.rounds(slot.node))
+    return f"observer {name}, {tag_of(type(observer))}: {what} {count:,} times"
 
 
-def roads_of(run: ClusterRun) -> dict[str, int]:
-    """Return by name how often each observer did what its road is about."""
+def replica_modes_of(run: ClusterRun) -> dict[str, int]:
+    """Return by name how often each observer did as its replica mode says."""
     numbered = zip(run.scenario.observers, run.scenario.observers_by_number.items(), strict=True)
     return {
-        name: count_of_road(observer, run.places[node].counts, run.roads.rounds(node))[1]
+        name: observer.shown(run.slots[node].counts, run.observers.rounds(node))[1]
         for name, (node, observer) in numbered
     }
 
 
-def deeds_of(run: ClusterRun, monitor: Monitor) -> dict[str, int]:
-    """Return how often each replica with a road of its own did what the road is about, unless it may be idle.
+def work_of(run: ClusterRun, monitor: Monitor) -> dict[str, int]:
+    """Return how often each replica with a mode of its own did the work of that mode, unless it may be idle.
 
-    A run that goes on from a data directory knows the deeds of its own process only, so that nothing is asked of it.
+    A run that goes on from a data directory knows the work of its own process only, so that nothing is asked of it.
     """
     sections = {
         **{f"validator {name}": (int(name), section) for name, section in run.scenario.validators.items()},
@@ -76,16 +76,16 @@ def deeds_of(run: ClusterRun, monitor: Monitor) -> dict[str, int]:
         },
     }
     return {
-        f"{name} {deed}": count
+        f"{name} {work}": count
         for name, (node, section) in sections.items()
         if not section.may_be_idle and monitor.is_honest(node) and not monitor.is_reopened
-        for deed, count in deeds_of_road(section, run.places[node].counts, run.roads.rounds(node)).items()
+        for work, count in section.work(run.slots[node].counts, run.observers.rounds(node)).items()
     }
 
 
 def recoveries_of(run: ClusterRun) -> dict[str, int]:
     """Return what all replicas made of their disks; only validators become observers."""
-    counts = [place.counts for place in run.places]
+    counts = [slot.counts for slot in run.slots]
     return {
         "damaged": sum(each.damaged for each in counts),
         "repaired": sum(each.repaired for each in counts),
@@ -106,15 +106,15 @@ def figures_of(run: ClusterRun, monitor: Monitor) -> dict[str, int | str]:
         "blocks": len(monitor.chain),
         "messages_sent": run.bus.sent,
         "messages_delivered": run.bus.delivered,
-        "messages_refused": sum(place.counts.refused for place in run.places),
-        "rolled_back": sum(place.counts.rolled_back for place in run.places),
+        "messages_refused": sum(slot.counts.refused for slot in run.slots),
+        "rolled_back": sum(slot.counts.rolled_back for slot in run.slots),
         **recovery.counts,
-        "undone": sum(place.counts.undone for place in run.places),
+        "undone": sum(slot.counts.undone for slot in run.slots),
         "evidence": sum(reports.counts[name] for name in EVIDENCE),
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
-    figures.update({f"road_{name}": count for name, count in roads_of(run).items()})
+    figures.update({f"road_{name}": count for name, count in replica_modes_of(run).items()})
     figures.update({f"reported_{name}": count for name, count in reports.counts.items()})
     figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
     figures.update({f"timers_{name}": count for name, count in asdict(timers.figures()).items()})

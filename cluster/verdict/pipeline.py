@@ -31,7 +31,7 @@ from cluster.runtime.executions import watch_executions
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.figures import deeds_of, figures_of, recoveries_of, roads_of, row_of
+from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from faults import Cell, FaultEffect
 from report.console import LiveProgress, ValidatorRow
@@ -244,8 +244,8 @@ class _Steps:
             cold=cold,
             record=record,
             recoveries=recoveries_of(run),
-            replica_modes=roads_of(run),
-            duties=deeds_of(run, self.monitor),
+            replica_modes=replica_modes_of(run),
+            duties=work_of(run, self.monitor),
         )
         return self.monitor.suite.finish(end, self._timed)
 
@@ -266,7 +266,7 @@ class _Steps:
             seed=run.seed,
             digest=run.trace.digest,
             checks=tuple(checks),
-            validators=tuple(row_of(run, place, monitor) for place in run.places),
+            validators=tuple(row_of(run, slot, monitor) for slot in run.slots),
             figures=figures_of(run, monitor),
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
@@ -307,11 +307,11 @@ def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     """
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
-    for place in run.places:
-        if (validator := place.validator) is not None and (engine := validator.engine) is not None:
+    for slot in run.slots:
+        if (validator := slot.validator) is not None and (engine := validator.engine) is not None:
             try:
-                readback = read_back(place.node, engine, place.disk.pristine(), validator.around)
+                readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around)
                 readbacks.append(take_back(readback, engine))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
-                unreadable[place.node] = f"{type(error).__name__}: {error}"
+                unreadable[slot.node] = f"{type(error).__name__}: {error}"
     return readbacks, unreadable

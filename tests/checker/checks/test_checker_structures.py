@@ -53,7 +53,7 @@ def tampered_run():
     run, applied = applied_blocks("calm", *SETTINGS)
     written = {key for _, executed in applied for key in executed.changes}
     # Written at genesis and never again, so that no root shows it.
-    key = next(key for key, _ in run.places[0].validator.engine.database.items() if key not in written)
+    key = next(key for key, _ in run.slots[0].validator.engine.database.items() if key not in written)
     places = {}
 
     def tampering_factory(node, tamper):

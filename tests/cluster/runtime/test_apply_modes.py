@@ -48,7 +48,7 @@ def test_a_split_is_undone_by_those_who_had_applied_it():
 def test_what_each_road_keeps_is_what_it_was_told():
     """Validators at one root, with logs of different length in memory."""
     run, _, _ = events_of("calm", *MIXED)
-    databases = [place.validator.engine.database for place in run.places]
+    databases = [slot.validator.engine.database for slot in run.slots]
 
     assert [database.retained for database in databases] == [0, 8, 3, 8]
     assert databases[3].start == 0

@@ -35,7 +35,7 @@ def untouched_key():
     """Return a state key that the calm run writes at genesis and never again."""
     run, applied = applied_blocks("calm")
     written = {key for _, executed in applied for key in executed.changes}
-    engine = run.places[0].validator.engine
+    engine = run.slots[0].validator.engine
     return next(key for key, _ in engine.database.items() if key not in written)
 
 
@@ -49,15 +49,15 @@ def test_every_validator_executes_every_block_on_its_own_objects():
     assert len(common) == 4 * 20
     for attribute in ("batch", "changes", "summary", "block"):
         assert len({id(getattr(executed, attribute)) for _, executed in common}) == len(common), attribute
-    engines = [place.validator.engine for place in run.places]
+    engines = [slot.validator.engine for slot in run.slots]
     assert len({id(engine.database) for engine in engines}) == 4
-    assert [place.counts.executed for place in run.places] == [engine.finalized.height for engine in engines]
+    assert [slot.counts.executed for slot in run.slots] == [engine.finalized.height for engine in engines]
 
 
 def test_changing_one_validators_state_changes_no_other():
     """Write into the memory of one; the others' values and roots stay."""
     run, _ = applied_blocks("calm")
-    engines = [place.validator.engine for place in run.places]
+    engines = [slot.validator.engine for slot in run.slots]
     before = [dict(engine.live_values()) for engine in engines]
     key = next(iter(before[2]))
     store = engines[2].database._store

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.runtime.reexecute import UntoldError, retell
+from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import judged
 from validators.settings import ValidatorFactory
@@ -31,7 +31,7 @@ def test_a_disk_tells_what_was_applied(history, above):
     """The same blocks with the same receipts, changes and roots."""
     run, applied = history
 
-    told = retell(run.genesis, [(run.places[1].disk.pristine(), ValidatorFactory())], above, HEIGHTS)
+    told = reexecute(run.genesis, [(run.slots[1].disk.pristine(), ValidatorFactory())], above, HEIGHTS)
 
     expected = applied[above:HEIGHTS]
     assert [each.digest for each in told] == [each.digest for each in expected]
@@ -43,25 +43,25 @@ def test_a_disk_tells_what_was_applied(history, above):
 def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
     """And with none that has it, the height is named."""
     run, applied = history
-    disk = run.places[2].disk.pristine()
+    disk = run.slots[2].disk.pristine()
     disk.truncate("blocks", 0)
-    poor, good = (disk, ValidatorFactory()), (run.places[1].disk.pristine(), ValidatorFactory())
+    poor, good = (disk, ValidatorFactory()), (run.slots[1].disk.pristine(), ValidatorFactory())
 
-    told = retell(run.genesis, [poor, good], 2, HEIGHTS)
+    told = reexecute(run.genesis, [poor, good], 2, HEIGHTS)
     assert told[-1].digest == applied[HEIGHTS - 1].digest
-    with pytest.raises(UntoldError, match="height 3"):
-        retell(run.genesis, [poor], 2, HEIGHTS)
+    with pytest.raises(ReexecutionError, match="height 3"):
+        reexecute(run.genesis, [poor], 2, HEIGHTS)
 
 
 def test_what_one_validators_code_cannot_execute_is_left_to_the_next(history):
     """And with none that can, its reason is told."""
     run, applied = history
-    disk = run.places[1].disk.pristine()
+    disk = run.slots[1].disk.pristine()
     broken, good = (disk, ValidatorFactory(engine=fail)), (disk, ValidatorFactory())
 
-    assert retell(run.genesis, [broken, good], 2, HEIGHTS)[-1].digest == applied[HEIGHTS - 1].digest
-    with pytest.raises(UntoldError, match="height 3: it is broken"):
-        retell(run.genesis, [broken], 2, HEIGHTS)
+    assert reexecute(run.genesis, [broken, good], 2, HEIGHTS)[-1].digest == applied[HEIGHTS - 1].digest
+    with pytest.raises(ReexecutionError, match="height 3: it is broken"):
+        reexecute(run.genesis, [broken], 2, HEIGHTS)
 
 
 def fail(*_arguments):
@@ -83,4 +83,4 @@ def test_the_log_of_a_finished_run_begins_at_genesis(history):
     """What the tests above tell from is there."""
     run, _ = history
 
-    assert FinalizedLog(run.places[1].disk.pristine()).read().entries[0].height == 1
+    assert FinalizedLog(run.slots[1].disk.pristine()).read().entries[0].height == 1

@@ -36,6 +36,6 @@ def test_the_example_of_the_page_makes_a_chain(monkeypatch):
     run = Cluster(msgspec.structs.replace(scenario, consensus=consensus), 0, hooks=hooks).run()
 
     chains = [[digest for node, digest in applied if node == each] for each in range(4)]
-    assert run.places[0].incarnation == 2
+    assert run.slots[0].incarnation == 2
     assert len(chains[0]) >= 12
     assert all(chain == chains[0][: len(chain)] and len(chain) >= 11 for chain in chains)

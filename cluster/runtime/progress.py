@@ -1,0 +1,38 @@
+"""The progress of a run, and the things that it still waits for."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far each validator is; live figures for a person, and the condition that ends the run."""
+
+    finalized_heights: list[int]
+    halted: dict[int, None] = field(default_factory=dict)
+    now_us: int = 0
+    healed_us: int | None = None
+    drained_height: int | None = None
+    waiting_dead: int = 0
+    waiting_live: int = 0
+    target_height: int = 0
+    faults_end_us: int = 0
+    until_drained: bool = False
+    events: int = 0
+    fault_edge: str = ""
+
+    @property
+    def stage(self) -> str:
+        """The thing that the run is waiting for, in a word or two, and the last edge of a fault."""
+        if self.healed_us is None:
+            return f"faults; {self.fault_edge}" if self.fault_edge else "faults"
+        return "draining" if self.until_drained and self.drained_height is None else "to its height"
+
+    @property
+    def aim(self) -> str:
+        """When the stage will be over; a height is named only once it can no longer rise."""
+        if self.healed_us is None:
+            edge = f" ({self.fault_edge})" if self.fault_edge else ""
+            return f"faults until {self.faults_end_us / 1_000_000:.1f} s{edge}"
+        if self.until_drained and self.drained_height is None:
+            return f"draining, {self.waiting_dead:,} dead timers left"
+        return f"to height {self.target_height:,}"

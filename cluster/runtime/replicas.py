@@ -1,0 +1,73 @@
+"""The parts and settings of each replica and the links between them, from the scenario."""
+
+from functools import partial
+
+import networkx as nx
+
+from cluster.scenario.model import Scenario
+from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
+from faults import Adversary
+from network.regions import one_way_us
+from network.topology import LinkSpec, build_topology
+from network.types import MILLISECOND_US
+from validators.consensus.registry import ENGINES
+from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
+
+
+def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
+    """Return the links of a cluster without faults."""
+    network, nodes, validators = scenario.network, range(scenario.replicas), scenario.cluster.validators
+
+    def link(mean_us: int) -> LinkSpec:
+        extra_us = network.reorder_extra_ms * MILLISECOND_US
+        return LinkSpec(network.latency(mean_us), network.loss_ppm, network.reorder_ppm, extra_us)
+
+    regions = network.regions
+    between = {
+        (source, destination): link(one_way_us(regions[source % validators], regions[destination % validators]))
+        for source in (nodes if regions else ())
+        for destination in nodes
+        if source != destination
+    }
+    return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
+
+
+def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
+    """Return the parts of a replica: those of its mode, and of an adversary that it has."""
+    section = _section(scenario, node)
+    mode = None if section is None else section.state_mode()
+    if adversary is not None:
+        return ValidatorFactory(engine=adversary.make_engine(mode), propose=adversary.propose)
+    return ValidatorFactory() if mode is None else ValidatorFactory(engine=partial(make_engine, road=mode))
+
+
+def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
+    return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
+
+
+def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
+    """Return the settings of a replica."""
+    consensus, kind = scenario.consensus, ENGINES[scenario.consensus.engine]
+    own = _section(scenario, node) or ReplicaSection()
+    return ValidatorSettings(
+        node=node,
+        validators=scenario.cluster.validators,
+        consensus=kind,
+        consensus_config=kind.configure(
+            leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
+            certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
+            timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,
+            fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+            skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
+            view_retention=consensus.view_retention,
+        ),
+        costs=scenario.costs.costs(),
+        block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
+        max_skew_ms=scenario.chain.max_skew_ms,
+        fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
+        fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        snapshot_gap_blocks=own.snapshot_gap_blocks or scenario.sync.snapshot_gap_blocks,
+        snapshot_chunk_bytes=own.chunk_bytes or scenario.sync.chunk_bytes,
+        speculates=not isinstance(own, FinalizedOnly),
+        regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
+    )
