@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from cluster.campaign.shrink_candidates import Plain
 from faults import kind_named
-from faults.kinds.renumbering import renumbered
+from faults.kinds.numbers import renumbered
 
 
 def with_validators(plain: Plain, count: int) -> Plain:

@@ -17,6 +17,7 @@ from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.drawing import Drawn
 from faults.kinds.fields import Requirement
+from faults.kinds.numbers import validators_of
 from faults.kinds.wording import seconds
 from network.regions import Region
 
@@ -80,8 +81,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         raise NotImplementedError
 
     def targets(self) -> tuple[int, ...]:
-        """Return every validator that the fault names, in the order in which it does."""
-        return ()
+        """Return every validator that the fault names, in the order of its fields."""
+        return tuple(validators_of(self))
 
     def check(self, plan: Plan) -> Iterable[Requirement]:
         """Return the rules of the kind about this fault: key, whether it is kept, what is allowed."""

@@ -48,9 +48,6 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
         """Return its time up to the restart of one validator."""
         return self.at_ms, dict(self.restarts_ms())[node]
 
-    def targets(self) -> tuple[int, ...]:
-        return self.validators
-
     def resolved(self, regions: Sequence[Region]) -> Self:
         """Return the blackout with the validators of its regions; raises ValueError for a region without any."""
         for region in self.regions:

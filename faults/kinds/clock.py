@@ -39,9 +39,6 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
     start_ms: Start
     stop_ms: Stop
 
-    def targets(self) -> tuple[int, ...]:
-        return self.validators
-
     def occupies(self) -> Occupied | None:
         return Occupied("clock", "wrong in time")
 

@@ -48,9 +48,6 @@ class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
         means("The time between two released messages of one receiver: a clog that drains slowly."),
     ] = 0
 
-    def targets(self) -> tuple[int, ...]:
-        return (*self.validators, *(node for pair in self.between for node in pair))
-
     def links(self, nodes: int) -> tuple[Link, ...]:
         """Return the directed links that are clogged."""
         pairs = both_ways(self.between)

@@ -7,7 +7,7 @@ from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.base import Outage
-from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage, draw_validator
+from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage_of_one, draw_validator
 from faults.kinds.fields import Milliseconds, Validator, means
 from faults.kinds.wording import seconds
 from network.draw import Draw
@@ -23,9 +23,6 @@ class Crash(Outage, tag="crash", kw_only=True, frozen=True):
     at_ms: Annotated[Milliseconds, means("When it stops.")]
     restart_ms: Annotated[Milliseconds, means("When it restarts.")]
 
-    def targets(self) -> tuple[int, ...]:
-        return (self.validator,)
-
     def describe(self) -> str:
         off = f"At {seconds(self.at_ms)} validator {self.validator} loses its power and whatever it had not synced"
         return f"{off}; at {seconds(self.restart_ms)} it restarts from its disk."
@@ -35,11 +32,7 @@ class Crash(Outage, tag="crash", kw_only=True, frozen=True):
 
     @classmethod
     def draws(cls) -> tuple[Drawn, ...]:
-        return Drawn(8, "crash", _draw), Drawn(9, "brief-crash", _draw_brief)
-
-
-def _draw(draw: Draw, name: str, validators: int) -> Plain:
-    return {"validator": draw_validator(draw, name, validators), **draw_outage(draw, name)}
+        return Drawn(8, "crash", draw_outage_of_one), Drawn(9, "brief-crash", _draw_brief)
 
 
 def _draw_brief(draw: Draw, name: str, validators: int) -> Plain:

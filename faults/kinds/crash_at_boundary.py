@@ -64,9 +64,6 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
     def span(self) -> tuple[int, int]:
         return self.start_ms, self.stop_ms + self.restart_after_ms
 
-    def targets(self) -> tuple[int, ...]:
-        return (self.validator, *self.also)
-
     def occupies(self) -> Occupied | None:
         return DOWN
 

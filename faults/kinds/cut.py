@@ -29,9 +29,6 @@ class Cut(Windowed, tag="cut", kw_only=True, frozen=True):
         means("`lost`: messages that are on their way at the start are lost too."),
     ] = "arrives"
 
-    def targets(self) -> tuple[int, ...]:
-        return tuple(node for link in self.links for node in link)
-
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield "links", bool(self.links), "names no link; give at least one pair [from, to]"
         yield from sound_links("links", self.links, is_directed=True)

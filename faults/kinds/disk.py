@@ -40,9 +40,6 @@ class DiskFault(Windowed, kw_only=True, frozen=True):
     start_ms: Start
     stop_ms: Annotated[Milliseconds, means("When it ends; what is damaged by then stays damaged.")]
 
-    def targets(self) -> tuple[int, ...]:
-        return (self.validator,)
-
     def condition(self, used_bytes: int) -> storage.Condition:
         """Return the condition of a medium that holds this much at the start."""
         raise NotImplementedError
@@ -190,9 +187,6 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
     validators: Annotated[tuple[Validator, ...], means("The validators; a crash has to come from another fault.")]
     start_ms: Start
     stop_ms: Stop
-
-    def targets(self) -> tuple[int, ...]:
-        return self.validators
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield "validators", bool(self.validators), "names nobody; give at least one validator"

@@ -55,6 +55,11 @@ def draw_outage(draw: Draw, name: str) -> Plain:
     return {"at_ms": at_ms, "restart_ms": restart_ms}
 
 
+def draw_outage_of_one(draw: Draw, name: str, validators: int) -> Plain:
+    """Return a drawn validator and a drawn outage."""
+    return {"validator": draw_validator(draw, name, validators), **draw_outage(draw, name)}
+
+
 def draw_brief_outage(draw: Draw, name: str) -> Plain:
     """Return a drawn outage so short that the view in which it began may still go on."""
     at_ms = draw.between(f"{name}.at_ms", 4_000, FAULTS_UNTIL_MS - 2_000)

@@ -28,9 +28,6 @@ class Flapping(Windowed, tag="flapping", kw_only=True, frozen=True):
     cut_ms: Annotated[Positive, means("How long the links are cut each time.")]
     open_ms: Annotated[Positive, means("How long they are whole in between.")]
 
-    def targets(self) -> tuple[int, ...]:
-        return tuple(node for group in self.groups for node in group)
-
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield distinct("groups", self.targets())
         yield split("groups", self.groups)

@@ -77,9 +77,6 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
     ] = 0
     channels: Annotated[tuple[Channel, ...], means("The messages that are hit; left out: all.")] = ()
 
-    def targets(self) -> tuple[int, ...]:
-        return tuple(node for pair in self.between for node in pair)
-
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield from sound_links("between", self.between)
         yield both_or_neither("reorder_ppm", "reorder_ppm", self.reorder_ppm, "reorder_extra_ms", self.reorder_extra_ms)

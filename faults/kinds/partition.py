@@ -56,9 +56,6 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
         ),
     ] = "arrives"
 
-    def targets(self) -> tuple[int, ...]:
-        return tuple(node for group in self.groups for node in group)
-
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield distinct("groups", self.targets())
         yield split("groups", self.groups)

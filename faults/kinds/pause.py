@@ -33,9 +33,6 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
     pause_ms: Annotated[Milliseconds, means("How long they stand still each time; with `run_ms` or not at all.")] = 0
     run_ms: Annotated[Milliseconds, means("How long they run in between.")] = 0
 
-    def targets(self) -> tuple[int, ...]:
-        return (self.validator, *self.also)
-
     def occupies(self) -> Occupied | None:
         return Occupied("power", "paused")
 

@@ -49,9 +49,6 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
     def span(self) -> tuple[int, int]:
         return self.start_ms, self.stop_ms + self.down_ms[1]
 
-    def targets(self) -> tuple[int, ...]:
-        return self.validators
-
     def occupies(self) -> Occupied | None:
         return DOWN
 

@@ -86,9 +86,6 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     def span(self) -> tuple[int, int]:
         return self.start_ms, self.released_ms if self.is_releasing else self.stop_ms
 
-    def targets(self) -> tuple[int, ...]:
-        return (*self.senders, *self.receivers, *self.first_to)
-
     def links(self, nodes: int) -> tuple[Link, ...]:
         """Return the directed links that the rule watches."""
         return tuple(

@@ -25,9 +25,6 @@ class Slow(Windowed, tag="slow", kw_only=True, frozen=True):
     start_ms: Start
     stop_ms: Stop
 
-    def targets(self) -> tuple[int, ...]:
-        return (self.validator,)
-
     def occupies(self) -> Occupied | None:
         return Occupied("pace", "slow")
 

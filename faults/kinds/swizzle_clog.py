@@ -54,9 +54,6 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
     stop_ms: Stop
     release_gap_ms: Annotated[Milliseconds, means("The time between two released messages of one receiver.")] = 0
 
-    def targets(self) -> tuple[int, ...]:
-        return self.validators
-
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield distinct("validators", self.validators)
         yield no_repeats("channels", self.channels)

@@ -7,10 +7,9 @@ from typing import Annotated, ClassVar
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.kinds.base import Outage
-from faults.kinds.drawing import Drawn, Plain, draw_outage, draw_validator
+from faults.kinds.drawing import Drawn, draw_outage_of_one
 from faults.kinds.fields import Milliseconds, Validator, means
 from faults.kinds.wording import seconds
-from network.draw import Draw
 
 
 class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
@@ -23,9 +22,6 @@ class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
     validator: Annotated[Validator, means("The validator; it may never vote again in this epoch.")]
     at_ms: Annotated[Milliseconds, means("When it stops.")]
     restart_ms: Annotated[Milliseconds, means("When it starts on an empty disk.")]
-
-    def targets(self) -> tuple[int, ...]:
-        return (self.validator,)
 
     def describe(self) -> str:
         off = f"At {seconds(self.at_ms)} validator {self.validator} loses its power and its disk"
@@ -42,8 +38,4 @@ class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
 
     @classmethod
     def draws(cls) -> tuple[Drawn, ...]:
-        return (Drawn(16, "wipe", _draw),)
-
-
-def _draw(draw: Draw, name: str, validators: int) -> Plain:
-    return {"validator": draw_validator(draw, name, validators), **draw_outage(draw, name)}
+        return (Drawn(16, "wipe", draw_outage_of_one),)

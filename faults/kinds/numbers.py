@@ -1,0 +1,71 @@
+"""The validators that a fault names, and the same fault with other numbers for them, whatever its kind.
+
+The types of a fault's values say which of them are validators (`faults.kinds.fields`), so a new kind is known.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from faults.kinds.drawing import Plain
+from faults.kinds.fields import VALIDATOR_TITLE
+
+Kind: TypeAlias = type[msgspec.Struct]
+
+
+@cache
+def _fields(kind: Kind) -> tuple[inspect.Field, ...]:
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType), f"a kind of fault is a struct; got {kind}"
+    return described.fields
+
+
+def _is_validator(kind: inspect.Metadata) -> bool:
+    return (kind.extra_json_schema or {}).get("title") == VALIDATOR_TITLE
+
+
+def validators_of(fault: msgspec.Struct) -> Iterator[int]:
+    """Yield every validator that a fault names, in the order of its fields."""
+    for field in _fields(type(fault)):
+        yield from _named(getattr(fault, field.name), field.type)
+
+
+def _named(value: Any, kind: inspect.Type) -> Iterator[int]:  # noqa: ANN401 - of the type that `kind` describes
+    if isinstance(kind, inspect.Metadata):
+        if _is_validator(kind):
+            yield value
+        else:
+            yield from _named(value, kind.type)
+    elif isinstance(kind, inspect.TupleType):
+        for part, each in zip(value, kind.item_types, strict=True):
+            yield from _named(part, each)
+    elif isinstance(kind, inspect.VarTupleType):
+        for part in value:
+            yield from _named(part, kind.item_type)
+
+
+def renumbered(kind: Kind, entry: Plain, numbers: Mapping[int, int], validators: int) -> Plain:
+    """Return a fault's plain data with new numbers; a validator without one is gone from it."""
+    found: Plain = dict(entry)
+    for field in _fields(kind):
+        value = entry[field.encode_name]
+        kept = _kept(value, field.type, numbers)
+        # A fault about one validator has to be about some validator.
+        found[field.encode_name] = value % validators if kept is None and type(value) is int else kept
+    return found
+
+
+def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
+    """Return the part of a fault's value that is left, None if nothing is."""
+    if isinstance(kind, inspect.Metadata):
+        return numbers.get(value) if _is_validator(kind) else _kept(value, kind.type, numbers)
+    if isinstance(kind, inspect.TupleType):
+        parts = [_kept(part, each, numbers) for part, each in zip(value, kind.item_types, strict=True)]
+        return None if None in parts else parts
+    if isinstance(kind, inspect.VarTupleType):
+        parts = [_kept(part, kind.item_type, numbers) for part in value]
+        return [part for part in parts if part is not None and part != []]
+    return value
