@@ -96,11 +96,16 @@ class Mirror:
     def take(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Move on to the next height."""
         self.height += 1
-        for key, value in changes.items():
-            if value is None:
-                self.values.pop(key, None)
-            else:
-                self.values[key] = value
+        take_changes(self.values, changes)
+
+
+def take_changes(values: dict[bytes, bytes], changes: Mapping[bytes, bytes | None]) -> None:
+    """Bring a state one block further."""
+    for key, value in changes.items():
+        if value is None:
+            values.pop(key, None)
+        else:
+            values[key] = value
 
 
 def read_timer_config(encoded: bytes | None, otherwise: TimerConfig) -> TimerConfig:

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import NamedTuple, TypeVar, final
 
+from checker.checks.mirror import take_changes
 from checker.explain.executions import (
     COUNTED,
     ExecutionGroup,
@@ -20,7 +21,6 @@ from checker.explain.executions import (
     ObservedBlock,
     Outcome,
     as_changes,
-    take_changes,
 )
 from checker.explain.formatting import order_of_key
 from checker.explain.reading import timer_of, timer_of_key

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from checker.checks.mirror import take_changes
 from checker.checks.observations import name_validators
-from checker.explain.executions import Executions, take_changes
+from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
 from checker.explain.formatting import cut_in_the_middle, name_key, on_one_line, show, show_entry
 from checker.explain.reading import digest_in, events_of, timer_of, timers_in

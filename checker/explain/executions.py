@@ -155,15 +155,6 @@ class Executions:
         return [*suspects, *([next(iter(self.final[max(self.final)]))] if self.final else ())]
 
 
-def take_changes(values: dict[bytes, bytes], changes: Changes) -> None:
-    """Bring a state one block further."""
-    for key, value in changes.items():
-        if value is None:
-            values.pop(key, None)
-        else:
-            values[key] = value
-
-
 def as_changes(outcome: Outcome, before: Mapping[bytes, bytes]) -> Outcome:
     """Return an outcome that broke off with what it read otherwise as changes of the state that all others began from.
 
