@@ -43,7 +43,7 @@ def remove_one_fewer(monkeypatch):
 
 def fire_before_cleaning_up(monkeypatch):
     def run_timers(self, *, moment, config, basefees, tables, ledger, run, lane=None):
-        counts = tally.CheckTally(moment, config, basefees, tables, ledger, run)
+        counts = tally.Tally(moment, config, basefees, tables, ledger, run)
         waiting = tables.collect(moment.now)
         classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)
         attempted, unpaid = fifo._fire(counts, classes.candidates)
