@@ -17,7 +17,7 @@ from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import SeedResult
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import compare_with_repeat
-from cluster.verdict.pipeline import COLD_HASH_SEED, JudgedRun, judge
+from cluster.verdict.pipeline import COLD_HASH_SEED, PipelineResult, run_pipeline
 from network.outcome import RunFailedError
 from report.console import LiveProgress
 
@@ -118,12 +118,12 @@ def _is_finding(check: CheckResult) -> bool:
     return check.status == "failed" or is_lacking
 
 
-def _judge(task: Task) -> JudgedRun:
+def _judge(task: Task) -> PipelineResult:
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
     if not _replayer:
         _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
     with LiveProgress(title="", is_quiet=True) as progress:
-        return judge(
+        return run_pipeline(
             scenario,
             task.seed,
             runs=Path(task.runs) if task.runs else None,

@@ -14,7 +14,7 @@ from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
 from cluster.cli.options import Commands, add_command, command_line, print_json, print_lines
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
-from cluster.verdict.pipeline import JudgedRun
+from cluster.verdict.pipeline import PipelineResult
 from cluster.verdict.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
 from report.console import LiveProgress
 
@@ -97,13 +97,13 @@ def _unconfirmed(reader: RecordReader, confirmed: CheckResult, difference: Diffe
     return [] if confirmed.status == "passed" else [on_one_line(confirmed.summary)]
 
 
-def repeat(reader: RecordReader, *, is_quiet: bool) -> JudgedRun:
+def repeat(reader: RecordReader, *, is_quiet: bool) -> PipelineResult:
     """Run a recorded run once more, with its progress."""
     with LiveProgress(title=f"replay of {reader.path}", is_quiet=is_quiet) as progress:
         return replay_record(reader, progress=progress)
 
 
-def _print_passed(reader: RecordReader, judged: JudgedRun, command: str, *, as_json: bool) -> int:
+def _print_passed(reader: RecordReader, judged: PipelineResult, command: str, *, as_json: bool) -> int:
     """Say that nothing went wrong, or why that cannot be said of the record, and return the exit code."""
     manifest, replay = reader.manifest, judged.checks[-1]
     if as_json:

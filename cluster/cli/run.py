@@ -27,7 +27,7 @@ from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import banner, draw_scenario
 from cluster.verdict.determinism import compare_with_repeat
-from cluster.verdict.pipeline import JudgedRun, judge
+from cluster.verdict.pipeline import PipelineResult, run_pipeline
 from network.draw import SWARM
 from report.console import CheckRow, LiveProgress, check_table, print_tables, validator_table
 from report.layout import output_console
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
         extra = compare_with_repeat if options.check_determinism else None
-        judged = judge(
+        judged = run_pipeline(
             scenario,
             options.seed,
             runs=options.runs,
@@ -100,7 +100,7 @@ def _repeat_command(options: argparse.Namespace) -> str:
     )
 
 
-def print_judged(judged: JudgedRun, command: str, progress: LiveProgress, *, as_json: bool) -> None:
+def print_judged(judged: PipelineResult, command: str, progress: LiveProgress, *, as_json: bool) -> None:
     """Print a verdict with everything that it rests on."""
     if as_json:
         print_json(judged.as_json(command))

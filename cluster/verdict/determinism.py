@@ -1,7 +1,7 @@
 """The determinism check: the same run again in a fresh process, and the first event that differs.
 
 The second process has another hash seed and another shuffle of trio's runnable tasks. Trio shuffles
-them on purpose so that nobody relies on their order; here a seeded shuffle is a race detector. The
+them on purpose so that no code relies on their order; here a seeded shuffle is a race detector. The
 seed of that shuffle is private to trio, and this is the one use of it; where a version of trio lacks
 it, the check goes on with the stock shuffle and says so.
 """
@@ -22,7 +22,7 @@ from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
-from cluster.verdict.pipeline import JudgedRun
+from cluster.verdict.pipeline import PipelineResult
 
 REPEAT_HASH_SEED: Final = 4_021
 REPEAT_SHUFFLE: Final = 77
@@ -30,7 +30,7 @@ STOCK_SHUFFLE: Final = -1
 
 
 def seed_shuffle(seed: int) -> bool:
-    """Make trio order runnable tasks by ``seed``; False where this trio has no such thing."""
+    """Make trio order runnable tasks by `seed`; False where this trio has no such thing."""
     internals: Any = getattr(getattr(trio, "_core", None), "_run", None)
     if not hasattr(internals, "_ALLOW_DETERMINISTIC_SCHEDULING") or not hasattr(internals, "_r"):
         return False
@@ -57,12 +57,12 @@ def repeat_in_fresh_process(
         return log_path.read_bytes()
 
 
-def compare_with_repeat(judged: JudgedRun) -> CheckResult:
-    """Repeat the run that was judged and say whether every event is the same."""
+def compare_with_repeat(result: PipelineResult) -> CheckResult:
+    """Return whether every event is the same when a run is repeated."""
     log = repeat_in_fresh_process(
-        encode_scenario(judged.scenario), judged.seed, hash_seed=REPEAT_HASH_SEED, shuffle=REPEAT_SHUFFLE
+        encode_scenario(result.scenario), result.seed, hash_seed=REPEAT_HASH_SEED, shuffle=REPEAT_SHUFFLE
     )
-    return compare_logs(bytes(judged.log), log)
+    return compare_logs(bytes(result.log), log)
 
 
 def compare_logs(first: bytes, second: bytes) -> CheckResult:
@@ -85,7 +85,7 @@ def compare_logs(first: bytes, second: bytes) -> CheckResult:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a resolved scenario and write its event log; the other process of ``repeat_in_fresh_process``."""
+    """Run a resolved scenario and write its event log; the other process of `repeat_in_fresh_process`."""
     parser = argparse.ArgumentParser(prog="python -m cluster.verdict.determinism")
     parser.add_argument("scenario", type=Path)
     parser.add_argument("log", type=Path)

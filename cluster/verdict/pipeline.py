@@ -45,7 +45,7 @@ COLD_HASH_SEED: Final = 90_125
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedRun:
+class PipelineResult:
     """A run with its verdict."""
 
     scenario: Scenario
@@ -107,7 +107,7 @@ class JudgedRun:
         """The code that ran, and the plug-ins, a line each."""
         return [str(this_code()), *(f"with {plugin}" for plugin in plugin_codes(self.scenario.plugins))]
 
-    def with_check(self, check: CheckResult) -> "JudgedRun":
+    def with_check(self, check: CheckResult) -> "PipelineResult":
         """Return the same run with one more check."""
         return replace(self, checks=(*self.checks, check))
 
@@ -133,23 +133,23 @@ class JudgedRun:
         }
 
 
-def judge(
+def run_pipeline(
     scenario: Scenario,
     seed: int,
     *,
     runs: Path | None,
     progress: LiveProgress,
     factories: Mapping[int, ValidatorFactory] | None = None,
-    extra: Callable[["JudgedRun"], CheckResult] | None = None,
+    extra: Callable[["PipelineResult"], CheckResult] | None = None,
     command: str = "",
-    keeps: "Callable[[JudgedRun], bool]" = lambda _: True,
+    keeps: "Callable[[PipelineResult], bool]" = lambda _: True,
     replay: ColdReplayer | None = None,
     data: DataDirectory | None = None,
-) -> JudgedRun:
-    """Run and judge; ``runs`` is where the run directory goes, None writes none that stays.
+) -> PipelineResult:
+    """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
-    ``keeps`` says whether a run is worth its directory. ``data`` gives the validators real disks. ``extra`` adds a
-    check of its own before the record is written; ``command`` is what repeats the run; ``replay`` makes the cold
+    `keeps` says whether a run is worth its directory. `data` gives the validators real disks. `extra` adds a
+    check of its own before the record is written; `command` is what repeats the run; `replay` makes the cold
     replay, in a fresh process unless it is given.
 
     Raises:
@@ -173,14 +173,14 @@ def judge(
         with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
             return steps.run_into(writer)
     with RecordWriter(runs / name, scenario.plugins) as writer:
-        judged = steps.run_into(writer)
-        if not keeps(judged):
-            return judged
+        result = steps.run_into(writer)
+        if not keeps(result):
+            return result
         progress.note("writing the run directory")
-        writer.write_verdict(judged.as_json(command))
+        writer.write_verdict(result.as_json(command))
         writer.write_file("picture.svg", picture_of(scenario, seed, monitor.chain).encode())
-        directory = writer.finish(scenario=scenario.name, seed=seed, digest=judged.digest, verdict=judged.verdict)
-    return replace(judged, directory=directory)
+        directory = writer.finish(scenario=scenario.name, seed=seed, digest=result.digest, verdict=result.verdict)
+    return replace(result, directory=directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +191,9 @@ class _Steps:
     monitor: Monitor
     progress: LiveProgress
     replay: ColdReplayer
-    repeat: Callable[[JudgedRun], CheckResult] | None
+    repeat: Callable[[PipelineResult], CheckResult] | None
 
-    def run_into(self, writer: RecordWriter) -> JudgedRun:
+    def run_into(self, writer: RecordWriter) -> PipelineResult:
         """Run, write what the run was, and check it."""
         scenario, data = self.cluster.scenario, self.cluster.data
         self.monitor.keep = writer.add_branch
@@ -206,14 +206,14 @@ class _Steps:
             checks = [data.remember(run.outcome.now_us, check) for check in checks]
         if scenario.expect.fails:
             checks.append(judge_expected(checks, scenario.expect.fails))
-        judged = replace(self._result_of(run, checks), branches=writer.digest_of(BRANCHES))
+        result = replace(self._result_of(run, checks), branches=writer.digest_of(BRANCHES))
         if data is not None and data.start_us:
-            judged = replace(judged, reopened=_describe_reopening(data, run.effects))
+            result = replace(result, reopened=_describe_reopening(data, run.effects))
             writer.write_file(REOPENED, data.opening())
         if self.repeat is not None:
             self.progress.note("repeating the run in another process")
-            judged = judged.with_check(self.repeat(judged))
-        return judged
+            result = result.with_check(self.repeat(result))
+        return result
 
     def _write_chain(self, run: ClusterRun, writer: RecordWriter) -> None:
         writer.write_scenario(encode_scenario(run.scenario))
@@ -259,9 +259,9 @@ class _Steps:
         with self.progress.timed(check.activity):
             yield
 
-    def _result_of(self, run: ClusterRun, checks: Iterable[CheckResult]) -> JudgedRun:
+    def _result_of(self, run: ClusterRun, checks: Iterable[CheckResult]) -> PipelineResult:
         monitor = self.monitor
-        return JudgedRun(
+        return PipelineResult(
             scenario=run.scenario,
             seed=run.seed,
             digest=run.trace.digest,

@@ -1,8 +1,8 @@
 """Repeats a recorded run and holds the record against it: events, genesis, blocks, roots, and what its verdict says.
 
-Hashes that fit each other show that a record was not damaged by accident; whoever changes one byte can seal it again.
-Only the run itself tells what belongs into it. Where the code is another one than the record's, a difference proves
-nothing against either: then the replay is inconclusive, and says what has changed first.
+Hashes that fit each other show that a record was not damaged by accident; a record of which one byte was changed can be
+sealed again. Only the run itself shows what belongs into it. Where the code is another one than the record's, a
+difference proves nothing against either: then the replay is inconclusive, and says what has changed first.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from checker.results import CheckResult, verdict_of
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
-from cluster.verdict.pipeline import JudgedRun, judge
+from cluster.verdict.pipeline import PipelineResult, run_pipeline
 from report.console import LiveProgress
 from validators.execution.blocks import encode_block
 
@@ -31,31 +31,31 @@ _MADE_BY_HAND: Final = ("determinism",)
 """Checks of a record that a replay does not make: they need more than one run."""
 
 
-def replay_record(reader: RecordReader, *, progress: LiveProgress) -> JudgedRun:
-    """Run a recorded scenario again, judge it, and add the check `replay`; raises what recorded_scenario raises.
+def replay_record(reader: RecordReader, *, progress: LiveProgress) -> PipelineResult:
+    """Run a recorded scenario again, and add the check `replay` to its result; raises what recorded_scenario raises.
 
     Where other code than the record's gives another run, that check is the only one: the others would be about a run
-    that nobody recorded.
+    that was not recorded.
     """
     scenario = recorded_scenario(reader)
-    judged = judge(scenario, reader.manifest.seed, runs=None, progress=progress)
-    difference = _difference_of(reader, judged)
+    result = run_pipeline(scenario, reader.manifest.seed, runs=None, progress=progress)
+    difference = _difference_of(reader, result)
     if not is_made_by_this_code(reader):
-        return _judge_by_other_code(reader, judged, difference)
+        return _result_by_other_code(reader, result, difference)
     if reader.verdict().get("reopened"):
         summary = "the run went on with a data directory, and no other run is the same"
-        return replace(judged, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
+        return replace(result, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
     if isinstance(difference, DamagedRecordError):
         raise difference
     if difference:
-        return judged.with_check(CheckResult(CHECK, "failed", "determinism", difference, (), 1))
-    _compare_verdict(reader, judged)
-    return judged.with_check(_passed(judged, ""))
+        return result.with_check(CheckResult(CHECK, "failed", "determinism", difference, (), 1))
+    _compare_verdict(reader, result)
+    return result.with_check(_passed(result, ""))
 
 
-def checks_of(reader: RecordReader, judged: JudgedRun) -> tuple[CheckResult, ...]:
+def checks_of(reader: RecordReader, result: PipelineResult) -> tuple[CheckResult, ...]:
     """Return the checks of a repeated run, and those of its record that one run alone cannot make."""
-    made = [check for check in judged.checks if check.name != CHECK]
+    made = [check for check in result.checks if check.name != CHECK]
     return (*made, *(check for check in reader.checks() if check.name in _MADE_BY_HAND))
 
 
@@ -92,71 +92,73 @@ def describe_change(reader: RecordReader) -> str:
     return f"the code changed since: recorded by {reader.manifest.code}; this is {_code_for(reader)}"
 
 
-def _judge_by_other_code(reader: RecordReader, judged: JudgedRun, difference: str | DamagedRecordError) -> JudgedRun:
+def _result_by_other_code(
+    reader: RecordReader, result: PipelineResult, difference: str | DamagedRecordError
+) -> PipelineResult:
     if not difference:
-        told = reader.manifest.verdict
-        other = "" if told == judged.verdict else f", which judged it {told}"
-        return judged.with_check(_passed(judged, f", by {reader.manifest.code}{other}"))
+        recorded = reader.manifest.verdict
+        other = "" if recorded == result.verdict else f", which judged it {recorded}"
+        return result.with_check(_passed(result, f", by {reader.manifest.code}{other}"))
     found = f"{difference.place} {difference.reason}" if isinstance(difference, DamagedRecordError) else difference
-    summary = f"{describe_change(reader)}; {found}; here the run ends as {judged.verdict}"
-    return replace(judged, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
+    summary = f"{describe_change(reader)}; {found}; here the run ends as {result.verdict}"
+    return replace(result, checks=(CheckResult(CHECK, "failed", "inconclusive", summary, (), 1),))
 
 
-def _passed(judged: JudgedRun, by_whom: str) -> CheckResult:
-    summary = f"the same digest {judged.digest.hex()[:16]} as recorded{by_whom}"
+def _passed(result: PipelineResult, by_whom: str) -> CheckResult:
+    summary = f"the same digest {result.digest.hex()[:16]} as recorded{by_whom}"
     return CheckResult(CHECK, "passed", "determinism", summary, (), 1)
 
 
-def _difference_of(reader: RecordReader, judged: JudgedRun) -> str | DamagedRecordError:
+def _difference_of(reader: RecordReader, result: PipelineResult) -> str | DamagedRecordError:
     """Return the first difference of the events, or else the file that is not the fresh run's; nothing without any."""
-    if judged.digest.hex() == reader.manifest.digest:
-        return _foreign_file(reader, judged) or ""
-    difference = first_difference(reader.events(), iterate_events(bytes(judged.log)))
+    if result.digest.hex() == reader.manifest.digest:
+        return _foreign_file(reader, result) or ""
+    difference = first_difference(reader.events(), iterate_events(bytes(result.log)))
     assert difference is not None, "two digests are of two logs"
     return f"event {difference.index} was {difference.first}, is {difference.second}"
 
 
-def _foreign_file(reader: RecordReader, judged: JudgedRun) -> DamagedRecordError | None:
-    if reader.genesis() != msgspec.msgpack.encode(judged.genesis):
+def _foreign_file(reader: RecordReader, result: PipelineResult) -> DamagedRecordError | None:
+    if reader.genesis() != msgspec.msgpack.encode(result.genesis):
         return DamagedRecordError(reader.path, GENESIS, "is not the genesis of the recorded scenario")
     recorded = [(block.height, block.digest, block.root, block.block) for block in reader.blocks()]
     finalized = [
-        (each.header.height, each.digest, each.header.state_root, encode_block(each.block)) for each in judged.chain
+        (each.header.height, each.digest, each.header.state_root, encode_block(each.block)) for each in result.chain
     ]
     if recorded != finalized:
         return DamagedRecordError(reader.path, BLOCKS, "holds other blocks than the recorded run finalized")
-    if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != judged.roots:
+    if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != result.roots:
         return DamagedRecordError(reader.path, ROOTS, "holds other roots than the recorded run's validators had")
     branches = reader.manifest.files.get(BRANCHES)
-    if branches is not None and branches.sha256 != judged.branches:
+    if branches is not None and branches.sha256 != result.branches:
         return DamagedRecordError(reader.path, BRANCHES, "holds other blocks than its validators executed")
     return None
 
 
-def _compare_verdict(reader: RecordReader, judged: JudgedRun) -> None:
+def _compare_verdict(reader: RecordReader, result: PipelineResult) -> None:
     """Refuse a record whose verdict is not that of its run, judged by the same code; raises DamagedRecordError."""
-    recorded, told = reader.verdict(), reader.manifest.verdict
-    if reader.manifest.scenario != judged.scenario.name:
-        raise DamagedRecordError(reader.path, MANIFEST, f"is not named after {SCENARIO}: {judged.scenario.name}")
-    if recorded.get("verdict") != told:
-        raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and {VERDICT} another verdict")
-    _compare_checks(reader, judged)
-    if recorded.get("figures") != judged.figures:
+    document, recorded = reader.verdict(), reader.manifest.verdict
+    if reader.manifest.scenario != result.scenario.name:
+        raise DamagedRecordError(reader.path, MANIFEST, f"is not named after {SCENARIO}: {result.scenario.name}")
+    if document.get("verdict") != recorded:
+        raise DamagedRecordError(reader.path, MANIFEST, f"says {recorded}, and {VERDICT} another verdict")
+    _compare_checks(reader, result)
+    if document.get("figures") != result.figures:
         raise DamagedRecordError(reader.path, VERDICT, "holds other figures than the run has")
-    verdict = verdict_of(checks_of(reader, judged), judged.scenario.expect.fails)
-    if told != verdict.name:
-        raise DamagedRecordError(reader.path, MANIFEST, f"says {told}, and the run ends as {verdict.name}")
-    if recorded.get("exit_code") != verdict.exit_code:
+    verdict = verdict_of(checks_of(reader, result), result.scenario.expect.fails)
+    if recorded != verdict.name:
+        raise DamagedRecordError(reader.path, MANIFEST, f"says {recorded}, and the run ends as {verdict.name}")
+    if document.get("exit_code") != verdict.exit_code:
         raise DamagedRecordError(reader.path, VERDICT, f"says another exit code than {verdict.exit_code}")
 
 
-def _compare_checks(reader: RecordReader, judged: JudgedRun) -> None:
+def _compare_checks(reader: RecordReader, result: PipelineResult) -> None:
     """Refuse a verdict that lacks a check, has another one, or says another outcome; raises DamagedRecordError."""
-    before, now = _outcomes_of(reader.checks()), _outcomes_of(judged.checks)
+    before, now = _outcomes_of(reader.checks()), _outcomes_of(result.checks)
     if before != now:
-        told = ", ".join(each for each in before if each not in now) or "nothing else"
+        said = ", ".join(each for each in before if each not in now) or "nothing else"
         found = ", ".join(each for each in now if each not in before) or "nothing else"
-        raise DamagedRecordError(reader.path, VERDICT, f"says of its checks: {told}; the run has: {found}")
+        raise DamagedRecordError(reader.path, VERDICT, f"says of its checks: {said}; the run has: {found}")
 
 
 def _outcomes_of(checks: tuple[CheckResult, ...]) -> list[str]:

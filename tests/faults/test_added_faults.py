@@ -10,7 +10,7 @@ from cluster.cli.main import main
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from faults import add_fault, fault_kinds
 from faults.kinds.base import Fault, Windowed
 from faults.kinds.fields import Start, Stop
@@ -45,7 +45,7 @@ def convert(**changes):
 
 def judged(scenario):
     with LiveProgress(title="", is_quiet=True) as progress:
-        return judge(
+        return run_pipeline(
             scenario,
             0,
             runs=None,

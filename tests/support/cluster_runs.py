@@ -2,7 +2,7 @@
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
 
 
@@ -10,7 +10,7 @@ def judged(name, *settings, seed=0, factories=None, runs=None):
     """Run a scenario of the project and judge it."""
     scenario = load_scenario(name, settings)
     with LiveProgress(title=name, is_quiet=True) as progress:
-        return judge(scenario, seed, runs=runs, progress=progress, factories=factories)
+        return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories)
 
 
 def check_named(result, name):

@@ -8,7 +8,7 @@ from checker.checks import CHECKS, DuplicateCheckError, with_plugins
 from checker.record.cold_replay import replay_directory
 from cluster.scenario.load import convert_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
 from tests.support.checks import finish, make_run
 from tests.support.examples import blocks_of, scenario_of
@@ -31,7 +31,7 @@ def convert(**changes):
 
 def judged(scenario):
     with LiveProgress(title="", is_quiet=True) as progress:
-        return judge(
+        return run_pipeline(
             scenario,
             0,
             runs=None,

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
 from tests.checker.oracle import test_oracle_rules
 from tests.scheduler import test_cip5_rules
@@ -50,7 +50,7 @@ def test_a_broken_rule_fails_a_judged_run(broken, monkeypatch, tmp_path):
     break_rule(monkeypatch)
 
     with LiveProgress(title=broken, is_quiet=True) as progress:
-        result = judge(scenario, 0, runs=None, progress=progress)
+        result = run_pipeline(scenario, 0, runs=None, progress=progress)
 
     statuses = {check.name: check.status for check in result.checks}
     assert result.exit_code == 1

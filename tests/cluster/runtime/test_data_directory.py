@@ -18,7 +18,7 @@ from cluster.cli.main import main
 from cluster.runtime.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named
 from validators.execution import InvalidBlockError
@@ -347,7 +347,7 @@ def run_on(path):
     scenario = load_scenario("calm", ("run.until_height=5",))
     data = open_data_directory(path, scenario, 0)
     try:
-        return judge(scenario, 0, runs=None, progress=LiveProgress(title="", is_quiet=True), data=data)
+        return run_pipeline(scenario, 0, runs=None, progress=LiveProgress(title="", is_quiet=True), data=data)
     finally:
         data.close()
 

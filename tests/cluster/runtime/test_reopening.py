@@ -12,7 +12,7 @@ from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import COLD_HASH_SEED, judge
+from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
 from faults import FaultEffect
 from faults.injection.edges import Edge
 from faults.kinds.clock import ClockDrift, ClockSwing
@@ -48,7 +48,7 @@ def run_on():
     def run(path, scenario):
         data = open_data_directory(path, scenario, 0)
         try:
-            return judge(scenario, 0, runs=None, progress=quiet, data=data, replay=worker.run)
+            return run_pipeline(scenario, 0, runs=None, progress=quiet, data=data, replay=worker.run)
         finally:
             data.close()
 

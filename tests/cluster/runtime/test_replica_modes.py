@@ -10,7 +10,7 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from faults import PlanError, check_plan
 from faults.kinds.registry import decode_fault
 from faults.plan import true_again_ms
@@ -264,7 +264,7 @@ def test_observers_go_their_roads_on_real_disks_over_processes(tmp_path):
         data = open_data_directory(tmp_path / "data", scenario, 0)
         try:
             with LiveProgress(title="", is_quiet=True) as progress:
-                result = judge(scenario, 0, runs=None, progress=progress, data=data)
+                result = run_pipeline(scenario, 0, runs=None, progress=progress, data=data)
         finally:
             data.close()
         assert result.verdict == "passed", result.headline

@@ -7,7 +7,7 @@ from checker.record.cold_replay import replay_directory
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from cluster.workloads.registry import add_workload, workload_kinds
 from cluster.workloads.submission import WorkloadKind
 from report.console import LiveProgress
@@ -33,7 +33,7 @@ def convert(**changes):
 
 def judged(scenario):
     with LiveProgress(title="", is_quiet=True) as progress:
-        return judge(
+        return run_pipeline(
             scenario,
             0,
             runs=None,

@@ -6,7 +6,7 @@ import pytest
 
 from checker.record.cold_replay import replay_directory
 from cluster.scenario.load import convert_scenario
-from cluster.verdict.pipeline import judge
+from cluster.verdict.pipeline import run_pipeline
 from cluster.workloads.edge_cases import CASES
 from cluster.workloads.registry import sites_of
 from report.console import LiveProgress
@@ -39,7 +39,7 @@ def judge_all(**chain):
         "run": {"until_height": 24},
     }
     with LiveProgress(title="", is_quiet=True) as progress:
-        return judge(
+        return run_pipeline(
             convert_scenario(raw, "edge cases"),
             0,
             runs=None,
