@@ -158,10 +158,10 @@ def test_no_test_module_imports_another():
 FILES_PER_ROOM_MAX = 13
 LINES_MAX = 400
 
-CIRCLES_ALLOWED = {("scheduler.bidding", "scheduler.lane"), ("cluster.workloads.registry", "cluster.scenario.model")}
+CIRCLES_ALLOWED = {("scheduler.bidding", "scheduler.lane")}
 """Imports that are left out when circles are looked for."""
 
-ROOMS_ALLOWED = {"cluster/cli": 17, "cluster/runtime": 14, "cluster/scenario": 18, "cluster/workloads": 14}
+ROOMS_ALLOWED = {"cluster/cli": 17, "cluster/runtime": 14, "cluster/scenario": 18, "cluster/workloads": 15}
 """Rooms with a file for each command, section or kind may hold more."""
 
 LONG_FILES_ALLOWED = {

@@ -27,7 +27,7 @@ from cluster.runtime.progress import Progress
 from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.runtime.replicas import factory_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
-from cluster.workloads.registry import transactions_of
+from cluster.workloads.planned import transactions_of
 from faults import Adversary, Cell, FaultEffect, Injector
 from faults.events import FaultEdge, Healed
 from network.bus import Bus
@@ -53,7 +53,7 @@ BLOCKS_AFTER_REOPENING: Final = 3
 
 
 RECORDING: Final = (*WATCHED, FaultEdge.kind)
-"""Events with which a data directory is told what the faults have come to."""
+"""Events after which a data directory records the effects of the faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

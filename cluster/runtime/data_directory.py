@@ -269,7 +269,7 @@ def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
 def _check_parts(path: Path, made_as: int, scenario: Scenario) -> None:
     """Refuse a directory that lacks a part it was made with: made anew it would look like a validator's loss.
 
-    An observer's disk may hold nothing: its road empties it, and a kill may have come before it was filled again.
+    An observer's disk may hold nothing: its mode empties it, and a kill may have come before it was filled again.
     """
     replicas, voters = scenario.replicas, scenario.cluster.validators
     whole = made_as >= FORMAT_WHOLE

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cluster.scenario.model import Scenario
-from cluster.workloads.registry import genesis_shares
+from cluster.workloads.planned import genesis_shares
 from validators.execution import Genesis
 from validators.execution.blocks import address_of
 from validators.identity import public_key_of, secret_seed
@@ -11,7 +11,7 @@ from validators.identity import public_key_of, secret_seed
 
 @dataclass(frozen=True, slots=True)
 class ClusterKeys:
-    """Ed25519 seeds of the replicas, and public keys of the validators, by index: an observer's key is nobody's."""
+    """Ed25519 seeds of the replicas, and public keys of the validators, by index: an observer has no public one."""
 
     seeds: tuple[bytes, ...]
     validator_keys: tuple[bytes, ...]

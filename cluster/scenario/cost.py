@@ -3,7 +3,7 @@
 The coefficients were fitted on 2026-11-22 to `run --json` of calm (4, 10 and 16 validators), outage-storm, congestion
 and calm with 500 actors, and to calm with links cut and opened every millisecond and a restart every 10 ms, on one core
 with CPython 3.11; they are right within a factor of two there, which is all that a warning needs. No workload and no
-edge of a fault is built: a plan of 10^8 timers is told so at once.
+edge of a fault is built: a plan of 10^8 timers is answered at once.
 """
 
 from collections.abc import Iterator

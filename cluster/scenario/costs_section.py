@@ -25,5 +25,5 @@ class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = _COSTS.answers_per_second
 
     def costs(self) -> Costs:
-        """Return what the validators are told."""
+        """Return the costs of a validator's work."""
         return Costs(**msgspec.structs.asdict(self))

@@ -11,7 +11,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.plugins import checks_with
 from cluster.scenario.replicas_section import OBSERVERS_MAX
-from cluster.workloads.registry import sites_of
+from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan
 from faults.nearest import did_you_mean
 from network.latency import LatencyError

@@ -4,7 +4,7 @@ from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, Run
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.model import Scenario
-from cluster.workloads.registry import expected_fires, expected_workloads
+from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import Crash, byzantine_validators
 from validators.consensus.quorum import faults_of
 from validators.execution import Genesis

@@ -24,7 +24,7 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     """Something that the validator set does at a time."""
 
     allowed: ClassVar[str] = ""
-    """What a refused change is told besides, after a semicolon."""
+    """The allowed keys, for the message about a refused change."""
 
     at_ms: Annotated[Milliseconds, means("When it is submitted.")]
 

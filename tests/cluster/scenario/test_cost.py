@@ -8,7 +8,7 @@ from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossibl
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
-from cluster.workloads.registry import transactions_of
+from cluster.workloads.planned import transactions_of
 
 
 def cost_of(*settings, name="outage-storm"):

@@ -8,7 +8,7 @@ from checker.record.cold_replay import replay_directory
 from cluster.scenario.load import convert_scenario
 from cluster.verdict.pipeline import run_pipeline
 from cluster.workloads.edge_cases import CASES
-from cluster.workloads.registry import sites_of
+from cluster.workloads.planned import sites_of
 from report.console import LiveProgress
 from scheduler import TimerCancelledInsufficientFunds
 from validators.actors import Emitted

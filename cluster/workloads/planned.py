@@ -1,0 +1,50 @@
+"""The workloads of one scenario: their genesis shares, their submissions, and the results expected of them."""
+
+from collections.abc import Iterator
+
+from checker.checks.context import ExpectedWorkload
+from cluster.scenario.model import Scenario
+from cluster.workloads.submission import GenesisShare, Site, TimedTransaction, WorkloadKind
+
+
+def sites_of(scenario: Scenario) -> Iterator[tuple[Site, WorkloadKind]]:
+    """Yield each workload of a scenario with its site, in the scenario's order."""
+    chain = scenario.chain
+    config, others = chain.timers.config(), chain.parameters()
+    for name, workload in scenario.workload.items():
+        yield Site(scenario.chain_id, name, config, scenario.workload, others), workload
+
+
+def genesis_shares(scenario: Scenario) -> Iterator[GenesisShare]:
+    """Yield the genesis share of each workload of a scenario, in the scenario's order."""
+    for site, workload in sites_of(scenario):
+        yield workload.genesis(site)
+
+
+def transactions_of(scenario: Scenario) -> list[TimedTransaction]:
+    """Return every submission of a scenario in the order of their times; ties in the scenario's order."""
+    every = [
+        timed for site, workload in sites_of(scenario) if workload.enabled for timed in workload.transactions(site)
+    ]
+    return sorted(every, key=lambda timed: timed.at_us)
+
+
+def expected_workloads(scenario: Scenario) -> Iterator[ExpectedWorkload]:
+    """Yield the transactions expected of each workload that is required, or that is on and may not be idle."""
+    for site, workload in sites_of(scenario):
+        is_required = site.name in scenario.requires
+        if is_required or (workload.enabled and not workload.may_be_idle):
+            submitted = list(workload.transactions(site))
+            digests = tuple(timed.digest for timed in submitted if not timed.may_fail)
+            uncertain = tuple(timed.digest for timed in submitted if timed.may_fail)
+            yield ExpectedWorkload(site.name, workload.enabled, is_required, digests, uncertain)
+
+
+def expected_fires(scenario: Scenario) -> dict[str, tuple[int, tuple[bytes, ...]]]:
+    """Return by workload the least fires of each of its actors, and these, where the scenario expects any."""
+    expected = scenario.expect.fired_by
+    return {
+        site.name: (expected[site.name], workload.firing_actors(site))
+        for site, workload in sites_of(scenario)
+        if site.name in expected
+    }
