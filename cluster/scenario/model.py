@@ -126,6 +126,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     ]
     title: Annotated[Title, means("A line on what it shows.")]
     requires: Annotated[tuple[str, ...], means("Faults and workloads that must take effect.")] = ()
+    oracle: Annotated[
+        Literal["on", "off"], means("Off for a policy or an actor that no oracle knows; the verdict says so.")
+    ] = "on"
     plugins: Annotated[tuple[EntryName, ...], means("Plug-ins whose kinds, actors, policies and checks it uses.")] = ()
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()

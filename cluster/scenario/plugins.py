@@ -6,10 +6,11 @@ Only the registries know what a kind of theirs must be; here stands which group 
 from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from checker.checks import DuplicateCheckError, with_plugins
 from checker.checks.check import Check
+from checker.checks.oracle import EqualOracle
 from checker.record import plugins
 from checker.record.plugins import EXECUTION, Adder, PluginError, canonical_names, objects_of
 from cluster.workloads.registry import add_workload, name_of
@@ -26,12 +27,13 @@ def load_plugins(names: Collection[str]) -> tuple[str, ...]:
     return canonical
 
 
-def checks_with(plugins: Collection[str]) -> tuple[type[Check], ...]:
+def checks_with(plugins: Collection[str], oracle: Literal["on", "off"] = "on") -> tuple[type[Check], ...]:
     """Return the checks of a run with these plug-ins, which are loaded; raises PluginError."""
     try:
-        return with_plugins(objects_of(plugins, "checks"))
+        checks = with_plugins(objects_of(plugins, "checks"))
     except DuplicateCheckError as error:
         raise PluginError(str(error)) from None
+    return tuple(check for check in checks if oracle == "on" or check is not EqualOracle)
 
 
 def _adder(add: Callable[..., None], name_of: Callable[[Any], str]) -> Adder:

@@ -81,7 +81,7 @@ class Monitor:
 def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
-    suite = Suite(context, checks_with(cluster.scenario.plugins))
+    suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle))
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)

@@ -87,8 +87,9 @@ class PipelineResult:
     @property
     def headline(self) -> str:
         """The first thing to know: the failure that decides the verdict, or what was shown."""
+        unjudged = "; no oracle judged it" if self.scenario.oracle == "off" else ""
         if self.decisive is not None:
-            return f"{self.decisive.name}: {self.decisive.summary}"
+            return f"{self.decisive.name}: {self.decisive.summary}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
         standings = [row.standing for row in self.validators]
         voters = standings.count("voter")
@@ -100,7 +101,7 @@ class PipelineResult:
         stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
         hold = "hold" if len(standings) > 1 else "holds"
-        return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}"
+        return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}{unjudged}"
 
     @property
     def made_by(self) -> list[str]:

@@ -90,6 +90,15 @@ def test_workers_and_their_cold_replays_load_it(installed, tmp_path):
     ]
 
 
+def test_a_run_that_no_oracle_judged_says_so_in_its_headline(installed, tmp_path):
+    done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "oracle=off", "--json")
+    verdict = json.loads(done.stdout)
+
+    assert (done.returncode, verdict["verdict"]) == (0, "passed")
+    assert verdict["headline"].endswith("up to 6; no oracle judged it")
+    assert "oracle" not in statuses(done)
+
+
 def test_a_toy_fault_without_effect_cannot_pass(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "faults.silence.kind=harmless", "--json")
 
