@@ -72,7 +72,7 @@ def test_the_oracle_shares_nothing_with_what_it_judges():
     assert len(names) > 20
 
 
-ENGINE_ROOMS = ("validators/consensus/", "checker/mutants/", "checker/checks/", "faults/byzantine/")
+ENGINE_ROOMS = ("validators/consensus/", "checker/mutants/", "checker/checks/rules/", "faults/byzantine/")
 """Where an engine may be known by name: its own folder and the registry, its mutants, its rules, its adversaries."""
 
 

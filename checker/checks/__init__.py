@@ -31,12 +31,12 @@ from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
 from checker.checks.reorg import Reorganizations
 from checker.checks.reports import ExpectedReports
+from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
 from checker.checks.timers import TimerDelivery
 from checker.checks.vote_rules import VoteRules
-from checker.checks.votes import Certificates, NoDoubleVote
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets

@@ -162,6 +162,7 @@ class RunContext:
         disk_faults: Replicas whose disks the plan touches.
         max_skew_ms: How far a block may be ahead of the clock of whoever notarizes it.
         view_retention: A journal keeps the entries of this many views below its floor.
+        engine: The name of the consensus engine.
         public_keys: Of each validator, by number.
         disks: Of each replica, by number.
         sample_pools: Looks into the mempools of the honest validators.
@@ -180,6 +181,7 @@ class RunContext:
     disk_faults: DiskFaults = NO_DISK_FAULTS
     max_skew_ms: int = 0
     view_retention: int = 0
+    engine: str = "simplex"
     public_keys: Sequence[bytes] = ()
     disks: Sequence[WrittenDisk] = ()
     sample_pools: Callable[[], Sample] = lambda: Sample(0, ())

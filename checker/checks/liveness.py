@@ -5,10 +5,11 @@ from typing import ClassVar, Final, final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import name_validators, quorum_of
+from checker.checks.observations import name_validators
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Healed, Restarted
 from network.events import Event, Handlers
+from validators.consensus.quorum import quorum_of
 from validators.events import BlockFinalized, Booted, Entered, Halted, StoppedVoting, Voted
 from validators.identity import NEVER_VOTED
 from validators.stats import DISK

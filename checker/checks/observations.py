@@ -145,11 +145,6 @@ def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
     )
 
 
-def quorum_of(validators: int) -> int:
-    """Return how many votes make a certificate: n - f with f = (n - 1) // 3."""
-    return validators - (validators - 1) // 3
-
-
 def short(digest: bytes) -> str:
     """Return the first six bytes of a digest or root in hexadecimal, for a line that a person reads."""
     return digest[:6].hex()

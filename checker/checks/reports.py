@@ -10,22 +10,18 @@ import msgspec
 
 from checker.checks.context import RunContext
 from checker.checks.expectations import LeastCounts
-from checker.checks.observations import short
+from checker.checks.rules.registry import RULES
 from network.events import Event, Handlers, read_event
-from validators.consensus.simplex import Finalize, Notarize
-from validators.consensus.simplex.kind import SIMPLEX
-from validators.consensus.simplex.timeouts import TimeoutReason
 from validators.events import EvidenceReported, MessageRefused, Reported
-from validators.messages import message_codec
 from validators.sync.serving import TOO_MANY, UNDER_WAY
 
-EVIDENCE: Final = ("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize")
-"""What two votes that exclude each other are called."""
+EVIDENCE: Final = tuple(name for rules in RULES.values() for name in rules.evidence)
+"""Names of two votes that exclude each other, of every engine."""
 
 UNANSWERED: Final = (UNDER_WAY, TOO_MANY)
 """Why requests of peers are not answered."""
 
-REPORTS: Final = (*(reason.value for reason in TimeoutReason), *EVIDENCE, *UNANSWERED)
+REPORTS: Final = (*(reason for rules in RULES.values() for reason in rules.reasons), *EVIDENCE, *UNANSWERED)
 """Everything that is counted and can be expected: reasons to leave a view, kinds of evidence, requests not answered."""
 
 
@@ -45,7 +41,8 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
     def describe(self) -> str:
         """Return a line about it."""
-        first, second = (describe_vote(bytes.fromhex(vote)) for vote in self.votes)
+        rules = next(rules for rules in RULES.values() if self.activity in rules.evidence)
+        first, second = (rules.describe_vote(bytes.fromhex(vote)) for vote in self.votes)
         held_by = ", ".join(map(str, self.holders))
         return f"view {self.view}, validator {self.signer}: {first} and {second}, held by {held_by}"
 
@@ -121,10 +118,3 @@ def describe_evidence(evidence: Sequence[Contradiction]) -> Iterator[str]:
         yield f"evidence: {each.describe()}"
     if len(evidence) > SHOWN:
         yield f"evidence: {len(evidence) - SHOWN} more pairs of votes in verdict.json"
-
-
-def describe_vote(encoded: bytes) -> str:
-    """Return what a vote says, in few words."""
-    vote = message_codec(SIMPLEX).decode(encoded)
-    kind = type(vote).__name__.lower()
-    return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind

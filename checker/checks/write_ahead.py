@@ -6,7 +6,7 @@ looks at what a crash in this instant would leave on that validator's disk, as i
 a start it demands the view that the journal leads to, by a reckoning of its own.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 import msgspec
@@ -14,30 +14,21 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import short
+from checker.checks.rules.engine_rules import Said
+from checker.checks.rules.registry import RULES
 from checker.checks.vote_rules import JournalAudit, VoteRules
 from checker.results import CheckResult
 from faults.events import Restarted
 from network.events import Event, Handlers
-from validators.consensus.interface import CorruptRecordError
-from validators.consensus.simplex import (
-    Artifact,
-    Certification,
-    Finalization,
-    Notarization,
-    Nullification,
-    artifact_view,
-    decode_artifact,
-)
+from validators.consensus.interface import CorruptRecordError, Finality, Record, RecordCodec
+from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, Booted, CertificateHeld, SnapshotJoined, Voted
 from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
 from validators.storage.records import HEAD_BYTES
 
 _LOGS: Final = ("operations-a", "operations-b")
 _SYNCED_BYTES: Final = 8
-"""Every record of the journal but its head begins with so many bytes, which are no part of the artifact."""
-
-_Said = tuple[str, int, bytes]
-"""A vote or certificate as its event names it: kind, view, payload."""
+"""Every record of the journal but its head begins with so many bytes, which are no part of the entry."""
 
 
 class _Stored(msgspec.Struct, array_like=True, frozen=True):
@@ -99,17 +90,19 @@ class DurableView:
 
     def __init__(self, disk: Disk, audit: JournalAudit) -> None:
         self._audit = audit
+        self._engine = audit.engine
+        self._codec = ENGINES[audit.engine.name].records
         self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
         self._logs = [_Durable(disk, name) for name in _LOGS]
         self._block_file = _Durable(disk, "blocks")
         self._reported = self._copies[0]
         self._observes: str | None = None
-        self._said: list[dict[_Said, None]] = [{} for _ in self._copies]
+        self._said: list[dict[Said, None]] = [{} for _ in self._copies]
         self._final: dict[bytes, None] = {}
         self._blocks: dict[bytes, None] = {}
         self.next_view = self.reopen()
 
-    def has_said(self, said: _Said) -> bool:
+    def has_said(self, said: Said) -> bool:
         """Whether both copies of the journal hold it."""
         self._read_journal()
         return all(said in held for held in self._said)
@@ -131,7 +124,7 @@ class DurableView:
         self._blocks.clear()
         self._block_file.begin_anew()
         self.cut_logs()
-        self.next_view = _next_view(self._reread_journal(is_start=True))
+        self.next_view = self._engine.find_next_view(self._reread_journal(is_start=True))
         return self.next_view
 
     def cut_logs(self) -> None:
@@ -139,7 +132,7 @@ class DurableView:
         for log in self._logs:
             log.begin_anew()
 
-    def _reread_journal(self, *, is_start: bool) -> list[Artifact]:
+    def _reread_journal(self, *, is_start: bool) -> list[Record]:
         """Read the journal from its head, and return what it says: it was pruned, repaired, or a start reads it."""
         for copy, held in zip(self._copies, self._said, strict=True):
             copy.begin_anew()
@@ -153,7 +146,7 @@ class DurableView:
             # Lost, or that of a replica without a vote, whose disk may be another one after each start.
             self._audit.forget()
         self._observes = None if head is None else head.observes
-        floor = None if head is None else _floor_of(head)
+        floor = None if head is None else _floor_of(head, self._codec)
         self._audit.begin_anew(floor, carried=0 if head is None else head.carried)
         found = self._read_news()
         self._audit.end_rereading()
@@ -166,21 +159,21 @@ class DurableView:
         else:
             self._read_news()
 
-    def _read_news(self) -> list[Artifact]:
-        found: list[Artifact] = []
+    def _read_news(self) -> list[Record]:
+        found: list[Record] = []
         for copy, held in zip(self._copies, self._said, strict=True):
             # The record at the start of the file is its head.
-            artifacts = list(self._decode(payload for offset, payload in copy.news() if offset))
-            held.update((_as_event(artifact), None) for artifact in artifacts)
+            records = list(self._decode(payload for offset, payload in copy.news() if offset))
+            held.update((self._engine.said_by(record), None) for record in records)
             if copy is self._reported:
-                self._audit.read(artifacts)
-            found += artifacts
+                self._audit.read(records)
+            found += records
         return found
 
-    def _decode(self, payloads: Iterable[bytes]) -> Iterator[Artifact]:
+    def _decode(self, payloads: Iterable[bytes]) -> Iterator[Record]:
         for payload in payloads:
             try:
-                yield decode_artifact(payload[_SYNCED_BYTES:])
+                yield self._codec.decode(payload[_SYNCED_BYTES:])
             except CorruptRecordError as error:
                 self._audit.refuse(str(error))
 
@@ -195,6 +188,7 @@ class WriteAhead(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         rules = run.check(VoteRules)
+        self._engine = RULES[run.engine]
         self._destroyed = run.disk_faults.destroyed
         self._views = [DurableView(disk.written(), rules.audit(node)) for node, disk in enumerate(run.disks)]
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
@@ -238,17 +232,16 @@ class WriteAhead(Check):
 
     def voted(self, event: Event, vote: Voted) -> None:
         """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
-        self._judge_said(event.node, "sent", (vote.vote, vote.view, vote.payload))
-        if vote.vote == "finalize":
-            # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
-            self._judge_said(event.node, "voted to finalize without", ("certification", vote.view, b""))
-        if vote.vote == "finalize" and event.node not in self._destroyed:
+        self._judge_said(event.node, "sent", Said(vote.vote, vote.view, vote.payload))
+        for needed in self._engine.needed_by(vote):
+            self._judge_said(event.node, f"voted to {vote.vote} without", needed)
+        if self._engine.makes_final(vote) and event.node not in self._destroyed:
             is_stored = self._views[event.node].has_block(vote.payload)
-            self._judge(event.node, is_stored, f"voted to finalize block {short(vote.payload)} of view {vote.view}")
+            self._judge(event.node, is_stored, f"voted to {vote.vote} block {short(vote.payload)} of view {vote.view}")
 
     def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
         """A certificate is held: so after a crash."""
-        self._judge_said(event.node, "held", (certificate.certificate, certificate.view, certificate.payload))
+        self._judge_said(event.node, "held", Said(certificate.certificate, certificate.view, certificate.payload))
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
@@ -261,7 +254,7 @@ class WriteAhead(Check):
         """A base was put in the place of an older one."""
         self._views[event.node].cut_logs()
 
-    def _judge_said(self, node: int, verb: str, said: _Said) -> None:
+    def _judge_said(self, node: int, verb: str, said: Said) -> None:
         kind, view, _ = said
         self._judge(node, self._views[node].has_said(said), f"{verb} a {kind} of view {view}")
 
@@ -271,35 +264,17 @@ class WriteAhead(Check):
             self.tally.fail(f"validator {node} {deed} before it was durable on its disk", validator=node)
 
 
-def _as_event(artifact: Artifact) -> _Said:
-    payload = artifact.proposal.payload if hasattr(artifact, "proposal") else b""
-    return type(artifact).__name__.lower(), artifact_view(artifact), payload
-
-
 def _generation_of(head: JournalHead | None) -> int:
     return -1 if head is None else head.generation
 
 
-def _floor_of(head: JournalHead) -> Finalization | None:
+def _floor_of(head: JournalHead, codec: RecordCodec) -> Finality | None:
     """Return the finality in a head; None before the first pruning, and where there is something else."""
     try:
-        floor = decode_artifact(head.floor) if head.floor else None
+        return codec.decode_finality(head.floor) if head.floor else None
     except CorruptRecordError:
         return None
-    return floor if isinstance(floor, Finalization) else None
 
 
 def _digest_of(payload: bytes) -> bytes:
     return msgspec.msgpack.decode(payload, type=_Stored).digest
-
-
-def _next_view(journal: Sequence[Artifact]) -> int:
-    """Return the view after the best certificate, and none below a vote; a notarization alone leads nowhere."""
-    finalized = max((artifact_view(each) for each in journal if isinstance(each, Finalization)), default=0)
-    views = [finalized + 1]
-    for artifact in journal:
-        view = artifact_view(artifact)
-        if view > finalized and not isinstance(artifact, Notarization):
-            is_left = isinstance(artifact, Nullification) or (isinstance(artifact, Certification) and artifact.ok)
-            views.append(view + 1 if is_left else view)
-    return max(views)

@@ -26,6 +26,7 @@ def context_of(cluster: Cluster) -> RunContext:
         disk_faults=_disk_faults(scenario),
         max_skew_ms=scenario.chain.max_skew_ms,
         view_retention=scenario.consensus.view_retention,
+        engine=scenario.consensus.engine,
         public_keys=cluster.validator_keys,
         disks=cluster.disks,
         sample_pools=lambda: cluster.sample,

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from checker.checks.votes import VOTE_OF
+from checker.checks.rules.simplex_votes import VOTE_OF
 from checker.tables import BURNED_KEY
 from network.events import Event
 from tests.support.checker_history import (

@@ -5,6 +5,7 @@ from typing import get_args, get_type_hints
 import msgspec
 import pytest
 
+from checker.checks.rules.registry import RULES
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -17,6 +18,10 @@ CRASH = 'faults={down={kind="crash", validator=0, at_ms=4_500, restart_ms=6_000}
 
 def test_a_scenario_can_name_every_engine_and_no_other():
     assert get_args(get_type_hints(ConsensusSection)["engine"]) == tuple(ENGINES)
+
+
+def test_the_checks_have_rules_for_every_engine():
+    assert tuple(RULES) == tuple(ENGINES)
 
 
 def test_an_unknown_engine_is_refused_with_the_allowed_names():

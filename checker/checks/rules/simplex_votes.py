@@ -1,14 +1,15 @@
-"""What validators said to each other: no contradicting votes, no certificate without its votes, no forbidden pair."""
+"""Votes and certificates of Simplex: no contradicting votes, no certificate without its votes, no forbidden pair."""
 
 from typing import Final, NamedTuple, final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import name_validators, quorum_of, short
-from checker.checks.reports import EVIDENCE
+from checker.checks.observations import name_validators, short
+from checker.checks.rules.simplex import SIMPLEX_RULES
 from checker.results import CheckResult
 from network.events import Event, Handlers
+from validators.consensus.quorum import quorum_of
 from validators.events import CertificateHeld, Reported, StoppedVoting, Uncertified, Voted
 
 VOTE_OF: Final[dict[str, str]] = {"notarization": "notarize", "nullification": "nullify", "finalization": "finalize"}
@@ -82,7 +83,7 @@ class NoDoubleVote(Check):
 
     def report(self, event: Event, evidence: Reported) -> None:
         """Two signed votes of an honest validator that contradict each other cannot exist."""
-        if evidence.activity in EVIDENCE and evidence.signer in self._honest:
+        if evidence.activity in SIMPLEX_RULES.evidence and evidence.signer in self._honest:
             self.tally.fail(
                 f"validator {event.node} holds evidence against validator {evidence.signer} in view {evidence.view}: "
                 f"{evidence.activity}",

@@ -1,0 +1,70 @@
+"""The rules of one consensus engine, as the checks of journals and reports ask for them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, final
+
+from validators.consensus.interface import Finality, Record
+from validators.events import Voted
+
+
+class Said(NamedTuple):
+    """A vote, certificate or answer as its event names it."""
+
+    kind: str
+    view: int
+    digest: bytes
+
+
+class Signed(NamedTuple):
+    """A signature, and the bytes that it is over."""
+
+    signer: int
+    signed: bytes
+    signature: bytes
+
+
+class JournalRules(Protocol):
+    """One validator's journal so far, and what its next entry may be."""
+
+    def forget(self) -> None:
+        """The journal was lost, and all certificates with it; votes stay cast."""
+
+    def begin_after(self, floor: Finality) -> None:
+        """The journal begins with what a process left that was not watched: only its floor is known."""
+
+    def find_fault(self, record: Record) -> str:
+        """Return what speaks against an entry here, or nothing."""
+
+    def take_in(self, record: Record) -> None:
+        """Note an entry, allowed or not."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRules:
+    """What the checks know of one engine.
+
+    Attributes:
+        name: The engine's name in the registry of engines.
+        journal: Makes the rules of a validator's journal, by its number.
+        said_by: Names an entry as its event does.
+        signatures_of: Returns all signatures of an entry.
+        find_next_view: Returns the view in which a validator with this journal has to go on.
+        needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
+        makes_final: Whether a vote can make its block final, so that the block has to be stored.
+        reasons: Reasons to leave a view, as reports name them.
+        evidence: Names of pairs of votes that exclude each other.
+        describe_vote: Returns the content of an encoded vote in few words.
+    """
+
+    name: str
+    journal: Callable[[int], JournalRules]
+    said_by: Callable[[Record], Said]
+    signatures_of: Callable[[Record], Sequence[Signed]]
+    find_next_view: Callable[[Sequence[Record]], int]
+    needed_by: Callable[[Voted], Sequence[Said]]
+    makes_final: Callable[[Voted], bool]
+    reasons: tuple[str, ...]
+    evidence: tuple[str, ...]
+    describe_vote: Callable[[bytes], str]
