@@ -85,7 +85,7 @@ def _check_last_good_copy(enabled: Mapping[str, Fault], validators: int) -> None
                 raise PlanError(
                     f"faults.{name}.validator",
                     f"a fault plan never destroys the last good copy: of {validators} validators at most {allowed} may "
-                    f"lose synced data or be dishonest over the whole plan, and these are "
+                    f"lose synced data or be Byzantine over the whole plan, and these are "
                     f"{', '.join(str(node) for node in hit)}",
                 )
 

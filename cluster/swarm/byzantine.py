@@ -34,7 +34,7 @@ BEHAVIOURS: Final = (
     "garbage",
     "flood",
 )
-"""What is drawn; what touches timers more often."""
+"""The behaviours to draw from; one that touches timers stands there more often."""
 
 _WITHHELD: Final = (
     (),

@@ -158,7 +158,7 @@ def _draw_lane(draw: Draw) -> Plain:
 
 
 def _draw_prices(draw: Draw) -> Plain:
-    """What moves the lane's price, what bids may do, and what happens to a timer that waits too long."""
+    """Return the keys of the lane's price, of bids, and of timers that wait too long."""
     weight_min, weight_max = draw.one_of("lane.weights", _WEIGHTS)
     drawn: dict[str, Sequence[Any]] = {
         "min_lane_basefee": (800, 800, 8),

@@ -50,7 +50,7 @@ AGENTS: Final = (
     *("write", "negative", "great", "garbage", "short", "low"),
     *["nothing"] * 3,
 )
-"""Who bids in the name of a workload's timers: by risk, or badly in one of many ways."""
+"""The agents that bid for a workload's timers: by risk, or badly in one of many ways."""
 
 TIERS: Final = ("economy", "standard", "fast", "urgent")
 

@@ -67,7 +67,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-answers": ("blocks", "snapshots"),
     "flood": ("requests", "blocks", "certificates"),
 }
-"""What `what` may say, by behaviour; left out, chance chooses each time, `drag-time` means `latest`, others all."""
+"""The forms of each behaviour, for `what`; without one chance chooses, `drag-time` means `latest`, others all."""
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "equivocate": "proposes two valid blocks at a time, one to each half of the honest validators",

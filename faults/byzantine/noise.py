@@ -36,12 +36,12 @@ from validators.messages import (
 from validators.state import Snapshot, mmr_root
 
 REQUESTS_AT_ONCE: Final = 12
-"""A flood is so many rounds of each kind of request at each occasion."""
+"""Rounds of each kind of request in a flood, at each occasion."""
 
 BLOCKS_AT_ONCE: Final = 40
 CERTIFICATES_AT_ONCE: Final = 100
 VIEWS_AHEAD: Final = 1_000
-"""The forged certificates of a flood are of so many views."""
+"""The forged certificates of a flood are of this many views to come."""
 
 BLOCK_BYTES: Final = 4_096
 
@@ -73,7 +73,7 @@ class _Noise(Behaviour):
         return b"".join(self.draw(1 << 32).to_bytes(4, "big") for _ in range(-(-length // 4)))[:length]
 
     def junk_block(self) -> Block:
-        """Return a block that nobody can execute, far above the chain."""
+        """Return a block far above the chain, which no validator can execute."""
         height = _HEIGHT_FAR + self.draw(1 << 20)
         digests = [self.junk(32) for _ in range(4)]
         body = (self.junk(32) * (BLOCK_BYTES // 32),)

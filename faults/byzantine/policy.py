@@ -16,7 +16,7 @@ TamperingKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
 
 @final
 class Tampering:
-    """What the timer phase of the block that is being built does wrong; nothing while `kind` is empty.
+    """The rule that the timer phase of the block that is being built breaks; none while `kind` is empty.
 
     `due-set` fires none of the timers that are due, `order` fires them in the reverse order, `clean-up` removes none of
     the dead ones.

@@ -24,7 +24,7 @@ from validators.events import (
 )
 
 Role: TypeAlias = Literal["leader", "voter", "observer"]
-"""What a validator is in its current view; an observer votes for nothing and leads no view."""
+"""The role of a validator in its current view; an observer votes for nothing and leads no view."""
 
 ROLES: Final[tuple[Role, ...]] = ("leader", "voter", "observer")
 

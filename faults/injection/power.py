@@ -1,4 +1,4 @@
-"""What a fault plan may do to validators' machines; the cluster's power grid does it."""
+"""The interface to validators' machines: everything that a fault may do to them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Watch:
 
 
 class Power(Protocol):
-    """What a plan may do to validators' machines."""
+    """Acts on validators' machines."""
 
     def crash(self, node: int) -> bool:
         """Stop ``node`` in this instant; False where it was not running."""

@@ -58,7 +58,7 @@ class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         has_vote = self.validator < plan.validators
-        yield "validator", has_vote, "an observer has no vote to lie with; validators alone are dishonest"
+        yield "validator", has_vote, "an observer has no vote to lie with; validators alone are Byzantine"
         forms = FORMS.get(self.behaviour, ())
         yield "what", not self.what or self.what in forms, f"{self.behaviour} knows {', '.join(forms) or 'no forms'}"
         is_withholding = self.behaviour == "withhold"

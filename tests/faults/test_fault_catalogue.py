@@ -65,6 +65,11 @@ def test_the_swarm_draws_every_kind():
     assert sorted(drawn) == sorted(KINDS)
 
 
+def test_every_draw_has_a_place_of_its_own_and_none_is_left_out():
+    """The swarm takes a few from the list of places: a gap, or a place taken twice, would change every seed."""
+    assert sorted(drawn.place for kind in BUILT_IN for drawn in kind.draws()) == list(range(27))
+
+
 def test_the_page_of_kinds_is_what_the_kinds_say():
     """`python -m faults.catalogue > docs/faults.md` writes it."""
     written = (PROJECT_ROOT / "docs" / "faults.md").read_text(encoding="utf-8")

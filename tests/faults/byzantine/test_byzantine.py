@@ -185,7 +185,7 @@ def test_a_behaviour_that_shows_each_receiver_one_vote_leaves_no_such_evidence()
 
 
 def test_more_than_f_dishonest_validators_are_refused_unless_a_fault_says_so():
-    with pytest.raises(ScenarioError, match=r"at most 1 may lose synced data or be dishonest.*these are 0, 1"):
+    with pytest.raises(ScenarioError, match=r"at most 1 may lose synced data or be Byzantine.*these are 0, 1"):
         load_scenario("calm", (lie("a", 0, "replay"), lie("b", 1, "replay")))
 
     assert load_scenario("calm", (lie("a", 0, "replay"), lie("b", 1, "replay", "above_f=true")))
