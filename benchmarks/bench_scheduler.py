@@ -14,10 +14,11 @@ import msgspec
 
 from scheduler import (
     Basefees,
+    BlockContext,
+    BlockPhase,
     Bucket,
     CalendarProfile,
     CalendarQueue,
-    Eip1559,
     FeeParams,
     GbaContext,
     GbaFailure,
@@ -35,6 +36,7 @@ from scheduler import (
     buckets,
     read_market,
 )
+from scheduler.policies.eip1559 import Eip1559InBlock
 from validators.execution.heights import BranchHeights
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
@@ -250,6 +252,8 @@ class DictChain:
         assert self.kept.rules == rules
         return self.kept
 
+    collect_pool = pool
+
     def market(self) -> LaneMarket | None:
         """Return what the last block left."""
         return self.left
@@ -342,15 +346,10 @@ class DictChain:
         """Run the timer phase of a block; every basefee has moved since the last one."""
         fees = Basefees(1_000 + height % 7, 900 + height % 5)
         market = read_market(self, self.lane_config, height=height, cycle_basefee=fees.cycle)
-        return Eip1559().run_timers(
-            moment=Moment(height, height, height - 1, "height"),
-            config=self.config,
-            basefees=fees,
-            tables=self,
-            ledger=self,
-            run=use_some,
-            lane=Lane(self.lane_config, market, fees, 1, self, b"\xee" * 20, ask_nobody, owner_of),
-        )
+        moment, config = Moment(height, height, height - 1, "height"), self.config
+        block = BlockContext(moment=moment, config=config, basefees=fees, timers=self, ledger=self, run=use_some)
+        lane = Lane(self.lane_config, market, fees, 1, self, b"", ask_nobody, owner_of)
+        return Eip1559InBlock(block, lane).run(BlockPhase.TIMERS)
 
 
 def actor_of(number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a timer bids: fees frozen at scheduling, answers of gas bidding agents, defaults (CIP-1, 6 and 7)."""
+"""The bids of timers: fees frozen at scheduling, answers of gas bidding agents, defaults (CIP-1, 6 and 7)."""
 
 import enum
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @final
 class GbaContext(msgspec.Struct, frozen=True, array_like=True):
-    """What an agent is told; fees in units per cycle or cell, heights in the timebase (A-17, K-28)."""
+    """The context that an agent is given; fees in units per cycle or cell, heights in the timebase (A-17, K-28)."""
 
     trigger_block_height: int
     current_block_height: int
@@ -58,7 +58,7 @@ class GbaFailure(enum.StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a block charges, and from what default values derive: units per cycle or cell."""
+    """The prices of a block, from which default values derive: units per cycle or cell."""
 
     cycle: int
     cell: int

@@ -100,7 +100,7 @@ INTRO_CALENDAR: Final = CalendarProfile(256, 360, 13)
 @final
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What moving the present did: heights that are due now, ascending, and how many left the overflow tree."""
+    """The result of moving the present: heights due now, ascending, and the number that left the overflow tree."""
 
     due: list[int]
     left_overflow: int
@@ -142,7 +142,7 @@ class CalendarQueue:
 
     @property
     def epochs(self) -> dict[int, int]:
-        """How many heights the epoch queue holds by epoch, zeros left out."""
+        """The number of heights in the epoch queue by epoch, zeros left out."""
         return {epoch: len(tree) for epoch, tree in self._epochs.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""What happened to timers, one record per happening, in the order of the block.
+"""The events of timers, one record each, in the order of the block.
 
 Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled,
 TimerCancelledForDelay, and TimerCancelledByGovernance of a live timer.
@@ -86,7 +86,7 @@ class TimerCancelled(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
 @final
 class DeferredSummary(msgspec.Struct, frozen=True, array_like=True, tag=6):
-    """How many live timers each reason held back in this block, in the order of DeferralReason, without zeros."""
+    """The live timers that each reason held back in this block, in the order of DeferralReason, without zeros."""
 
     counts: tuple[tuple[DeferralReason, int], ...]
 

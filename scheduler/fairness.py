@@ -1,4 +1,4 @@
-"""Who fired how often lately, and the weight that this gives: W(actor) of CIP-1, section 8.
+"""The fires of each subject in the window, and the weight that this gives: W(actor) of CIP-1, section 8.
 
 The window is one record per block and one sum per subject. A block's cost follows from its own fires, those that leave
 the window, and how many different sums there are, never from how many actors exist.

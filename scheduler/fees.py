@@ -1,4 +1,4 @@
-"""How basefees move: one step per block, at most an eighth, towards the point where blocks are half full.
+"""The movement of basefees: one step per block, at most an eighth, towards the point where blocks are half full.
 
 Integers only (Q-2): the step is floored, not the product. Above the target a basefee rises by at least one, and it
 never falls below its minimum (Q-3).

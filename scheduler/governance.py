@@ -1,4 +1,4 @@
-"""What the validator set may do to timers: the system instructions 48, 49 and 50 (A-20, C-14).
+"""The powers of the validator set over timers: the system instructions 48, 49 and 50 (A-20, C-14).
 
 They are transactions of a system deployer, so they stand in the order of the block's transactions and vanish with a
 revert like any other. A new configuration is written at once and read by the next block: a block reads its own once, at
@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.errors import InvalidInput, Unauthorized, UnknownTimer
-from scheduler.events import TimerCancelledByGovernance, TimerExtendedByGovernance
-from scheduler.lifecycle import Desk, move_expiry
+from scheduler.errors import InvalidInput, Unauthorized
 from scheduler.types import Parameters, TimerConfig
 
 Record = TypeVar("Record", bound=Parameters)
@@ -26,27 +24,6 @@ def require_deployer(sender: bytes, system_deployers: Collection[bytes]) -> None
     """
     if sender not in system_deployers:
         raise Unauthorized(sender, "is no system deployer")
-
-
-def cancel_by_governance(desk: Desk, timer_id: bytes) -> TimerCancelledByGovernance:
-    """Remove a timer whoever owns it; when it is gone already nothing happens, and the event says so."""
-    timer = desk.tables.timer(timer_id)
-    if timer is not None:
-        desk.tables.remove(timer)
-    return TimerCancelledByGovernance(timer_id, was_live=timer is not None)
-
-
-def extend_by_governance(desk: Desk, timer_id: bytes, new_expires_at: int) -> TimerExtendedByGovernance:
-    """Move the expiry of a timer whoever owns it, under the same rules as for its owner.
-
-    Raises:
-        UnknownTimer: There is no such timer.
-        InvalidInput: The new expiry is not in the future, or the timer has expired.
-    """
-    timer = desk.tables.timer(timer_id)
-    if timer is None:
-        raise UnknownTimer(timer_id)
-    return TimerExtendedByGovernance(timer_id, move_expiry(desk, timer, new_expires_at))
 
 
 def decode_update(encoded: bytes, current: Sequence[Parameters]) -> list[Parameters]:

@@ -52,7 +52,7 @@ class HeightTree:
         self._node = node
 
     def __len__(self) -> int:
-        """How many heights there are."""
+        """The number of heights."""
         return 0 if self._node is None else _count(self._node)
 
     def __iter__(self) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What a block in the timer lane works with: configuration, market, and what it needs of the chain (CIP-1).
+"""The values that a block in the timer lane works with: configuration, market, and what it needs of the chain (CIP-1).
 
 LaneConfig and LaneMarket are also records of consensus state (docs/state.md, the timer lane).
 """
@@ -106,7 +106,7 @@ class LaneConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields
 
     @property
     def tier_multipliers(self) -> dict[str, Ratio]:
-        """What a tier hint multiplies the median tip by (A-18)."""
+        """The multipliers of the median tip by tier hint (A-18)."""
         return {
             "economy": self.tier_economy,
             "standard": self.tier_standard,
@@ -145,7 +145,7 @@ class Lane:
 
     @property
     def prices(self) -> Prices:
-        """What the block charges and derives default values from."""
+        """The prices of the block, from which default values derive."""
         return Prices(self.basefees.cycle, self.basefees.cell, self.price, self.market.p50_tip)
 
     def gas_limit_cap(self, timers: TimerConfig) -> int:

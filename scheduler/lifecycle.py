@@ -1,4 +1,4 @@
-"""How timers come in and how their owners change them: admission, extension, cancellation, and the call each makes.
+"""The ways of a timer in, and of its owner to change it: admission, extension, cancellation, and the call each makes.
 
 Every function checks first and writes after, so that a refusal leaves the tables as they were, the actor's counter
 included. Metering is the caller's: a refused call still pays its fixed price (Q-21).
@@ -6,12 +6,13 @@ included. Metering is the caller's: a refused call still pays its fixed price (Q
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
 
-from scheduler.bidding import NO_BID, Bid, freeze_quote
+from scheduler.bidding import NO_BID, Bid
 from scheduler.buckets import new_bucket
 from scheduler.errors import (
     AlreadyCollected,
@@ -21,15 +22,13 @@ from scheduler.errors import (
     HeightNotInFuture,
     InvalidInput,
     PayloadTooLarge,
-    TimerArgDeprecated,
     TooManyTimers,
     TtlTooLong,
     Unauthorized,
     UnknownTimer,
 )
-from scheduler.events import TimerCancelled, TimerExtended, TimerPriorityClampedAtSchedule, TimerScheduled
+from scheduler.events import TimerPriorityClampedAtSchedule, TimerScheduled
 from scheduler.identifiers import timer_id_of
-from scheduler.lane import Lane
 from scheduler.tables import TimerTables
 from scheduler.types import (
     DEFAULT_HANDLER,
@@ -37,6 +36,7 @@ from scheduler.types import (
     MAX_PAYLOAD_BYTES,
     MAX_U63,
     Moment,
+    Quote,
     Timer,
     TimerConfig,
 )
@@ -51,7 +51,7 @@ MAX_CONVENTION_BRACKETS: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
-    """What an actor asks for. None means the protocol's default; heights are in the timebase, the limit in cycles."""
+    """A request for a timer. None means the default; heights are in the timebase, limits in cycles."""
 
     actor: bytes
     sender: bytes
@@ -69,13 +69,12 @@ class ScheduleRequest:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Where calls about timers are handed in: the tables, the block's moment and configuration.
+class SchedulingContext:
+    """The tables, the block's moment and configuration, and the policy's word: what calls about timers go by.
 
     `collected` is true while the timer phase runs: every timer due by then is on its list already. Where the policy
-    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is. Where it `has_budget` not,
-    no gas limit is too great for the lane. In a lane timers are quoted; without one, fees stated by a caller have no
-    effect.
+    `has_ttl` not, timers live until they fire: every expiry is the greatest number there is. `quote` freezes the fees
+    that a caller states; without it they have no effect.
     """
 
     tables: TimerTables
@@ -83,19 +82,17 @@ class Desk:
     config: TimerConfig
     collected: bool = False
     has_ttl: bool = True
-    has_budget: bool = True
-    lane: Lane | None = None
+    ceiling: int | None = None
+    quote: Callable[[Bid], tuple[Quote, int | None]] | None = None
 
     @property
     def gas_limit_ceiling(self) -> int:
         """The greatest gas limit admitted, which is also the default, in cycles."""
-        if not self.has_budget:
-            return self.config.max_cycles_per_fire
-        return self.config.gas_limit_ceiling if self.lane is None else self.lane.gas_limit_ceiling(self.config)
+        return self.config.gas_limit_ceiling if self.ceiling is None else self.ceiling
 
 
 ScheduleEvents = tuple[TimerScheduled] | tuple[TimerScheduled, TimerPriorityClampedAtSchedule]
-"""What tells of a timer that was admitted."""
+"""The events of a timer that was admitted."""
 
 KEY_CELLS: Final = 32
 """Cells of the key of each record that a timer adds to the state."""
@@ -116,37 +113,36 @@ class _Convention(msgspec.Struct, frozen=True):
     payload: str = msgspec.field(name="_payload")
 
 
-def schedule(desk: Desk, request: ScheduleRequest) -> ScheduleEvents:
+def schedule(context: SchedulingContext, request: ScheduleRequest) -> ScheduleEvents:
     """Admit a timer, write it, and return the events that tell of it; raises as `admit` does."""
-    admission = admit(desk, request)
-    desk.tables.insert(admission.timer)
+    admission = admit(context, request)
+    context.tables.insert(admission.timer)
     return admission.events
 
 
-def admit(desk: Desk, request: ScheduleRequest) -> Admission:
+def admit(context: SchedulingContext, request: ScheduleRequest) -> Admission:
     """Check a timer that is to come in (C-5, C-11, C-14; A-13 in the lane); nothing is written.
 
     Raises:
         Rejected: One of the named errors.
     """
-    if request.bid is not None and desk.lane is not None and desk.lane.is_bid_deprecated(desk.moment.height):
-        raise TimerArgDeprecated
-    payer, gas_limit, expires_at = _check_request(desk, request)
-    quote, stated = None, None
-    if desk.lane is not None:
-        quote, stated = freeze_quote(request.fees, desk.lane.prices, desk.lane.config)
-    live = desk.tables.live_timers(request.actor)
-    if live >= desk.config.max_timers_per_actor:
-        raise TooManyTimers(live, desk.config.max_timers_per_actor)
-    counter = desk.tables.scheduled_timers(request.actor)
+    payer, gas_limit, expires_at = _check_request(context, request)
+    quote: Quote | None = None
+    stated: int | None = None
+    if context.quote is not None:
+        quote, stated = context.quote(request.fees)
+    live = context.tables.live_timers(request.actor)
+    if live >= context.config.max_timers_per_actor:
+        raise TooManyTimers(live, context.config.max_timers_per_actor)
+    counter = context.tables.scheduled_timers(request.actor)
     timer_id = timer_id_of(request.actor, request.due, request.payload, request.nonce, counter)
-    if desk.tables.timer(timer_id) is not None:
+    if context.tables.timer(timer_id) is not None:
         raise DuplicateTimer(timer_id)
     timer = Timer(
         timer_id=timer_id,
         actor=request.actor,
         due=request.due,
-        sequence=desk.tables.next_sequence(request.due),
+        sequence=context.tables.next_sequence(request.due),
         payload=request.payload,
         handler=request.handler,
         fee_payer=payer,
@@ -155,7 +151,7 @@ def admit(desk: Desk, request: ScheduleRequest) -> Admission:
         expires_at=expires_at,
         quote=quote,
     )
-    cells = index_cells(timer) if desk.config.charges_index_cells else 0
+    cells = index_cells(timer) if context.config.charges_index_cells else 0
     event = TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
     if quote is None or stated is None:
         return Admission(timer, cells, (event,))
@@ -174,42 +170,20 @@ def index_cells(timer: Timer) -> int:
     return sum(KEY_CELLS + len(record) for record in records)
 
 
-def extend(desk: Desk, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
-    """Move a timer's expiry, clamped to the longest time to live from now.
-
-    Raises:
-        Rejected: UnknownTimer, AlreadyCollected, Unauthorized, or InvalidInput when the new expiry is not in the future
-            or the timer has expired: expired stays expired until it is removed.
-    """
-    expires_at = move_expiry(desk, _owned(desk, caller, timer_id), new_expires_at)
-    return TimerExtended(timer_id, expires_at)
-
-
-def move_expiry(desk: Desk, timer: Timer, new_expires_at: int) -> int:
+def move_expiry(context: SchedulingContext, timer: Timer, new_expires_at: int) -> int:
     """Give a live timer another expiry, clamped, and return that; whose right it is has been checked.
 
     Raises:
         InvalidInput: The new expiry is not in the future, or the timer has expired.
     """
-    now = desk.moment.now
+    now = context.moment.now
     if new_expires_at <= now:
         raise InvalidInput("expires_at", f"{new_expires_at} is not above the current {now}")
     if is_expired(timer, now):
         raise InvalidInput("timer", f"expired at {timer.expires_at}")
-    expires_at = min(new_expires_at, now + desk.config.max_ttl_blocks) if desk.has_ttl else MAX_U63
-    desk.tables.replace(msgspec.structs.replace(timer, expires_at=expires_at))
+    expires_at = min(new_expires_at, now + context.config.max_ttl_blocks) if context.has_ttl else MAX_U63
+    context.tables.replace(msgspec.structs.replace(timer, expires_at=expires_at))
     return expires_at
-
-
-def cancel(desk: Desk, caller: bytes, timer_id: bytes) -> TimerCancelled:
-    """Remove a timer at its owner's wish.
-
-    Raises:
-        Rejected: UnknownTimer, AlreadyCollected (Q-28) or Unauthorized.
-    """
-    timer = _owned(desk, caller, timer_id)
-    desk.tables.remove(timer)
-    return TimerCancelled(timer_id, caller)
 
 
 def is_expired(timer: Timer, now: int) -> bool:
@@ -247,9 +221,9 @@ def resolve_convention(payload: bytes) -> tuple[str, bytes] | None:
     return named.handler, inner
 
 
-def _check_request(desk: Desk, request: ScheduleRequest) -> tuple[bytes, int, int]:
+def _check_request(context: SchedulingContext, request: ScheduleRequest) -> tuple[bytes, int, int]:
     """Return (fee payer, gas limit, expiry) with the defaults filled in, or raise the error that applies."""
-    now, config = desk.moment.now, desk.config
+    now, config = context.moment.now, context.config
     if request.due <= now:
         raise HeightNotInFuture(request.due, now)
     if request.due > MAX_U63:
@@ -260,12 +234,12 @@ def _check_request(desk: Desk, request: ScheduleRequest) -> tuple[bytes, int, in
     if handler_bytes > MAX_HANDLER_BYTES:
         raise HandlerTooLong(handler_bytes, MAX_HANDLER_BYTES)
     payer = _check_fee_payer(request)
-    ceiling = desk.gas_limit_ceiling
+    ceiling = context.gas_limit_ceiling
     gas_limit = ceiling if request.gas_limit is None else request.gas_limit
     if gas_limit > ceiling:
         raise GasLimitTooHigh(gas_limit, ceiling)
-    latest = now + config.max_ttl_blocks if desk.has_ttl else MAX_U63
-    expires_at = latest if request.expires_at is None or not desk.has_ttl else request.expires_at
+    latest = now + config.max_ttl_blocks if context.has_ttl else MAX_U63
+    expires_at = latest if request.expires_at is None or not context.has_ttl else request.expires_at
     if expires_at > latest:
         raise TtlTooLong(expires_at, latest)
     if gas_limit < 0 or expires_at < 0:
@@ -296,12 +270,17 @@ def _check_fee_payer(request: ScheduleRequest) -> bytes:
     return payer
 
 
-def _owned(desk: Desk, caller: bytes, timer_id: bytes) -> Timer:
-    timer = desk.tables.timer(timer_id)
+def owned_timer(context: SchedulingContext, caller: bytes, timer_id: bytes) -> Timer:
+    """Return a live timer that its owner may change now.
+
+    Raises:
+        Rejected: UnknownTimer, AlreadyCollected (Q-28) or Unauthorized.
+    """
+    timer = context.tables.timer(timer_id)
     if timer is None:
         raise UnknownTimer(timer_id)
     if timer.actor != caller:
         raise Unauthorized(caller, f"does not own timer {timer_id.hex()}")
-    if desk.collected and timer.due <= desk.moment.now:
+    if context.collected and timer.due <= context.moment.now:
         raise AlreadyCollected(timer_id)
     return timer

@@ -26,7 +26,7 @@ GAS_CLASS_BITS: Final = 3
 """Timers of a book agree in so many leading bits of their gas limits: what does not fit is left out at once."""
 
 Tie = bytes | tuple[int, int]
-"""What decides between equal priorities: the identifier, or the place."""
+"""The rule between equal priorities: the identifier, or the place."""
 
 Entry = tuple[int, Tie, Timer]
 """A timer in an order of a block: what it offers, negated; its tie; itself. Ties differ, so timers never compare."""
@@ -35,7 +35,7 @@ Entry = tuple[int, Tie, Timer]
 @final
 @dataclass(frozen=True, slots=True)
 class PoolRules:
-    """What the pool's orders depend on; another configuration needs another pool.
+    """The rules that the pool's orders depend on; another configuration needs another pool.
 
     Limits are in cycles; `legacy_max_fee`, in units per cycle, is what a timer without a quote offers.
     """
@@ -293,7 +293,7 @@ class WaitingPool:
         self._count = 0
 
     def __len__(self) -> int:
-        """How many timers wait, dead ones included."""
+        """The number of timers that wait, dead ones included."""
         return self._count
 
     def add(self, timer: Timer) -> None:

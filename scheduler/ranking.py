@@ -25,7 +25,7 @@ class Offer:
 @final
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How priorities and weights make effective priorities that compare as integers.
+    """The scale by which priorities and weights make effective priorities that compare as integers.
 
     Multiplicative: `P * W`; additive: `P + (W - 1) * price`; both times the weights' denominator.
     """

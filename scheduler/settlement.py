@@ -1,4 +1,4 @@
-"""How timers go out: classification of the waiting set, destruction of dead timers, payment for a fire.
+"""The exits of timers: classification of the waiting set, destruction of dead timers, payment for a fire.
 
 Shared by every policy. Classification is the one step whose cost grows with all that waits (20,000 after an outage, in
 each of thirty blocks), so it is one plain loop with a payer's balance looked up once, and events are made only for

@@ -1,14 +1,50 @@
-"""What the rules need of the chain: tables of timers, a ledger, a way to run a handler.
+"""The chain as the rules need it: tables of timers, a ledger, a way to run a handler.
 
 The execution side implements these over its state; tests implement them over dicts. The rules never see a key, an
 encoding or a batch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 
+from scheduler.identifiers import keccak256
 from scheduler.pool import PoolRules, WaitingPool
 from scheduler.types import LaneMarket, RunOutcome, Timer
+
+KEY_BYTES: Final = 32
+"""Length of every key of the state."""
+
+Record = TypeVar("Record")
+"""The decoded form of an entry, which nothing can change: a record, or a tuple of tuples."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StateTable(Generic[Record]):
+    """One kind of entry of the state: the byte its keys begin with, its name in reports, its record."""
+
+    code: int
+    name: str
+    record: type[Record]
+
+    def key(self, raw: bytes = b"") -> bytes:
+        """Return the key of a raw key of at most 31 bytes."""
+        return (bytes((self.code,)) + raw).ljust(KEY_BYTES, b"\0")
+
+    def hashed_key(self, raw: bytes) -> bytes:
+        """Return the key of a raw key of more than 31 bytes."""
+        return bytes((self.code,)) + keccak256(raw)[: KEY_BYTES - 1]
+
+
+class StateTables(Protocol):
+    """Tables in state that forks and reverts with the block."""
+
+    def get(self, table: StateTable[Record], key: bytes) -> Record | None:
+        """Return the record under a key of a table, or None."""
+
+    def set(self, key: bytes, record: object) -> None:
+        """Put a record under a key; None deletes."""
 
 
 class TimerTables(Protocol):
@@ -38,9 +74,12 @@ class TimerTables(Protocol):
     def collect(self, upto: int) -> Sequence[Timer]:
         """Return every live timer due at or before `upto`, ordered by (due, sequence). Not to be changed."""
 
+    def collect_pool(self, upto: int, rules: PoolRules) -> WaitingPool:
+        """Return what `collect` returns, as a pool; the policy takes out of it what leaves in this phase."""
+
 
 class LaneTables(Protocol):
-    """What the lane keeps from block to block, in the same state (docs/state.md, the timer lane)."""
+    """The tables that the lane keeps from block to block, in the same state (docs/state.md, the timer lane)."""
 
     def pool(self, upto: int, rules: PoolRules) -> WaitingPool:
         """Return every live timer due at or before `upto`; the policy takes out what it removes in this phase."""
@@ -91,3 +130,14 @@ class Ledger(Protocol):
 
 Runner = Callable[[Timer], RunOutcome]
 """Runs a timer's handler within its gas limit; its writes are kept if and only if the outcome is ok. Never raises."""
+
+
+@final
+class AgentCall(NamedTuple):
+    """A read-only call of an agent on behalf of an actor, within some cycles and at nobody's cost."""
+
+    agent: bytes
+    actor: bytes
+    handler: str
+    payload: bytes
+    cycles: int

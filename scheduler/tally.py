@@ -1,8 +1,8 @@
-"""What one timer phase does and counts, whatever its policy: removals, fires, first deferrals, the result."""
+"""The acts and counts of one timer phase, whatever its policy: removals, fires, first deferrals, the result."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import msgspec
 
@@ -10,6 +10,9 @@ from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForD
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, Moment, PhaseResult, Timer, TimerConfig
+
+if TYPE_CHECKING:
+    from scheduler.policies.policy import BlockContext
 
 
 @final
@@ -34,6 +37,12 @@ class Tally:
     lane_cells: int = 0
     burned: int = 0
     tips: int = 0
+
+    @classmethod
+    def of(cls, block: "BlockContext", basefees: Basefees | None = None) -> "Tally":
+        """Return the counts of a block's phase, at nought; fires burn the block's basefees unless others are given."""
+        costs = block.basefees if basefees is None else basefees
+        return cls(block.moment, block.config, costs, block.timers, block.ledger, block.run, block.proposer)
 
     @property
     def can_remove(self) -> bool:

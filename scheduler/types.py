@@ -31,12 +31,12 @@ Ratio = tuple[int, int]
 """A fraction as numerator and denominator, exact."""
 
 Timebase = Literal["height", "slot"]
-"""What due heights, time to live and expiry count: blocks, or the slots of the chain's clock."""
+"""The unit of due heights, time to live and expiry: blocks, or the slots of the chain's clock."""
 
 
 @final
 class Quote(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
-    """What a timer offers for the lane, in units per cycle; None is decided anew in each block, by `gba` or a default.
+    """The offer of a timer for the lane, in units per cycle; None is decided anew in each block, by `gba` or a default.
 
     `gba` is the address of an agent, and None where both fees are stated.
     """
@@ -128,7 +128,7 @@ class TimerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
 
     @property
     def gc_budget(self) -> int:
-        """How many dead timers one block may remove; what is left over is lost (Q-20)."""
+        """The number of dead timers that one block may remove; what is left over is lost (Q-20)."""
         return 0 if self.gc_lane_paused else self.gc_cycles_per_block // self.gc_cost_per_timer
 
     @property
@@ -139,7 +139,7 @@ class TimerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
 
 @final
 class LaneMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What one block leaves to the next about the lane (docs/state.md, lane market).
+    """The lane market: the values that one block leaves to the next (docs/state.md, lane market).
 
     `basefee` is the next block's, without the lane multiplier, `p50_tip` the median priority of this block's fires,
     both in units per cycle; `used_cycles` are all cycles of this block, `burned` the units ever burned as lane basefee.
@@ -170,7 +170,7 @@ class Moment:
 
     @property
     def parent_now(self) -> int:
-        """What was the present for the parent block; timers due after it are attempted for the first time now."""
+        """The present of the parent block; timers due after it are attempted for the first time now."""
         return self.parent_slot if self.timebase == "slot" else self.height - 1
 
 
@@ -186,7 +186,7 @@ class Basefees:
 @final
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What one run of a handler used and did; a revert has `ok` false, no cells and no events."""
+    """The result of one run of a handler; a revert has `ok` false, no cells and no events."""
 
     ok: bool
     cycles: int
@@ -197,6 +197,7 @@ class RunOutcome:
 class BlockPhase(enum.Enum):
     """The steps of a block that a policy puts in order."""
 
+    PROLOGUE = "prologue"
     TRANSACTIONS = "transactions"
     TIMERS = "timers"
     END_OF_BLOCK = "end of block"
@@ -205,7 +206,7 @@ class BlockPhase(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """What a timer phase did: counts of timers, cycles, cells, units burned and paid as tips, and the events in order.
+    """The result of a timer phase: counts of timers, cycles, cells and units, and the events in order.
 
     `fired` includes `reverted`. `deferred` counts live timers held back in this block, first attempt or not, and equals
     `waiting_live`; `waiting_dead` are the expired and insolvent ones beyond the GC budget. `lane_burned` and

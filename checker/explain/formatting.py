@@ -32,9 +32,10 @@ from checker.tables import (
     describe_value,
 )
 from scheduler import Timer
+from scheduler.tables import KEY_BYTES
 from validators.execution.blocks import ExecuteActor, Transaction, Transfer
 from validators.execution.receipts import TransactionReceipt
-from validators.execution.schema import KEY_BYTES, LongStoredValue, StoredValue
+from validators.execution.schema import LongStoredValue, StoredValue
 
 _Item = TypeVar("_Item")
 

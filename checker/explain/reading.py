@@ -8,9 +8,10 @@ import msgspec
 from checker.explain.executions import Outcome
 from checker.tables import read_amount
 from scheduler import Timer
+from scheduler.tables import KEY_BYTES
 from validators.execution.errors import CorruptStateError, InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
-from validators.execution.schema import KEY_BYTES, BucketEntry, account_key, decode_entry, timer_key
+from validators.execution.schema import BucketEntry, account_key, decode_entry, timer_key
 
 
 def digest_in(text: object) -> bytes:

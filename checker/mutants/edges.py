@@ -6,9 +6,9 @@ import msgspec
 
 from checker.mutants.mutant import mutant
 from checker.mutants.phases import IN_LANE
-from scheduler import bidding, lifecycle, tally
+from scheduler import TimerExtended, bidding, tally
 from scheduler.errors import UnknownTimer
-from scheduler.policies import eip1559
+from scheduler.policies import eip1559, policy
 from validators.actors import Host
 from validators.execution.heights import BranchHeights
 
@@ -56,20 +56,21 @@ def delay_without_penalty(cancel_for_delay: Any) -> Any:
     return lambda self, timer, delays, _basefee: cancel_for_delay(self, timer, delays, 0)
 
 
-@mutant((lifecycle, "move_expiry"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
-def extension_not_clamped(move_expiry: Any) -> Any:
+@mutant((policy.PolicyInBlock, "extend"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
+def extension_not_clamped(extend: Any) -> Any:
     """An owner extends a timer beyond the longest time to live."""
 
-    def move_as_asked(desk: Any, timer: Any, expires_at: int) -> int:
-        move_expiry(desk, timer, expires_at)
-        desk.tables.replace(msgspec.structs.replace(timer, expires_at=expires_at))
-        return expires_at
+    def extend_as_asked(self: Any, caller: bytes, timer_id: bytes, expires_at: int) -> Any:
+        extend(self, caller, timer_id, expires_at)
+        timers = self.block.timers
+        timers.replace(msgspec.structs.replace(timers.timer(timer_id), expires_at=expires_at))
+        return TimerExtended(timer_id, expires_at)
 
-    return move_as_asked
+    return extend_as_asked
 
 
 @mutant(
-    (lifecycle, "_owned"),
+    (policy, "owned_timer"),
     area="scheduler",
     kills=("oracle", "timer-delivery", "agreement"),
     cause="execution",
@@ -78,8 +79,8 @@ def extension_not_clamped(move_expiry: Any) -> Any:
 def timers_of_others(_original: Any) -> Any:
     """A timer is cancelled and extended for any caller that knows its identifier, collected or not."""
 
-    def owned(desk: Any, _caller: bytes, timer_id: bytes) -> Any:
-        timer = desk.tables.timer(timer_id)
+    def owned(context: Any, _caller: bytes, timer_id: bytes) -> Any:
+        timer = context.tables.timer(timer_id)
         if timer is None:
             raise UnknownTimer(timer_id)
         return timer

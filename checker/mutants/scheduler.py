@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 
 from checker.mutants.mutant import OtherLedger, mutant
-from scheduler import lifecycle, tally
+from scheduler import PolicyInBlock, lifecycle, tally
 from scheduler.policies import fifo
 from scheduler.types import Moment, PhaseResult, TimerConfig
 from validators.execution import run as block_run
-from validators.execution import world
 from validators.execution.timers import StateTimers
 
 
@@ -205,7 +204,7 @@ def fires_a_slot_early(collect: Any) -> Any:
 
 
 @mutant(
-    (fifo.Fifo, "run_timers"),
+    (fifo.FifoInBlock, "run"),
     area="scheduler",
     kills=("timer-delivery",),
     cause="execution",
@@ -213,15 +212,16 @@ def fires_a_slot_early(collect: Any) -> Any:
     shows="TimerFired",
     is_of_timer=True,
 )
-def same_block_fire(run_timers: Any) -> Any:
+def same_block_fire(run: Any) -> Any:
     """The timer phase goes on with what its own handlers scheduled for the next slot."""
 
-    def run_timers_twice(self: Any, *, moment: Any, **rest: Any) -> Any:
-        first = run_timers(self, moment=moment, **rest)
+    def run_twice(self: Any, phase: Any) -> Any:
+        first, moment = run(self, phase), self.block.moment
         later = dataclasses.replace(moment, height=moment.height + 1, slot=moment.slot + 1)
-        return _add_up(first, run_timers(self, moment=later, **rest))
+        self.block = dataclasses.replace(self.block, moment=later)
+        return _add_up(first, run(self, phase))
 
-    return run_timers_twice
+    return run_twice
 
 
 @mutant(
@@ -251,7 +251,7 @@ def identifier_without_counter(timer_id_of: Any) -> Any:
 
 
 @mutant(
-    (world, "cancel"),
+    (PolicyInBlock, "cancel"),
     area="scheduler",
     kills=("timer-delivery",),
     cause="execution",
@@ -262,10 +262,11 @@ def identifier_without_counter(timer_id_of: Any) -> Any:
 def cancelled_timer_fires(cancel: Any) -> Any:
     """A cancellation is reported and not carried out."""
 
-    def cancel_in_words(desk: Any, caller: bytes, timer_id: bytes) -> Any:
-        savepoint = desk.tables._view.savepoint()  # noqa: SLF001 - a mutant may reach where it should not
-        event = cancel(desk, caller, timer_id)
-        desk.tables._view.rollback(savepoint)  # noqa: SLF001
+    def cancel_in_words(self: Any, caller: bytes, timer_id: bytes) -> Any:
+        view = self.block.timers._view  # noqa: SLF001 - a mutant may reach where it should not
+        savepoint = view.savepoint()
+        event = cancel(self, caller, timer_id)
+        view.rollback(savepoint)
         return event
 
     return cancel_in_words

@@ -4,12 +4,13 @@ All who execute its block come to other roots, and none of them may vote for it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, TypeAlias, cast, final
+from dataclasses import replace
+from typing import Literal, TypeAlias, cast, final
 
 import msgspec
 
-from scheduler import Basefees, BlockPhase, Lane, Moment, Parameters, PhaseResult, Policy, Timer, TimerConfig
-from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler import BlockContext, BlockPhase, PhaseResult, Policy, PolicyInBlock, Timer
+from scheduler.tables import TimerTables
 
 TamperingKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
 
@@ -31,39 +32,34 @@ def tampered_policies(honest: Mapping[str, type[Policy]], tampering: Tampering) 
 
 
 def _tampered_policy(honest: type[Policy], tampering: Tampering) -> Callable[[], Policy]:
-    class TamperedPolicy:
-        name: ClassVar[str] = honest.name
-        has_ttl: ClassVar[bool] = honest.has_ttl
-        has_budget: ClassVar[bool] = honest.has_budget
-        default_config: ClassVar[TimerConfig] = honest.default_config
-        config_type: ClassVar[type[Parameters] | None] = honest.config_type
-        follows: ClassVar[tuple[str, ...]] = honest.follows
+    def open_tampered(block: BlockContext) -> PolicyInBlock:
+        opened = honest().open(block)
+        run = opened.run
 
-        def phases(self) -> tuple[BlockPhase, ...]:
-            return honest().phases()
+        def run_tampered(phase: BlockPhase) -> PhaseResult:
+            opened.block = _tamper(block, tampering)
+            return run(phase)
 
-        def run_timers(
-            self,
-            *,
-            moment: Moment,
-            config: TimerConfig,
-            basefees: Basefees,
-            tables: TimerTables,
-            ledger: Ledger,
-            run: Runner,
-            lane: Lane | None = None,
-        ) -> PhaseResult:
-            if tampering.kind == "due-set":
-                config = msgspec.structs.replace(config, execution_lane_paused=True)
-            elif tampering.kind == "clean-up":
-                config = msgspec.structs.replace(config, gc_lane_paused=True)
-            elif tampering.kind == "order":
-                tables = cast("TimerTables", _Reversed(tables))
-            return honest().run_timers(
-                moment=moment, config=config, basefees=basefees, tables=tables, ledger=ledger, run=run, lane=lane
-            )
+        opened.run = run_tampered  # type: ignore[method-assign]
+        return opened
 
-    return TamperedPolicy
+    def make() -> Policy:
+        policy = honest()
+        policy.open = open_tampered  # type: ignore[method-assign]
+        return policy
+
+    return make
+
+
+def _tamper(block: BlockContext, tampering: Tampering) -> BlockContext:
+    """Return the block as its timer phase is to see it."""
+    if tampering.kind == "due-set":
+        return replace(block, config=msgspec.structs.replace(block.config, execution_lane_paused=True))
+    if tampering.kind == "clean-up":
+        return replace(block, config=msgspec.structs.replace(block.config, gc_lane_paused=True))
+    if tampering.kind == "order":
+        return replace(block, timers=cast("TimerTables", _Reversed(block.timers)))
+    return block
 
 
 @final

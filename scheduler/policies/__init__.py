@@ -1,17 +1,58 @@
-"""Policies: each decides admission, order, payment and carry-over, and lists the phases of a block."""
+"""Policies: each decides admission, order, payment and carry-over in a file of its own, and is listed here once."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
-from scheduler.policies.policy import Policy
+from scheduler.policies.policy import BlockContext, Exit, Policy, PolicyInBlock
+from scheduler.tables import AgentCall, StateTable
 
-POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(
-    {Fifo.name: Fifo, FifoFree.name: FifoFree, Eip1559.name: Eip1559}
-)
+PLUG_IN_TAGS: Final = range(0x80, 0x100)
+"""The tags of tables that a policy of another package may have."""
+
+_policies: dict[str, type[Policy]] = {Fifo.name: Fifo, FifoFree.name: FifoFree, Eip1559.name: Eip1559}
+
+POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(_policies)
 """Policies by the name that genesis gives them."""
 
-__all__ = ["POLICIES", "Eip1559", "Fifo", "FifoFree", "Policy"]
+
+def register_policy(policy: type[Policy]) -> None:
+    """Add a policy of another package; adding the same one again changes nothing.
+
+    Raises:
+        ValueError: Another policy has its name or the tag of one of its tables, or a tag is not a plug-in's.
+    """
+    if _policies.get(policy.name) is policy:
+        return
+    if policy.name in _policies:
+        raise ValueError(f"there is a policy {policy.name!r} already")
+    taken = {table.code: other.name for other in _policies.values() for table in tables_of(other)}
+    for table in tables_of(policy):
+        if table.code not in PLUG_IN_TAGS:
+            raise ValueError(f"table {table.name!r} has the tag {table.code:#x}; plug-ins have 0x80 to 0xff")
+        if table.code in taken:
+            raise ValueError(f"table {table.name!r} has the tag {table.code:#x} of policy {taken[table.code]!r}")
+    _policies[policy.name] = policy
+
+
+def tables_of(policy: type[Policy]) -> tuple[StateTable[Any], ...]:
+    """Return all tables of a policy, that of its parameters included."""
+    return policy.tables if policy.config_table is None else (policy.config_table, *policy.tables)
+
+
+__all__ = [
+    "POLICIES",
+    "AgentCall",
+    "BlockContext",
+    "Eip1559",
+    "Exit",
+    "Fifo",
+    "FifoFree",
+    "Policy",
+    "PolicyInBlock",
+    "register_policy",
+    "tables_of",
+]

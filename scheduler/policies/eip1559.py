@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, islice
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 
 import msgspec
 
@@ -17,14 +17,18 @@ from scheduler.bidding import FeeParams, GbaFailure, Prices, context_of
 from scheduler.events import DeferralReason, GbaFailed
 from scheduler.fairness import count_fires, open_window, read_weights, subject_of
 from scheduler.fee_market import median_tip, next_lane_basefee
-from scheduler.lane import Lane, LaneConfig
+from scheduler.lane import Lane, LaneConfig, note_used_cycles
+from scheduler.lane_calls import admit_in_lane, context_in_lane
+from scheduler.lane_state import FIRES, GC_CURSOR, LANE_CONFIG, LANE_MARKET, RECENT_FIRES, LaneState, open_lane
+from scheduler.lifecycle import Admission, ScheduleRequest
 from scheduler.policies.fifo import Fifo
+from scheduler.policies.policy import BlockContext, PolicyInBlock
 from scheduler.pool import OPEN, Payer, PoolRules, WaitingPool
 from scheduler.ranking import Offer, Ranking, Scale
 from scheduler.settlement import max_cost
-from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.tables import StateTable
 from scheduler.tally import Tally
-from scheduler.types import MAX_U63, Basefees, BlockPhase, Moment, Parameters, PhaseResult, Timer, TimerConfig
+from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, Timer, TimerConfig
 
 NO_LIMIT: Final = MAX_U63
 """More than any gas limit."""
@@ -41,33 +45,40 @@ class Eip1559:
     config_type: ClassVar[type[Parameters] | None] = LaneConfig
     follows: ClassVar[tuple[str, ...]] = (Fifo.name,)
 
-    def phases(self) -> tuple[BlockPhase, ...]:
-        """Return the steps of a block in order: timers come after transactions (K-1)."""
-        return (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
+    config_table: ClassVar[StateTable[Any] | None] = LANE_CONFIG
+    tables: ClassVar[tuple[StateTable[Any], ...]] = (LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
 
-    def run_timers(
-        self,
-        *,
-        moment: Moment,
-        config: TimerConfig,
-        basefees: Basefees,
-        tables: TimerTables,
-        ledger: Ledger,
-        run: Runner,
-        lane: Lane | None = None,
-    ) -> PhaseResult:
-        """Run the timer phase of a block (docs/spec.md, the timer phase)."""
-        assert lane is not None, "a chain hands the lane in from its activation on"
-        lane = replace(lane, market=open_window(lane, moment.height))
+    def open(self, block: BlockContext) -> PolicyInBlock:
+        """Return the policy in a block, with the lane as the block's parent left it."""
+        return Eip1559InBlock(block, open_lane(block))
+
+
+@final
+class Eip1559InBlock(PolicyInBlock):
+    """One block of the policy; `lane` is what it goes by."""
+
+    def __init__(self, block: BlockContext, lane: Lane) -> None:
+        super().__init__(block, context_in_lane(lane, block.timers, block.moment, block.config))
+        self.lane = lane
+        self.price = lane.price
+
+    def admit(self, request: ScheduleRequest) -> Admission:
+        """Check a timer that is to come in; nothing is written.
+
+        Raises:
+            Rejected: One of the named errors; TimerArgDeprecated for a `bid` once it is withdrawn (A-14).
+        """
+        return admit_in_lane(self.lane, self.context, request)
+
+    def run(self, phase: BlockPhase) -> PhaseResult:
+        """Run the timer phase (docs/spec.md, the timer phase)."""
+        assert phase is BlockPhase.TIMERS, phase
+        block = self.block
+        lane = replace(self.lane, market=open_window(self.lane, block.moment.height))
         charged = lane.price if lane.config.settlement == "additive" else 0
-        costs = Basefees(basefees.cycle + charged, basefees.cell)
-        pool = tables_pool(lane, config, moment.now)
-        auction = _Auction(
-            lane=lane,
-            prices=lane.prices,
-            pool=pool,
-            tally=Tally(moment, config, costs, tables, ledger, run, lane.proposer),
-        )
+        costs = Basefees(block.basefees.cycle + charged, block.basefees.cell)
+        pool = tables_pool(lane, block.config, block.moment.now)
+        auction = _Auction(lane=lane, prices=lane.prices, pool=pool, tally=Tally.of(block, costs))
         auction.ask_agents()
         auction.open_balances()
         if lane.config.classification == "eager":
@@ -77,6 +88,14 @@ class Eip1559:
         auction.cancel_overdue()
         auction.fire()
         return auction.close(charged)
+
+    def close(self, used_cycles: int) -> None:
+        """Complete the market by all cycles of the block: what agents are told in the next one."""
+        note_used_cycles(self.lane.tables, used_cycles)
+
+    def carried(self) -> object | None:
+        """Return the sums of the fairness window."""
+        return self.lane.tables.sums if isinstance(self.lane.tables, LaneState) else None
 
 
 def tables_pool(lane: Lane, config: TimerConfig, now: int) -> WaitingPool:
@@ -107,7 +126,7 @@ class _Auction:
     """Live in the pool, and found to be insolvent: at the start of the phase or at their turn."""
     bankrupt: dict[bytes, int] = field(default_factory=dict)
     removed_dead: int = 0
-    """How many of `dead` were removed."""
+    """The number of `dead` that were removed."""
     gone: list[Timer] = field(default_factory=list)
     handled: dict[bytes, Timer] = field(default_factory=dict)
     """Cancelled or put first by the hook for excessive delays: they take no part in the auction."""

@@ -6,14 +6,14 @@ fires, so that no handler of this phase can change who is on the list.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from scheduler.events import DeferralReason
-from scheduler.lane import Lane
+from scheduler.policies.policy import BlockContext, PolicyInBlock
 from scheduler.settlement import classify, max_cost
-from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.tables import StateTable
 from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, Timer, TimerConfig
+from scheduler.types import BlockPhase, Parameters, PhaseResult, Timer, TimerConfig
 
 
 @final
@@ -27,25 +27,25 @@ class Fifo:
     config_type: ClassVar[type[Parameters] | None] = None
     follows: ClassVar[tuple[str, ...]] = ()
 
-    def phases(self) -> tuple[BlockPhase, ...]:
-        """Return the steps of a block in order: timers come after transactions (K-1)."""
-        return (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
+    config_table: ClassVar[StateTable[Any] | None] = None
+    tables: ClassVar[tuple[StateTable[Any], ...]] = ()
 
-    def run_timers(
-        self,
-        *,
-        moment: Moment,
-        config: TimerConfig,
-        basefees: Basefees,
-        tables: TimerTables,
-        ledger: Ledger,
-        run: Runner,
-        lane: Lane | None = None,  # noqa: ARG002 - the policies' one form
-    ) -> PhaseResult:
-        """Run the timer phase of a block: collect, classify, remove the dead, fire the live, report who waits."""
-        tally = Tally(moment, config, basefees, tables, ledger, run)
-        waiting = tables.collect(moment.now)
-        classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)
+    def open(self, block: BlockContext) -> PolicyInBlock:
+        """Return the policy in a block."""
+        return FifoInBlock(block)
+
+
+@final
+class FifoInBlock(PolicyInBlock):
+    """One block of the policy."""
+
+    def run(self, phase: BlockPhase) -> PhaseResult:
+        """Run the timer phase: collect, classify, remove the dead, fire the live, report who waits."""
+        assert phase is BlockPhase.TIMERS, phase
+        block, tally = self.block, Tally.of(self.block)
+        config, basefees, ledger = block.config, block.basefees, block.ledger
+        waiting = block.timers.collect(block.moment.now)
+        classes = classify(waiting, now=block.moment.now, config=config, basefees=basefees, ledger=ledger)
         dead = classes.dead[: config.gc_budget]
         for timer in dead:
             tally.destroy(timer, max_cost(timer, config, basefees), ledger.balance(timer.fee_payer))

@@ -4,17 +4,18 @@ Nobody is too poor for a fire, nothing is charged or burned, and since no timer 
 There is no budget either: a block fires whatever is due, in order, however long that takes.
 """
 
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 
 from scheduler.events import DeferralReason
-from scheduler.lane import Lane
-from scheduler.policies.fifo import Fifo, newly_due
-from scheduler.tables import Ledger, Runner, TimerTables
+from scheduler.lifecycle import SchedulingContext
+from scheduler.policies.fifo import newly_due
+from scheduler.policies.policy import BlockContext, PolicyInBlock
+from scheduler.tables import StateTable
 from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, TimerConfig
+from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
 
 FREE: Final = Basefees(0, 0)
-"""What a cycle and a cell of a fire cost."""
+"""The price of a cycle and of a cell of a fire."""
 
 
 @final
@@ -28,25 +29,27 @@ class FifoFree:
     config_type: ClassVar[type[Parameters] | None] = None
     follows: ClassVar[tuple[str, ...]] = ()
 
-    def phases(self) -> tuple[BlockPhase, ...]:
-        """Return the steps of a block in order: timers come after transactions (K-1)."""
-        return Fifo().phases()
+    config_table: ClassVar[StateTable[Any] | None] = None
+    tables: ClassVar[tuple[StateTable[Any], ...]] = ()
 
-    def run_timers(
-        self,
-        *,
-        moment: Moment,
-        config: TimerConfig,
-        basefees: Basefees,  # noqa: ARG002 - transactions pay them, fires do not
-        tables: TimerTables,
-        ledger: Ledger,
-        run: Runner,
-        lane: Lane | None = None,  # noqa: ARG002 - the policies' one form
-    ) -> PhaseResult:
-        """Run the timer phase of a block: fire everything due, in order, unless the lane is paused."""
-        tally = Tally(moment, config, FREE, tables, ledger, run)
-        waiting = tables.collect(moment.now)
-        if config.execution_lane_paused:
+    def open(self, block: BlockContext) -> PolicyInBlock:
+        """Return the policy in a block."""
+        context = SchedulingContext(
+            block.timers, block.moment, block.config, has_ttl=self.has_ttl, ceiling=block.config.max_cycles_per_fire
+        )
+        return FifoFreeInBlock(block, context)
+
+
+@final
+class FifoFreeInBlock(PolicyInBlock):
+    """One block of the policy."""
+
+    def run(self, phase: BlockPhase) -> PhaseResult:
+        """Run the timer phase: fire everything due, in order, unless the lane is paused."""
+        assert phase is BlockPhase.TIMERS, phase
+        tally = Tally.of(self.block, FREE)
+        waiting = self.block.timers.collect(self.block.moment.now)
+        if self.block.config.execution_lane_paused:
             first = newly_due(tally, waiting, DeferralReason.LANE_FULL)
             tally.report_deferred(reversed(first), ((DeferralReason.LANE_FULL, len(waiting)),))
             return tally.result(waiting_live=len(waiting), waiting_dead=0)

@@ -1,10 +1,151 @@
-"""What a policy is: the phases of a block in their order, and the rules of the timer phase."""
+"""A policy, and what it is within one block: how timers come in, in which order they go out, and who pays.
 
-from typing import ClassVar, Protocol
+A policy has its rules in one file: it says what it keeps in the state, what governance may change, which policies it
+can follow in the midst of a chain, and opens each block. What it opens has a default for everything but the timer
+phase, and the defaults are CIP-5's (`fifo`). docs/extend/policy.md shows a small one.
+"""
 
-from scheduler.lane import Lane
-from scheduler.tables import Ledger, Runner, TimerTables
-from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, TimerConfig
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Protocol, TypeVar, final
+
+from scheduler.bidding import GbaFailure
+from scheduler.errors import UnknownTimer
+from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerExtended, TimerExtendedByGovernance
+from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit, move_expiry, owned_timer
+from scheduler.tables import AgentCall, Ledger, Runner, StateTable, StateTables, TimerTables
+from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, Timer, TimerConfig
+
+ONCE: Final = (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
+"""The phases of a block whose timers come after its transactions (K-1)."""
+
+Item = TypeVar("Item")
+
+
+class Exit(enum.Enum):
+    """The ways in which a timer leaves without its policy's doing."""
+
+    BY_OWNER = "cancelled by its owner"
+    BY_GOVERNANCE = "cancelled by governance"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockContext:
+    """All that a policy sees of a block, fixed at the block's start.
+
+    Attributes:
+        own: The policy's own parameters; None where it has none.
+        activated_at: The first height of the policy on this chain.
+        state: The policy's own tables.
+        carried: What the policy left to the children of the parent, beside the state; None where that is not known.
+        ask: Asks an agent, or says why there is no answer.
+        owner_of: Returns the owner of an actor.
+    """
+
+    moment: Moment
+    config: TimerConfig
+    basefees: Basefees
+    timers: TimerTables
+    ledger: Ledger
+    run: Runner
+    proposer: bytes = b""
+    own: Parameters | None = None
+    activated_at: int = 1
+    state: StateTables | None = None
+    carried: object | None = None
+    ask: Callable[[AgentCall], bytes | GbaFailure] | None = None
+    owner_of: Callable[[bytes], bytes] | None = None
+
+
+class PolicyInBlock:
+    """A policy within one block, with the defaults of CIP-5 for all but the timer phase."""
+
+    price: int = 0
+    """Units that the lane asks for a cycle in this block, beside the basefee."""
+
+    def __init__(self, block: BlockContext, context: SchedulingContext | None = None) -> None:
+        self.block = block
+        self.context = context or SchedulingContext(block.timers, block.moment, block.config)
+
+    def phases(self) -> tuple[BlockPhase, ...]:
+        """Return the steps of the block in order; the timer phase is among them once."""
+        return ONCE
+
+    def admit(self, request: ScheduleRequest) -> Admission:
+        """Check a timer that is to come in; nothing is written.
+
+        Raises:
+            Rejected: One of the named errors.
+        """
+        return admit(self.context, request)
+
+    def move_expiry(self, timer: Timer, new_expires_at: int) -> int:
+        """Give a live timer another expiry, and return that; whose right it is has been checked.
+
+        Raises:
+            Rejected: One of the named errors.
+        """
+        return move_expiry(self.context, timer, new_expires_at)
+
+    def may_cancel(self, timer: Timer, caller: bytes) -> None:
+        """Refuse to let an owner cancel a timer.
+
+        Raises:
+            Rejected: It is refused.
+        """
+
+    def leave(self, timer: Timer, exit_: Exit) -> None:
+        """Give back what a timer holds, such as an escrow, when it is cancelled."""
+
+    def merge(self, transactions: Iterable[Item]) -> Iterable[Item]:
+        """Return the block's transactions in the order in which they run."""
+        return transactions
+
+    def begin(self) -> None:
+        """Note that from now to the block's end timers that are due are on the phase's list (Q-28)."""
+        self.context = replace(self.context, collected=True)
+
+    def run(self, phase: BlockPhase) -> PhaseResult:
+        """Run the timer phase, or the prologue of a policy that has one."""
+        raise NotImplementedError
+
+    def close(self, used_cycles: int) -> None:
+        """Do what needs the block's totals; `used_cycles` are all cycles of the block."""
+
+    def carried(self) -> object | None:
+        """Return what the children of the block start from, beside the state; it is not changed any more."""
+
+    def extend(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
+        """Move a timer's expiry at its owner's wish; raises Rejected."""
+        timer = owned_timer(self.context, caller, timer_id)
+        return TimerExtended(timer_id, self.move_expiry(timer, new_expires_at))
+
+    def cancel(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+        """Remove a timer at its owner's wish; raises Rejected."""
+        timer = owned_timer(self.context, caller, timer_id)
+        self.may_cancel(timer, caller)
+        self._remove(timer, Exit.BY_OWNER)
+        return TimerCancelled(timer_id, caller)
+
+    def extend_by_governance(self, timer_id: bytes, new_expires_at: int) -> TimerExtendedByGovernance:
+        """Move the expiry of a timer whoever owns it, under the same rules as for its owner; raises Rejected."""
+        timer = self.block.timers.timer(timer_id)
+        if timer is None:
+            raise UnknownTimer(timer_id)
+        return TimerExtendedByGovernance(timer_id, self.move_expiry(timer, new_expires_at))
+
+    def cancel_by_governance(self, timer_id: bytes) -> TimerCancelledByGovernance:
+        """Remove a timer whoever owns it; when it is gone already nothing happens, and the event says so."""
+        timer = self.block.timers.timer(timer_id)
+        if timer is not None:
+            self._remove(timer, Exit.BY_GOVERNANCE)
+        return TimerCancelledByGovernance(timer_id, was_live=timer is not None)
+
+    def _remove(self, timer: Timer, exit_: Exit) -> None:
+        self.block.timers.remove(timer)
+        self.leave(timer, exit_)
 
 
 class Policy(Protocol):
@@ -18,22 +159,13 @@ class Policy(Protocol):
     default_config: ClassVar[TimerConfig]
     """The configuration of a chain that states none."""
     config_type: ClassVar[type[Parameters] | None]
-    """The parameters of the policy's own, beside the timers'."""
+    """The parameters of the policy's own, beside the timers'; governance changes them by their keys."""
+    config_table: ClassVar[StateTable[Any] | None]
+    """Where the state holds these."""
+    tables: ClassVar[tuple[StateTable[Any], ...]]
+    """The policy's other tables."""
     follows: ClassVar[tuple[str, ...]]
-    """The policies that it can be activated after, in the midst of a chain."""
+    """The policies that it can be activated after, in the midst of a chain; their timers stay pending."""
 
-    def phases(self) -> tuple[BlockPhase, ...]:
-        """Return the steps of a block in order."""
-
-    def run_timers(
-        self,
-        *,
-        moment: Moment,
-        config: TimerConfig,
-        basefees: Basefees,
-        tables: TimerTables,
-        ledger: Ledger,
-        run: Runner,
-        lane: Lane | None = None,
-    ) -> PhaseResult:
-        """Run the timer phase of a block; `lane` is there where the policy has one."""
+    def open(self, block: BlockContext) -> PolicyInBlock:
+        """Return the policy in a block."""

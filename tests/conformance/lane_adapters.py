@@ -237,7 +237,7 @@ def activation(inputs, system):
         bench.tables.insert(pending)
         bench.ledger.balances = {b"a": RICH, ACTOR: RICH}
         bench.moment = bench.at(height)
-        answer = {"order": orders[policy.name], "cap": bench.desk.gas_limit_ceiling}
+        answer = {"order": orders[policy.name], "cap": bench.context.gas_limit_ceiling}
         if is_default:
             answer["bid_arg"] = bid_argument(bench, height)
         answer["default_gas_limit"] = gas_limit_as_read(bench, pending, height)

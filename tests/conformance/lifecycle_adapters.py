@@ -16,7 +16,6 @@ from scheduler import (
     TimerConfig,
     TimerFired,
     call_of,
-    extend,
     height_key_of,
     schedule,
     store_key_of,
@@ -152,7 +151,7 @@ def budget_split(inputs, system):
 def fee_payer(inputs, system):
     actor, sender, payer = (bytes.fromhex(inputs[name]) for name in ("actor", "tx_sender", "fee_payer"))
     try:
-        schedule(Bench().desk, ScheduleRequest(actor, sender, 0, 5, b"", fee_payer=payer))
+        schedule(Bench().context, ScheduleRequest(actor, sender, 0, 5, b"", fee_payer=payer))
     except InvalidInput as error:
         return f"{error.name}: {error.reason}"
     return "ok"
@@ -165,7 +164,7 @@ def extension(inputs, system):
         bench.moment = bench.at(inputs["current"])
         timer = bench.schedule(ACTOR, inputs["current"] + 1)
         try:
-            found.append(extend(bench.desk, ACTOR, timer, new_expires_at).expires_at)
+            found.append(bench.policy.extend(ACTOR, timer, new_expires_at).expires_at)
         except Rejected as error:
             found.append(error.name)
     return found

@@ -77,7 +77,7 @@ class TestAdmission:
         request = {"actor": ALICE, "sender": ALICE, "nonce": 0, "due": 5, "payload": b""} | options
 
         with pytest.raises(error):
-            schedule(bench.desk, ScheduleRequest(**request))
+            schedule(bench.context, ScheduleRequest(**request))
         assert not bench.tables.timers
         assert bench.tables.scheduled_timers(ALICE) == 0
 
@@ -120,7 +120,7 @@ class TestAdmission:
     def test_the_sender_may_pay(self):
         """The fee payer may be the transaction's sender."""
         bench = Bench()
-        event = schedule(bench.desk, ScheduleRequest(ALICE, BOB, 0, 5, b"", fee_payer=BOB))[0]
+        event = schedule(bench.context, ScheduleRequest(ALICE, BOB, 0, 5, b"", fee_payer=BOB))[0]
 
         assert event.fee_payer == BOB
 

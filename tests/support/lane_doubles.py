@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from scheduler import (
     Bid,
-    Desk,
-    Eip1559,
+    BlockPhase,
     FeeParams,
     GbaFailure,
     Lane,
@@ -14,12 +13,14 @@ from scheduler import (
     PhaseResult,
     RunOutcome,
     ScheduleRequest,
+    SchedulingContext,
     TimerConfig,
     WaitingPool,
     note_used_cycles,
     read_market,
-    schedule,
 )
+from scheduler.lane_calls import context_in_lane
+from scheduler.policies.eip1559 import Eip1559InBlock
 from tests.support.scheduler_doubles import Bench, DictTables
 
 PROPOSER = b"\xee" * 20
@@ -129,8 +130,14 @@ class LaneBench(Bench):
         )
 
     @property
-    def desk(self) -> Desk:
-        return Desk(self.tables, self.moment, self.config, self.collected, lane=self.lane)
+    def context(self) -> SchedulingContext:
+        return replace(context_in_lane(self.lane, self.tables, self.moment, self.config), collected=self.collected)
+
+    @property
+    def policy(self) -> Eip1559InBlock:
+        opened = Eip1559InBlock(self.block(), self.lane)
+        opened.context = self.context
+        return opened
 
     @staticmethod
     def run_whole(timer):
@@ -150,21 +157,14 @@ class LaneBench(Bench):
         request = ScheduleRequest(
             actor=actor, sender=actor, nonce=nonce, due=due, payload=b"", fees=Bid(fee, tip, tier, gba), **options
         )
-        return schedule(self.desk, request)
+        return self.admit(request)
 
     def run(self, height, run=None, parent=None, **lane) -> PhaseResult:
         """Run the timer phase of a block."""
         self.moment = self.at(height, parent)
         self.collected = True
-        result = Eip1559().run_timers(
-            moment=self.moment,
-            config=self.config,
-            basefees=self.basefees,
-            tables=self.tables,
-            ledger=self.ledger,
-            run=run or (lambda timer: RunOutcome(True, 0, 0, ())),
-            lane=replace(self.lane, **lane),
-        )
+        block = self.block(run or (lambda timer: RunOutcome(True, 0, 0, ())))
+        result = Eip1559InBlock(block, replace(self.lane, **lane)).run(BlockPhase.TIMERS)
         self.collected = False
         note_used_cycles(self.lane_tables, result.lane_cycles)
         return result

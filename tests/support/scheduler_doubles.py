@@ -6,21 +6,22 @@ from scheduler import (
     ZERO_ORIGIN,
     Admission,
     Basefees,
-    Desk,
+    BlockContext,
+    BlockPhase,
     Fifo,
     Moment,
     PhaseResult,
+    PolicyInBlock,
     RunOutcome,
     ScheduleRequest,
+    SchedulingContext,
     Timer,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
     admit,
-    cancel,
-    extend,
-    schedule,
 )
+from scheduler.tables import Runner
 from validators.actors import Actor, Frame, MessageSent, Meter, SendRequest, Status, call_handler
 
 
@@ -102,13 +103,36 @@ class Bench:
         return Moment(height, height, height - 1 if parent is None else parent, "slot")
 
     @property
-    def desk(self) -> Desk:
-        return Desk(self.tables, self.moment, self.config, self.collected)
+    def context(self) -> SchedulingContext:
+        return SchedulingContext(self.tables, self.moment, self.config, self.collected)
+
+    def block(self, run: Runner | None = None) -> BlockContext:
+        """Return the present block."""
+        return BlockContext(
+            moment=self.moment,
+            config=self.config,
+            basefees=self.basefees,
+            timers=self.tables,
+            ledger=self.ledger,
+            run=run or self.run_timer,
+            proposer=b"\xee" * 20,
+        )
+
+    @property
+    def policy(self) -> PolicyInBlock:
+        """Return the policy for calls about timers."""
+        return PolicyInBlock(self.block(), self.context)
+
+    def admit(self, request: ScheduleRequest):
+        """Admit a timer, write it, and return the events."""
+        admission = self.policy.admit(request)
+        self.tables.insert(admission.timer)
+        return admission.events
 
     def schedule(self, actor: bytes, due: int, payload: bytes = b"", **options) -> bytes:
         """Schedule on behalf of an actor and return the timer's identifier."""
         request = ScheduleRequest(actor=actor, sender=actor, nonce=0, due=due, payload=payload, **options)
-        return schedule(self.desk, request)[0].timer_id
+        return self.admit(request)[0].timer_id
 
     def run(
         self, height: int, run: Callable[[Timer], RunOutcome] | None = None, parent: int | None = None
@@ -116,14 +140,8 @@ class Bench:
         """Run the timer phase of a block."""
         self.moment = self.at(height, parent)
         self.collected = True
-        result = Fifo().run_timers(
-            moment=self.moment,
-            config=self.config,
-            basefees=self.basefees,
-            tables=self.tables,
-            ledger=self.ledger,
-            run=run or (lambda timer: RunOutcome(True, 0, 0, ())),
-        )
+        block = self.block(run or (lambda timer: RunOutcome(True, 0, 0, ())))
+        result = Fifo().open(block).run(BlockPhase.TIMERS)
         self.collected = False
         return result
 
@@ -158,16 +176,16 @@ class Bench:
         return b"\x99" * 20
 
     def admit_timer(self, request: ScheduleRequest) -> Admission:
-        return admit(self.desk, request)
+        return admit(self.context, request)
 
     def insert_timer(self, timer: Timer) -> None:
         self.tables.insert(timer)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
-        return extend(self.desk, caller, timer_id, new_expires_at)
+        return self.policy.extend(caller, timer_id, new_expires_at)
 
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
-        return cancel(self.desk, caller, timer_id)
+        return self.policy.cancel(caller, timer_id)
 
     def check_message(self, request: SendRequest) -> None:
         """Find everything that a program asks for in order."""

@@ -6,9 +6,10 @@ from itertools import zip_longest
 import msgspec
 
 from scheduler import Timer, WaitingPool
+from scheduler.lane_state import RECENT_FIRES, RecentFires
 from scheduler.pool import OPEN
 from validators.execution.heights import BranchHeights, scan_buckets
-from validators.execution.schema import RECENT_FIRES, TIMERS, RecentFires
+from validators.execution.schema import TIMERS
 from validators.execution.timers import PoolKeeper, Waiting
 from validators.state import Deviation, StateAudit
 
@@ -84,14 +85,14 @@ def compare_waiting(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator
 
 def compare_sums(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator[Deviation]:
     """Yield what the lane's window sums up to, where that is known, and the subjects' records do not."""
-    if waiting.fire_sums is None:
+    if not isinstance(waiting.carried, Mapping):
         return
     decode = msgspec.msgpack.Decoder(RecentFires).decode
     expected: dict[int, int] = {}
     for count in (decode(value).count for key, value in values.items() if key[0] == RECENT_FIRES.code):
         expected[count] = expected.get(count, 0) + 1
-    if waiting.fire_sums != expected:
-        yield Deviation("indexes", "sums of the fairness window", show_counts(waiting.fire_sums), show_counts(expected))
+    if waiting.carried != expected:
+        yield Deviation("indexes", "sums of the fairness window", show_counts(waiting.carried), show_counts(expected))
 
 
 def compare_pool(pool: WaitingPool, waiting: Waiting) -> Iterator[Deviation]:

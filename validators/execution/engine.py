@@ -309,7 +309,7 @@ class Engine:
     ) -> Executed:
         """Run a block; a given one must turn out as its header says, a draft gets its roots filled in."""
         batch = self._tree.open_batch(parent)
-        view, tiers, timers, run = self._open_run(parent, header, batch)
+        view, tiers, run = self._open_run(parent, header, batch)
         try:
             summary = run.run(take_transactions)
             batch.merkleize()
@@ -348,13 +348,13 @@ class Engine:
                 header=sealed,
                 executed=executed,
                 batch=batch,
-                waiting=timers.waiting(),
+                waiting=run.waiting(),
                 heights=tiers.heights,
             )
         )
         return executed
 
-    def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, StateTimers, BlockRun]:
+    def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, BlockRun]:
         """Return a block's run on its parent's state, which the batch stands on, and what the run works with."""
         genesis = self._rules.genesis
         view = View(batch, self._cache)
@@ -363,21 +363,21 @@ class Engine:
         timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, self._pools)
         proposer = genesis.validators[header.proposer]
         run = BlockRun(self._rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
-        return view, tiers, timers, run
+        return view, tiers, run
 
     def _execute_again(self, branch: Branch, parent: Branch) -> Batch:
         """Execute a block once more, on a state that has been rewound since: it must be the same in every respect."""
         before = branch.executed
         assert before is not None, "only the finalized block was not executed"
         batch = self.database.batch(parent.batch)
-        _, tiers, timers, run = self._open_run(parent, branch.header, batch)
+        _, tiers, run = self._open_run(parent, branch.header, batch)
         run.run(lambda run: run.take_all(before.block.transactions))
         batch.merkleize()
         place = f"block {branch.digest.hex()[:16]} of height {branch.header.height}, executed again,"
         assert tuple(run.receipts) == before.receipts, f"{place} has other receipts"
         assert tuple(batch.operations) == before.operations, f"{place} makes other operations"
         assert batch.canonical_root == branch.header.state_root, f"{place} leads to {batch.canonical_root.hex()}"
-        branch.waiting, branch.heights = timers.waiting(), tiers.heights
+        branch.waiting, branch.heights = run.waiting(), tiers.heights
         return batch
 
     def _rebuild_indexes(self) -> None:

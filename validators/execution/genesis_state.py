@@ -12,7 +12,6 @@ from validators.execution.genesis import Genesis, Policies, check_genesis, genes
 from validators.execution.schema import (
     BURNED,
     CALENDAR,
-    CONFIG_TABLES,
     FEE_MARKET,
     TIMER_CONFIG,
     Account,
@@ -65,8 +64,9 @@ def _records(genesis: Genesis, policies: Policies) -> Iterator[tuple[bytes, msgs
     yield CALENDAR.key(), genesis.calendar
     for entry in genesis.policies:
         own = own_parameters(entry, policies)
-        if own is not None:
-            yield CONFIG_TABLES[type(own)].key(), own
+        table = policies[entry.policy]().config_table
+        if own is not None and table is not None:
+            yield table.key(), own
 
 
 def _header(genesis: Genesis, state_root: bytes) -> Header:

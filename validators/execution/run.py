@@ -13,27 +13,23 @@ import msgspec
 from scheduler import (
     POLICIES,
     Basefees,
+    BlockContext,
     BlockPhase,
-    Desk,
-    Lane,
-    LaneConfig,
     Moment,
     PhaseResult,
     Policy,
+    PolicyInBlock,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledForDelay,
     TimerScheduled,
     next_basefee,
-    note_used_cycles,
-    read_market,
 )
 from validators.actors import MessageSent, Programs
 from validators.execution import phases
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
 from validators.execution.genesis import Genesis, Policies
-from validators.execution.lane import StateLane
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.phases import PhaseEntry
@@ -41,16 +37,14 @@ from validators.execution.receipts import TimerReceipt, TransactionReceipt, as_c
 from validators.execution.schema import (
     BURNED,
     CALENDAR,
-    CONFIG_TABLES,
     FEE_MARKET,
-    LANE_CONFIG,
     TIMER_CONFIG,
     Burned,
     FeeMarket,
     Table,
 )
 from validators.execution.tiers import Tiers
-from validators.execution.timers import StateTimers
+from validators.execution.timers import StateTimers, Waiting
 from validators.execution.transactions import Room, admit, run_transaction
 from validators.execution.view import View
 from validators.execution.world import ChainWorld
@@ -116,8 +110,8 @@ class Rules:
     @property
     def config_tables(self) -> tuple[Table[Any], ...]:
         """Where the state holds the parameters of this chain."""
-        kinds = [self.policies[entry.policy]().config_type for entry in self.genesis.policies]
-        return (TIMER_CONFIG, CALENDAR, *(CONFIG_TABLES[kind] for kind in kinds if kind is not None))
+        tables = [self.policies[entry.policy]().config_table for entry in self.genesis.policies]
+        return (TIMER_CONFIG, CALENDAR, *(table for table in tables if table is not None))
 
 
 @final
@@ -138,19 +132,20 @@ class BlockRun:
         assert market is not None, "genesis writes the fee market"
         self._config = config
         self._basefees = Basefees(market.cycle_basefee, market.cell_basefee)
-        self._policy = rules.policy_at(moment.height)
         self._ledger = StateLedger(view)
         self._mailbox = StateMailbox(view, rules.genesis.mailbox_cycles)
         self._world = ChainWorld(
             view=view,
             ledger=self._ledger,
-            desk=Desk(timers, moment, config, has_ttl=self._policy.has_ttl, has_budget=self._policy.has_budget),
+            moment=moment,
+            config=config,
             mailbox=self._mailbox,
             programs=rules.programs,
             system_deployers=rules.genesis.system_deployers,
             config_tables=rules.config_tables,
         )
-        self._lane = self._open_lane() if self._policy.config_type is LaneConfig else None
+        self._has_budget = rules.policy_at(moment.height).has_budget
+        self._policy = self._world.policy = self._open_policy()
         self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
         self._reverted = 0
@@ -170,6 +165,8 @@ class BlockRun:
                 self._take_transactions(take_transactions)
             elif phase is BlockPhase.TIMERS:
                 self._run_timers()
+            elif phase is BlockPhase.PROLOGUE:
+                self._record_events(self._policy.run(phase).events)
             else:
                 self._end_block()
         return self._summarize()
@@ -189,7 +186,7 @@ class BlockRun:
 
     def take_valid(self, candidates: Iterable[Transaction]) -> None:
         """Include each candidate that may stand here and skip the others: the leader's way."""
-        for transaction in candidates:
+        for transaction in self._policy.merge(candidates):
             encoded = encode_transaction(transaction)
             if len(encoded) + 5 > self._room_bytes:
                 continue
@@ -204,7 +201,7 @@ class BlockRun:
         Raises:
             InvalidBlockError: One of them may not stand here.
         """
-        for index, encoded in enumerate(transactions):
+        for index, encoded in enumerate(self._policy.merge(transactions)):
             try:
                 self._include(decode_transaction(encoded), encoded)
             except (InvalidEncodingError, InvalidTransactionError) as error:
@@ -226,17 +223,9 @@ class BlockRun:
         self._record(receipt)
 
     def _run_timers(self) -> None:
-        self._world.begin_timer_phase()
-        result = self._policy.run_timers(
-            moment=self._moment,
-            config=self._config,
-            basefees=self._basefees,
-            tables=self._timers,
-            ledger=self._ledger,
-            run=self._world.run_timer,
-            lane=self._lane,
-        )
-        is_within = not self._policy.has_budget or result.lane_cycles <= self._config.lane_timer_cycles
+        self._policy.begin()
+        result = self._policy.run(BlockPhase.TIMERS)
+        is_within = not self._has_budget or result.lane_cycles <= self._config.lane_timer_cycles
         assert is_within, "the execution lane's budget is hard"
         assert result.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._timer_result = result
@@ -276,8 +265,7 @@ class BlockRun:
             next_basefee(self._basefees.cell, cells + lane_cells, genesis.block_cells, minimum),
         )
         self._view.set(FEE_MARKET.key(), market)
-        if self._lane is not None:
-            note_used_cycles(self._lane.tables, cycles + lane_cycles)
+        self._policy.close(cycles + lane_cycles)
         self._note(phases.PRICES, cycles=cycles + lane_cycles, cells=cells + lane_cells)
 
     def _book_burns(self) -> None:
@@ -292,23 +280,31 @@ class BlockRun:
         self._tiers.close()
         self._note(phases.TIERS)
 
-    def _open_lane(self) -> Lane:
-        """Have the block in the lane, as its parent left it."""
-        height, tables = self._moment.height, StateLane(self._view, self._timers, self._moment.height)
-        config = self._view.get(LANE_CONFIG, LANE_CONFIG.key())
-        assert config is not None, "genesis writes the lane configuration"
-        lane = Lane(
-            config=config,
-            market=read_market(tables, config, height=height, cycle_basefee=self._basefees.cycle),
+    def _open_policy(self) -> PolicyInBlock:
+        """Return the policy in this block, as the parent left it."""
+        entry = self._rules.genesis.entry_at(self._moment.height)
+        policy = self._rules.policies[entry.policy]()
+        table = policy.config_table
+        block = BlockContext(
+            moment=self._moment,
+            config=self._config,
             basefees=self._basefees,
-            activated_at=self._rules.genesis.entry_at(height).height,
-            tables=tables,
+            timers=self._timers,
+            ledger=self._ledger,
+            run=self._world.run_timer,
             proposer=self._proposer,
+            own=None if table is None else self._view.get(table, table.key()),
+            activated_at=entry.height,
+            state=self._view,
+            carried=self._timers.carried_for(entry.policy),
             ask=self._world.ask,
             owner_of=self._world.owner,
         )
-        self._world.enter_lane(lane)
-        return lane
+        return policy.open(block)
+
+    def waiting(self) -> Waiting:
+        """Return what the children of this block start from, beside the state."""
+        return self._timers.waiting(self._rules.genesis.entry_at(self._moment.height).policy, self._policy.carried())
 
     def _record(self, receipt: TransactionReceipt) -> None:
         self.events.extend(receipt.events)
@@ -358,7 +354,7 @@ class BlockRun:
             burned=self._ledger.burned,
             tips=self._tips + result.tips,
             lane_burned=result.lane_burned,
-            lane_price=0 if self._lane is None else self._lane.price,
+            lane_price=self._policy.price,
             cycle_basefee=self._basefees.cycle,
             cell_basefee=self._basefees.cell,
         )

@@ -5,23 +5,19 @@ bytes of its Keccak-256, and then the record carries what identifies it; so ever
 Each table's raw keys have one length, or state their own, so that padding never makes two keys one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeAlias, TypeVar, final
+from typing import Any, Final, final
 
 import msgspec
 
-from scheduler import Bucket, CalendarProfile, LaneConfig, LaneMarket, Parameters, Timer, TimerConfig, keccak256
+from scheduler import POLICIES, Bucket, CalendarProfile, Timer, TimerConfig, tables_of
+from scheduler.lane_state import FIRES, RECENT_FIRES
+from scheduler.tables import KEY_BYTES, StateTable
 from validators.execution.errors import CorruptStateError
-
-KEY_BYTES: Final = 32
-"""Length of every key."""
 
 SHORT_STORAGE_KEY_BYTES: Final = KEY_BYTES - 22
 """An actor's storage key of at most this length stands in the state's key as it is."""
-
-Record = TypeVar("Record")
-"""What an entry decodes to, and nothing can change: a record, or a tuple of tuples."""
 
 
 @final
@@ -109,17 +105,6 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     origin: bytes
 
 
-FireCounts: TypeAlias = tuple[tuple[bytes, int], ...]
-"""How many timers of each subject fired in one block of the fairness window, ascending by subject."""
-
-
-@final
-class RecentFires(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """How many timers of a subject fired within the fairness window."""
-
-    count: int
-
-
 @final
 class Epoch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """How many due heights lie in an epoch of the epoch queue."""
@@ -135,31 +120,7 @@ class Overflow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     root: bytes
 
 
-@final
-class GcCursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The place of the timer that the GC lane's walk looked at last."""
-
-    due: int
-    sequence: int
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Table(Generic[Record]):
-    """One kind of entry: the byte its keys begin with, its name in reports, its record."""
-
-    code: int
-    name: str
-    record: type[Record]
-
-    def key(self, raw: bytes = b"") -> bytes:
-        """Return the key of a raw key of at most 31 bytes."""
-        return (bytes((self.code,)) + raw).ljust(KEY_BYTES, b"\0")
-
-    def hashed_key(self, raw: bytes) -> bytes:
-        """Return the key of a raw key of more than 31 bytes."""
-        return bytes((self.code,)) + keccak256(raw)[: KEY_BYTES - 1]
-
+Table = StateTable
 
 ACCOUNTS: Final = Table(0x01, "account", Account)
 ACTORS: Final = Table(0x02, "actor", ActorRecord)
@@ -175,45 +136,20 @@ TIMER_CONFIG: Final = Table(0x0B, "timer configuration", TimerConfig)
 
 MAILBOX: Final = Table(0x0C, "mailbox", Mailbox)
 MESSAGES: Final = Table(0x0D, "message", Message)
-LANE_CONFIG: Final = Table(0x0E, "lane configuration", LaneConfig)
-LANE_MARKET: Final = Table(0x0F, "lane market", LaneMarket)
-FIRES: Final[Table[FireCounts]] = Table(0x10, "fires", FireCounts)
-RECENT_FIRES: Final = Table(0x11, "recent fires", RecentFires)
 EPOCHS: Final = Table(0x12, "epoch", Epoch)
 OVERFLOW: Final = Table(0x13, "overflow", Overflow)
-GC_CURSOR: Final = Table(0x14, "GC cursor", GcCursor)
 CALENDAR: Final = Table(0x15, "calendar profile", CalendarProfile)
 
-TABLES: Final[tuple[Table[Any], ...]] = (
-    ACCOUNTS,
-    ACTORS,
-    STORAGE,
-    LONG_STORAGE,
-    TIMERS,
-    BUCKETS,
-    BUCKET_ENTRIES,
-    TIMER_COUNTS,
-    FEE_MARKET,
-    BURNED,
-    TIMER_CONFIG,
-    MAILBOX,
-    MESSAGES,
-    LANE_CONFIG,
-    LANE_MARKET,
-    FIRES,
-    RECENT_FIRES,
-    EPOCHS,
-    OVERFLOW,
-    GC_CURSOR,
-    CALENDAR,
+_OWN_TABLES: Final[tuple[Table[Any], ...]] = (
+    *(ACCOUNTS, ACTORS, STORAGE, LONG_STORAGE, TIMERS, BUCKETS, BUCKET_ENTRIES, TIMER_COUNTS, FEE_MARKET, BURNED),
+    *(TIMER_CONFIG, MAILBOX, MESSAGES, EPOCHS, OVERFLOW, CALENDAR),
 )
-"""Every table, by code."""
 
 
-CONFIG_TABLES: Final[Mapping[type[Parameters], Table[Any]]] = {
-    table.record: table for table in (TIMER_CONFIG, CALENDAR, LANE_CONFIG)
-}
-"""Where the state holds parameters, by their kind."""
+def all_tables() -> dict[int, Table[Any]]:
+    """Return every table by the byte that its keys begin with, ascending: the chain's own, and the policies'."""
+    own = (*_OWN_TABLES, *(table for policy in POLICIES.values() for table in tables_of(policy)))
+    return {table.code: table for table in sorted(own, key=lambda table: table.code)}
 
 
 @final
@@ -261,19 +197,9 @@ def message_key(sequence: int) -> bytes:
     return b"\x0d" + sequence.to_bytes(8, "big") + _PADDING_23
 
 
-def fires_key(height: int) -> bytes:
-    """Return the key of a block's fires."""
-    return FIRES.key(height.to_bytes(8, "big"))
-
-
 def epoch_key(epoch: int) -> bytes:
     """Return the key of an epoch of the epoch queue."""
     return EPOCHS.key(epoch.to_bytes(8, "big"))
-
-
-def recent_fires_key(subject: bytes) -> bytes:
-    """Return the key of a subject's recent fires."""
-    return RECENT_FIRES.key(subject)
 
 
 def storage_key(actor: bytes, key: bytes) -> bytes:
@@ -292,9 +218,9 @@ def decode_entry(key: bytes, value: bytes) -> Entry:
     Raises:
         CorruptStateError: No table has such a key, or the value is not its record.
     """
-    if len(key) != KEY_BYTES or not 1 <= key[0] <= len(TABLES):
+    table = all_tables().get(key[0]) if len(key) == KEY_BYTES else None
+    if table is None:
         raise CorruptStateError(f"no table has the key {key.hex()}")
-    table = TABLES[key[0] - 1]
     try:
         record = msgspec.msgpack.decode(value, type=table.record)
     except (msgspec.MsgspecError, UnicodeError) as error:

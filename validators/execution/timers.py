@@ -8,7 +8,7 @@ The timer lane asks for the same timers in many orders, as a pool. A validator h
 executes: a block that starts where the last one ended goes on with it, any other makes its own out of the list.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -39,13 +39,13 @@ _NO_TIMERS: Final = TimerCounts(0, 0)
 class Waiting:
     """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed.
 
-    `fire_sums` says how many subjects fired how often within the lane's window: count to number of subjects; None where
-    that is not known.
+    `carried` is what the block's `policy` left to its children beside the state; None where that is not known.
     """
 
     timers: Sequence[Timer]
     through: int
-    fire_sums: Mapping[int, int] | None = None
+    carried: object | None = None
+    policy: str = ""
 
 
 NOTHING_READ: Final = Waiting((), -1)
@@ -101,7 +101,6 @@ class StateTimers:
         *(
             "_carried",
             "_collected",
-            "_fire_sums",
             "_heights",
             "_keys",
             "_pool",
@@ -122,7 +121,6 @@ class StateTimers:
         self._keys = keys
         self._pools = pools
         self._pool: WaitingPool | None = None
-        self._fire_sums: dict[int, int] | None = None
         self._reach = carried.through
         self.due = 0
         self._collected: Sequence[Timer] = carried.timers
@@ -220,16 +218,13 @@ class StateTimers:
         self._pool = pool
         return pool
 
-    def fire_sums(self, count: Callable[[], dict[int, int]]) -> dict[int, int]:
-        """Return the sums of the lane's window by count, of this block alone; `count` works them out where unknown."""
-        if self._fire_sums is None:
-            carried = self._carried.fire_sums
-            self._fire_sums = count() if carried is None else dict(carried)
-        return self._fire_sums
+    def carried_for(self, policy: str) -> object | None:
+        """Return what a policy carried from the parent; None where the parent had another one."""
+        return self._carried.carried if self._carried.policy == policy else None
 
-    def waiting(self) -> Waiting:
-        """Return what still waits, for the children of this block."""
-        waiting = Waiting(self._current(), self._reach, self._fire_sums)
+    def waiting(self, policy: str, carried: object | None) -> Waiting:
+        """Return what still waits, and what the policy carries, for the children of this block."""
+        waiting = Waiting(self._current(), self._reach, carried, policy)
         if self._pool is not None:
             self._pools.give_back(waiting, self._pool)
         return waiting

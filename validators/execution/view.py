@@ -9,8 +9,9 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
+from scheduler.tables import Record
 from validators.execution.errors import CorruptStateError
-from validators.execution.schema import TABLES, Record, Table
+from validators.execution.schema import Table
 from validators.state import Batch
 
 _ABSENT: Final = msgspec.UNSET
@@ -27,9 +28,7 @@ class DecodedCache:
 
     def __init__(self) -> None:
         self._records: dict[bytes, tuple[bytes, object]] = {}
-        self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {
-            table.code: msgspec.msgpack.Decoder(table.record) for table in TABLES
-        }
+        self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {}
         self.encode = msgspec.msgpack.Encoder().encode
 
     def decode(self, table: Table[Record], key: bytes, stored: bytes) -> Record:
@@ -41,8 +40,11 @@ class DecodedCache:
         known = self._records.get(key)
         if known is not None and known[0] == stored:
             return cast("Record", known[1])
+        decoder = self._decoders.get(table.code)
+        if decoder is None:
+            decoder = self._decoders[table.code] = msgspec.msgpack.Decoder(table.record)
         try:
-            record = self._decoders[table.code].decode(stored)
+            record = decoder.decode(stored)
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise CorruptStateError(f"{table.name} {key.hex()}: {error}") from None
         self._records[key] = (stored, record)

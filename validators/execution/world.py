@@ -1,35 +1,26 @@
 """The chain as programs reach it, within one block: storage, transfers, timers, and calls with their savepoint."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import Any, Final, assert_never, final
-
-import msgspec
+from typing import Any, assert_never, final
 
 from scheduler import (
-    MAX_U63,
     ZERO_ORIGIN,
     Admission,
-    Desk,
-    FeeParams,
-    GbaContext,
+    AgentCall,
     GbaFailure,
-    Lane,
+    Moment,
+    PolicyInBlock,
     RunOutcome,
     ScheduleRequest,
     Timer,
     TimerCancelled,
     TimerCancelledByGovernance,
+    TimerConfig,
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
-    admit,
     call_of,
-    cancel,
-    cancel_by_governance,
     decode_update,
-    extend,
-    extend_by_governance,
     require_deployer,
 )
 from validators.actors import CallResult, Frame, MessageSent, Meter, Programs, SendRequest, Status, call_handler
@@ -55,9 +46,6 @@ from validators.execution.schema import (
 )
 from validators.execution.view import View
 
-AGENT_HANDLER: Final = "get_gas_bid"
-"""The handler of a gas bidding agent: getGasBid of CIP-1, section 7."""
-
 
 @final
 class ChainWorld:
@@ -68,29 +56,22 @@ class ChainWorld:
         *,
         view: View,
         ledger: StateLedger,
-        desk: Desk,
+        moment: Moment,
+        config: TimerConfig,
         mailbox: StateMailbox,
         programs: Programs,
         system_deployers: Collection[bytes],
         config_tables: Sequence[Table[Any]],
     ) -> None:
-        self.moment = desk.moment
-        self.config = desk.config
+        self.moment = moment
+        self.config = config
+        self.policy: PolicyInBlock
         self._view = view
         self._ledger = ledger
-        self._desk = desk
         self._mailbox = mailbox
         self._programs = programs
         self._system_deployers = system_deployers
         self._config_tables = config_tables
-
-    def enter_lane(self, lane: Lane) -> None:
-        """From now on timers are scheduled by the lane's rules."""
-        self._desk = replace(self._desk, lane=lane)
-
-    def begin_timer_phase(self) -> None:
-        """From now to the block's end timers that are due are on the phase's list, and too late to change (Q-28)."""
-        self._desk = replace(self._desk, collected=True)
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
         """Call a handler of the frame's actor; unless the result is OK, nothing that it wrote remains."""
@@ -114,22 +95,14 @@ class ChainWorld:
         """Run a message's handler: what the mailbox calls."""
         return self.call(frame, meter, handler=handler, payload=payload)
 
-    def ask(self, timer: Timer, context: GbaContext) -> FeeParams | GbaFailure:
-        """Ask the agent that a timer names what it bids, read-only, at nobody's cost: the scheduler's Bidder."""
-        quote, lane = timer.quote, self._desk.lane
-        assert quote is not None, "a timer without a quote names no agent"
-        assert quote.gba is not None, "only agents are asked"
-        assert lane is not None, "nobody is asked outside the lane"
-        frame = Frame(quote.gba, timer.actor, ZERO_ORIGIN, 0, is_read_only=True)
-        meter = Meter(lane.config.gba_call_cycles, 0)
-        told = [min(value, MAX_U63) for value in msgspec.structs.astuple(context)]
-        result = self.call(frame, meter, handler=AGENT_HANDLER, payload=msgspec.msgpack.encode(told))
+    def ask(self, call: AgentCall) -> bytes | GbaFailure:
+        """Ask an agent, read-only and at nobody's cost; return its answer, or why there is none."""
+        frame = Frame(call.agent, call.actor, ZERO_ORIGIN, 0, is_read_only=True)
+        meter = Meter(call.cycles, 0)
+        result = self.call(frame, meter, handler=call.handler, payload=call.payload)
         if result.status is not Status.OK:
             return GbaFailure.OVERRUN if result.status is Status.OUT_OF_GAS else GbaFailure.FAILED
-        try:
-            return msgspec.msgpack.decode(result.answer, type=FeeParams)
-        except (msgspec.MsgspecError, UnicodeError):
-            return GbaFailure.ABSURD
+        return result.answer
 
     def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
         """Return a value of an actor's storage."""
@@ -167,19 +140,19 @@ class ChainWorld:
 
     def admit_timer(self, request: ScheduleRequest) -> Admission:
         """Check a timer that is to be scheduled."""
-        return admit(self._desk, request)
+        return self.policy.admit(request)
 
     def insert_timer(self, timer: Timer) -> None:
         """Write a timer that was admitted."""
-        self._desk.tables.insert(timer)
+        self.policy.block.timers.insert(timer)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry."""
-        return extend(self._desk, caller, timer_id, new_expires_at)
+        return self.policy.extend(caller, timer_id, new_expires_at)
 
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         """Cancel a timer."""
-        return cancel(self._desk, caller, timer_id)
+        return self.policy.cancel(caller, timer_id)
 
     def check_message(self, request: SendRequest) -> None:
         """Check a message that is to be sent."""
@@ -196,11 +169,11 @@ class ChainWorld:
         require_deployer(sender, self._system_deployers)
         match instruction:
             case SystemCancelTimer():
-                return cancel_by_governance(self._desk, instruction.timer_id)
+                return self.policy.cancel_by_governance(instruction.timer_id)
             case SystemUpdateTimerConfig():
                 return self._update_config(instruction.config)
             case SystemExtendTimer():
-                return extend_by_governance(self._desk, instruction.timer_id, instruction.expires_at)
+                return self.policy.extend_by_governance(instruction.timer_id, instruction.expires_at)
         assert_never(instruction)
 
     def _update_config(self, encoded: bytes) -> TimerConfigUpdated:

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from scheduler import LaneConfig, PoolRules, Prices, fee_market, lifecycle
+from scheduler import LaneConfig, PoolRules, Prices, fee_market, lane_calls
 from scheduler.fairness import Weights, count_fires
 from scheduler.policies import eip1559
 from scheduler.ranking import Scale
@@ -102,7 +102,7 @@ BREAKS = {
         "A-SEL-03",
         patched(PoolRules, "tie", lambda _: lambda self, timer: timer.sequence.to_bytes(32, "big")),
     ),
-    "a tip that is not clamped": ("A-VAL-03", patched(lifecycle, "freeze_quote", unclamped)),
+    "a tip that is not clamped": ("A-VAL-03", patched(lane_calls, "freeze_quote", unclamped)),
     "a delay too many": (
         "E-RO-02",
         patched(LaneConfig, "is_excessive", lambda function: lambda self, delays: function(self, delays - 1)),

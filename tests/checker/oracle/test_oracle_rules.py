@@ -7,7 +7,7 @@ import pytest
 
 import cluster.verdict.pipeline
 from checker.record.cold_replay import replay_directory
-from scheduler import Fifo, TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, is_expired, tally
+from scheduler import TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, is_expired, tally
 from scheduler.identifiers import timer_id_of
 from scheduler.policies import fifo
 from scheduler.settlement import classify, max_cost, settle
@@ -42,9 +42,10 @@ def remove_one_fewer(monkeypatch):
 
 
 def fire_before_cleaning_up(monkeypatch):
-    def run_timers(self, *, moment, config, basefees, tables, ledger, run, lane=None):
-        counts = tally.Tally(moment, config, basefees, tables, ledger, run)
-        waiting = tables.collect(moment.now)
+    def run_phase(self, _phase):
+        counts, block = tally.Tally.of(self.block), self.block
+        moment, config, basefees, ledger = block.moment, block.config, block.basefees, block.ledger
+        waiting = block.timers.collect(moment.now)
         classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)
         attempted, unpaid = fifo._fire(counts, classes.candidates)
         dead = classes.dead[: config.gc_budget]
@@ -55,7 +56,7 @@ def fire_before_cleaning_up(monkeypatch):
         waiting_live = len(held) + len(classes.over_cap)
         return counts.result(waiting_live=waiting_live, waiting_dead=len(classes.dead) - len(dead) + unpaid)
 
-    monkeypatch.setattr(Fifo, "run_timers", run_timers)
+    monkeypatch.setattr(fifo.FifoInBlock, "run", run_phase)
 
 
 def fire_the_latest_first(monkeypatch):
@@ -75,12 +76,14 @@ def let_others_pass_the_head_of_the_line(monkeypatch):
 
 
 def fire_in_the_block_that_made_it(monkeypatch):
-    run_timers = Fifo.run_timers
+    run_phase = fifo.FifoInBlock.run
 
-    def one_too_far(self, *, moment, **rest):
-        return run_timers(self, moment=dataclasses.replace(moment, height=moment.height, slot=moment.slot + 1), **rest)
+    def one_too_far(self, phase):
+        moment = dataclasses.replace(self.block.moment, slot=self.block.moment.slot + 1)
+        self.block = dataclasses.replace(self.block, moment=moment)
+        return run_phase(self, phase)
 
-    monkeypatch.setattr(Fifo, "run_timers", one_too_far)
+    monkeypatch.setattr(fifo.FifoInBlock, "run", one_too_far)
 
 
 def call_the_expired_insolvent(monkeypatch):

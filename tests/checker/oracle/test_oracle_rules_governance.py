@@ -5,10 +5,9 @@ import dataclasses
 import msgspec
 import pytest
 
-from scheduler import Fifo, FifoFree, Moment, UnknownTimer
-from scheduler.governance import cancel_by_governance
+from scheduler import FifoFree, Moment, PolicyInBlock, UnknownTimer
 from scheduler.lifecycle import move_expiry
-from scheduler.policies import fifo
+from scheduler.policies import fifo, fifo_free
 from scheduler.settlement import classify
 from tests.support.oracle_runs import assert_named, consult, run_chain, write_free, write_governed
 from validators.execution import (
@@ -51,7 +50,8 @@ def read_the_configuration_again_before_the_timers(monkeypatch):
     run_timers = run.BlockRun._run_timers
 
     def reread(self):
-        self._config = self._view.get(TIMER_CONFIG, TIMER_CONFIG.key())
+        config = self._view.get(TIMER_CONFIG, TIMER_CONFIG.key())
+        self._policy.block = dataclasses.replace(self._policy.block, config=config)
         run_timers(self)
 
     monkeypatch.setattr(run.BlockRun, "_run_timers", reread)
@@ -61,12 +61,14 @@ def configure_phase(**changes):
     """Return a timer phase that goes by another configuration than the block's."""
 
     def break_rule(monkeypatch):
-        run_timers = Fifo.run_timers
+        run_phase = fifo.FifoInBlock.run
 
-        def run_otherwise(self, *, config, **rest):
-            return run_timers(self, config=msgspec.structs.replace(config, **changes), **rest)
+        def run_otherwise(self, phase):
+            config = msgspec.structs.replace(self.block.config, **changes)
+            self.block = dataclasses.replace(self.block, config=config)
+            return run_phase(self, phase)
 
-        monkeypatch.setattr(Fifo, "run_timers", run_otherwise)
+        monkeypatch.setattr(fifo.FifoInBlock, "run", run_otherwise)
 
     return break_rule
 
@@ -89,12 +91,12 @@ def treat_over_cap(keep_over_cap):
 
 
 def extend_without_clamp(monkeypatch):
-    def moved(desk, timer, new_expires_at):
-        move_expiry(desk, timer, new_expires_at)
-        desk.tables.replace(msgspec.structs.replace(timer, expires_at=new_expires_at))
+    def moved(self, timer, new_expires_at):
+        move_expiry(self.context, timer, new_expires_at)
+        self.block.timers.replace(msgspec.structs.replace(timer, expires_at=new_expires_at))
         return new_expires_at
 
-    monkeypatch.setattr("scheduler.governance.move_expiry", moved)
+    monkeypatch.setattr(PolicyInBlock, "move_expiry", moved)
 
 
 def revive_the_expired(monkeypatch):
@@ -102,12 +104,14 @@ def revive_the_expired(monkeypatch):
 
 
 def refuse_to_cancel_what_is_gone(monkeypatch):
-    def cancelled(desk, timer_id):
-        if desk.tables.timer(timer_id) is None:
-            raise UnknownTimer(timer_id)
-        return cancel_by_governance(desk, timer_id)
+    cancel_by_governance = PolicyInBlock.cancel_by_governance
 
-    monkeypatch.setattr("validators.execution.world.cancel_by_governance", cancelled)
+    def cancelled(self, timer_id):
+        if self.block.timers.timer(timer_id) is None:
+            raise UnknownTimer(timer_id)
+        return cancel_by_governance(self, timer_id)
+
+    monkeypatch.setattr(PolicyInBlock, "cancel_by_governance", cancelled)
 
 
 def count_slots_in_height_time(monkeypatch):
@@ -115,7 +119,7 @@ def count_slots_in_height_time(monkeypatch):
 
 
 def charge_for_free_fires(monkeypatch):
-    monkeypatch.setattr(FifoFree, "run_timers", Fifo.run_timers)
+    monkeypatch.setattr(fifo_free.FifoFreeInBlock, "run", fifo.FifoInBlock.run)
 
 
 def let_free_timers_expire(monkeypatch):
@@ -123,10 +127,12 @@ def let_free_timers_expire(monkeypatch):
 
 
 def let_free_fires_weigh_nothing(monkeypatch):
-    run_timers = FifoFree.run_timers
-    monkeypatch.setattr(
-        FifoFree, "run_timers", lambda self, **rest: dataclasses.replace(run_timers(self, **rest), lane_cycles=0)
-    )
+    run_phase = fifo_free.FifoFreeInBlock.run
+
+    def run_weightless(self, phase):
+        return dataclasses.replace(run_phase(self, phase), lane_cycles=0)
+
+    monkeypatch.setattr(fifo_free.FifoFreeInBlock, "run", run_weightless)
 
 
 GOVERNED_BREAKS = {

@@ -10,7 +10,7 @@ from checker.results import CheckResult
 from cluster.campaign.tasks import signature_of
 from tests.support.cluster_runs import judged
 from validators.execution.receipts import ChainEvent, TransactionReceipt
-from validators.execution.schema import TABLES
+from validators.execution.schema import all_tables
 
 TIMER = bytes(range(32))
 
@@ -84,7 +84,7 @@ def test_unrelated_bugs_share_no_signature():
 
 def test_the_names_of_fields_are_those_of_the_records():
     """A field that was added or renamed would be shown without a name, or with a wrong one."""
-    records = {table.code: table.record for table in TABLES}
+    records = {table.code: table.record for table in all_tables().values()}
     named = {code: names for code, (_, names) in fields.TABLES.items() if names}
 
     assert {code: record.__struct_fields__ for code, record in records.items() if code in named} == named

@@ -49,7 +49,7 @@ class TestLane:
     def test_sums_that_are_not_those_of_the_subjects_are_told(self):
         """They decide the median, and with it every weight."""
         engine = crowded()
-        engine._tree.finalized.waiting.fire_sums[77] = 1
+        engine._tree.finalized.waiting.carried[77] = 1
 
         (found,) = engine.audit().deviations
         assert found.place == "sums of the fairness window"

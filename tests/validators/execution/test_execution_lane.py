@@ -18,6 +18,7 @@ from scheduler import (
     TimerPriorityClampedAtSchedule,
     TimerScheduled,
 )
+from scheduler.lane_state import LANE_CONFIG, LANE_MARKET, RECENT_FIRES
 from tests.support.chain_harness import (
     ALICE,
     PROPOSER,
@@ -38,10 +39,7 @@ from validators.execution.schema import (
     BUCKETS,
     CALENDAR,
     EPOCHS,
-    LANE_CONFIG,
-    LANE_MARKET,
     OVERFLOW,
-    RECENT_FIRES,
     TIMERS,
     decode_entry,
     epoch_key,
@@ -472,5 +470,5 @@ class TestForksAndRestarts:
                 for key, value in engine.database.items()
                 if key[0] == RECENT_FIRES.code
             ]
-            assert engine._tree.finalized.waiting.fire_sums == {count: recent.count(count) for count in recent}
+            assert engine._tree.finalized.waiting.carried == {count: recent.count(count) for count in recent}
         assert len(dict.fromkeys(recent)) > 1
