@@ -1,4 +1,4 @@
-"""`[expect]` of a scenario: what the run promises to show."""
+"""`[expect]` of a scenario: the results that the run has to show."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
