@@ -26,8 +26,8 @@ EXPECTED: Final = "failed as expected"
 EXPECTED_FAILURES: Final = "expected-failures"
 """The name of the result that says whether the named checks failed."""
 
-PROMISED: Final = ("storm", "reorg")
-"""Checks of safety that are inconclusive only where something did not come that the scenario promises."""
+OF_EXPECTATIONS: Final = ("storm", "reorg")
+"""Checks of safety that are inconclusive only where something did not come that the scenario expects."""
 
 EXIT_CODES: Final[dict[str, int]] = {
     "passed": 0,
@@ -143,20 +143,20 @@ def judge_expected(results: Iterable[CheckResult], expected: Collection[str]) ->
 def deciding_check(results: Iterable[CheckResult], expected: Collection[str] = ()) -> CheckResult | None:
     """Return the check that decides the verdict, the first of the worst class; None where each did what it should.
 
-    Where checks are expected to fail, others may be inconclusive as a consequence, but not those of what was promised:
+    Where checks are expected to fail, others may be inconclusive as a consequence, but not those of expectations:
     a fault that never happened is no consequence.
     """
     wrong = [
         result
         for result in results
         if (result.status == "failed" and result.name not in expected)
-        or (result.status == "inconclusive" and (not expected or _is_promise(result)))
+        or (result.status == "inconclusive" and (not expected or _is_expectation(result)))
     ]
     return min(wrong, key=lambda result: PRECEDENCE.index(_outcome_of(result)), default=None)
 
 
-def _is_promise(result: CheckResult) -> bool:
-    return result.exit_class == "inconclusive" or result.name in PROMISED
+def _is_expectation(result: CheckResult) -> bool:
+    return result.exit_class == "inconclusive" or result.name in OF_EXPECTATIONS
 
 
 def verdict_of(results: Iterable[CheckResult], expected: Collection[str] = ()) -> Verdict:

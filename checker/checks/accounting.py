@@ -38,7 +38,7 @@ class StormAccounting(Check):
         self._predict_cleanup(block)
         claimed = block.summary.waiting_dead + block.summary.waiting_live
         if claimed != self._delivery.figures().waiting:
-            # Who waits is in doubt, and the delivery check has said so.
+            # Which timers wait is in doubt, and the delivery check has said so.
             return
         waiting = self._delivery.waiting() if claimed else []
         if waiting and not _is_by_cursor(block):
@@ -59,7 +59,7 @@ class StormAccounting(Check):
         """The GC lane removes what is dead as far as its budget goes, in every block."""
         spent, config = add_up(block), block.config
         if _is_by_cursor(block):
-            # How far the walk comes depends on what it looks at, and whom nobody looks at counts as held.
+            # How far the walk comes depends on what it looks at, and a timer that it did not reach counts as held.
             return
         removed, left = spent.removed, block.summary.waiting_dead
         budget = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer

@@ -51,7 +51,7 @@ class Agreement(Check):
     def boot(self, event: Event, boot: Booted) -> None:
         """A restarted validator still has all that it finalized, perhaps more: what was synced but not yet said."""
         before = self._heights.get(event.node, 0)
-        # Who had nothing to lose has shown nothing.
+        # A validator that had nothing to lose has shown nothing.
         self.tally.compared += before > 0
         if boot.finalized_height < before and event.node not in self.run.disk_faults.destroyed:
             self.tally.fail(

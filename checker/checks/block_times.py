@@ -1,8 +1,8 @@
-"""What blocks say of the time: it goes on from block to block, and nobody let it run ahead of his own clock.
+"""The time of blocks: it goes on from block to block, and no voter let it run ahead of its own clock.
 
 A block's time is what a leader's clock showed, right or wrong, so there is no true value to compare it with. Checked:
 it is above the parent's, the slot follows from it, and each honest validator that notarized the block as another's had
-a clock that was near enough. Of an honest leader whose clock nobody touched more is asked: its block bears a time
+a clock that was near enough. Of an honest leader whose clock no fault touched more is asked: its block bears a time
 between its entering the view and its vote, or the one right after the parent's. Of others it is not checked that a
 timestamp is not too low; a leader may drag the time, which costs the chain slots but no state.
 """
@@ -79,7 +79,7 @@ class BlockTimes(Check):
             self._entered_us.setdefault((entered.view, event.node), event.at_us)
 
     def vote(self, event: Event, vote: Voted) -> None:
-        """Remember how far the clock of whoever notarizes may have been by then, in microseconds of virtual time."""
+        """Remember how far the clock of a notarizing voter may have been by then, in microseconds of virtual time."""
         if vote.vote == "notarize":
             lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
             self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)

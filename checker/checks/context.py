@@ -1,6 +1,6 @@
 """The facts of one run that its checks may use: known before it, expected of it, and read at its end.
 
-Plain data from whoever runs a scenario, so that no check knows a scenario, a cluster or a file of either.
+Plain data from the room that runs a scenario, so that no check knows a scenario, a cluster or a file of either.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -160,7 +160,7 @@ class RunContext:
         genesis_values: The state before the first block, state key to encoded value.
         expect: What the scenario expects.
         disk_faults: Replicas whose disks the plan touches.
-        max_skew_ms: How far a block may be ahead of the clock of whoever notarizes it.
+        max_skew_ms: How far a block may be ahead of the clocks of those that notarize it.
         view_retention: A journal keeps the entries of this many views below its floor.
         engine: The name of the consensus engine.
         public_keys: Of each validator, by number.

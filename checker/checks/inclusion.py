@@ -24,10 +24,10 @@ from validators.events import Booted, Entered
 from validators.execution.blocks import Header
 
 BLOCKS_MAX: Final = 3
-"""So many blocks of honest leaders may leave a transaction out; one would be a mistake already."""
+"""Blocks of honest leaders that leave a transaction out before it fails; one would be a mistake already."""
 
 POOLED_MAX: Final = 1_000
-"""So many transactions are followed at a time: of one validator's those that came first."""
+"""Transactions that are followed at a time: of one validator's those that came first."""
 
 ROOM_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
 """A block that is longer may have had no room for another transaction's bytes."""
@@ -82,7 +82,7 @@ class Inclusion(Check):
 
     def settle(self, block: SettledBlock) -> None:
         """Judge a final block when the first validator applies it."""
-        # Of others nobody could have said that they were left out.
+        # Others could not have been left out.
         self.tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
         leader = block.header.proposer
         entered_us = self._entered_us.pop((leader, block.header.view), -1)
@@ -151,7 +151,7 @@ class Inclusion(Check):
 
 
 def _waiting_since(encoded: bytes, at_us: int) -> _Waiting | None:
-    """Return a transaction as it begins to wait, None for what is none."""
+    """Return a transaction as it begins to wait, None if it is malformed."""
     try:
         transaction = read_transaction(encoded)
     except MalformedError:
@@ -160,7 +160,7 @@ def _waiting_since(encoded: bytes, at_us: int) -> _Waiting | None:
 
 
 def _sender_of(encoded: bytes) -> bytes:
-    """Return the sender of an included transaction; of one that is none, which the oracle refuses, nobody."""
+    """Return the sender of an included transaction; empty if it is malformed, which the oracle refuses."""
     try:
         return address_of(read_transaction(encoded).public_key)
     except MalformedError:

@@ -104,7 +104,7 @@ class LaneBooks(Check):
         encoded = block.changes.get(LANE_MARKET_KEY, block.before.get(LANE_MARKET_KEY))
         found = [] if encoded is None else read_fields(encoded) or []
         for name, one, other in zip(expected.__struct_fields__, msgspec.structs.astuple(expected), found, strict=False):
-            # Without cycles nobody can tell what a fire would have tipped for one.
+            # A fire without cycles does not show what it would have tipped for one.
             if name != "p50_tip" or all(fire.used_cycles for fire in fires):
                 self._require(one == other, block, "the lane's {} is {}, what fired leads to {}", name, other, one)
         self._require(len(found) == len(expected.__struct_fields__), block, "the lane's market is {}", found)

@@ -29,7 +29,7 @@ class Leaders(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Who enters which view."""
+        """Views that are entered."""
         return {Entered: self.entered}
 
     def leader_of(self, view: int) -> int:

@@ -20,7 +20,7 @@ STOPPED: Final = "stopped"
 
 @dataclass(slots=True)
 class _Healing:
-    """When the judged phase began: virtual time, the greatest view that anybody had entered, the greatest height."""
+    """When the judged phase began: virtual time, the greatest view entered, the greatest height."""
 
     at_us: int
     view: int
@@ -32,7 +32,7 @@ class FinalityRegained(Check):
     """After the last fault each live honest validator finalizes a new block within a stated number of views.
 
     Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
-    fault was over, to the greatest one entered when this validator finalizes a block that nobody had before. Without a
+    fault was over, to the greatest one entered when this validator finalizes a block that is new to all. Without a
     fault the run is judged from its start.
 
     Replicas beyond the validators have no vote to lose, and have to follow finality like the others.

@@ -66,7 +66,7 @@ class PhaseLedger(Check):
         done = spent.fired + spent.removed
         self._match(block, "timers", counts, {"fired": spent.fired, "removed": spent.removed})
         if counts is None or waiting != block.summary.waiting_live + block.summary.waiting_dead:
-            # Who waits is in doubt, and the delivery check has said so.
+            # Which timers wait is in doubt, and the delivery check has said so.
             return
         self._match(block, "timers", counts, {"due": waiting + done, "left": waiting})
         due, left = counts["due"], counts["left"]

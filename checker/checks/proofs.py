@@ -111,7 +111,7 @@ def _prove(prove: Callable[..., bytes], *subject: object) -> bytes:
 
 
 def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
-    """Return so many items, both ends among them; all where there are not as many."""
+    """Return `count` items, both ends among them; all where there are fewer."""
     if len(items) <= count:
         return list(items)
     return [items[place * (len(items) - 1) // (count - 1)] for place in range(count)]

@@ -1,6 +1,6 @@
 """Reports of honest validators besides votes and certificates: why they left views, evidence, dropped requests.
 
-Evidence is two signed votes of one signer that exclude each other. It punishes nobody here; it is kept in the verdict.
+Evidence is two signed votes of one signer that exclude each other. It has no consequence; it is kept in the verdict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

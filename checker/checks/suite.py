@@ -93,7 +93,7 @@ class Suite:
 
         Args:
             end: What is left of the run; of replicas that are not judged nothing is taken.
-            during: Makes what surrounds the end of a check, for whoever watches the time.
+            during: Makes what surrounds the end of a check, to show a person and to time.
         """
         self._run.end = replace(
             end,
@@ -144,7 +144,7 @@ class Suite:
 
 
 def _decode_receipts(encoded_receipts: Sequence[bytes]) -> tuple[TransactionReceipt | TimerReceipt, ...]:
-    """Decode receipts; one that is none is left out, and the counts of the other checks will miss it."""
+    """Decode receipts; a malformed one is left out, and the counts of the other checks will miss it."""
     receipts: list[TransactionReceipt | TimerReceipt] = []
     for encoded in encoded_receipts:
         try:

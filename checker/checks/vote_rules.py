@@ -62,7 +62,7 @@ class JournalAudit:
         engine: The rules of its consensus engine.
         signatures: Verifies what the entries are signed with.
         fail: Gets validator, view and what is wrong with an entry.
-        view_retention: Entries of so many views below the floor have to stay.
+        view_retention: Entries of this many views below the floor have to stay.
     """
 
     def __init__(

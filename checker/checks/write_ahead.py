@@ -28,7 +28,7 @@ from validators.storage.records import HEAD_BYTES
 
 _LOGS: Final = ("operations-a", "operations-b")
 _SYNCED_BYTES: Final = 8
-"""Every record of the journal but its head begins with so many bytes, which are no part of the entry."""
+"""Every record of the journal but its head begins with this many bytes, which are no part of the entry."""
 
 
 class _Stored(msgspec.Struct, array_like=True, frozen=True):

@@ -85,7 +85,7 @@ class BranchIndex:
         self._by_parent: dict[bytes, dict[bytes, _Entry]] = {}
         for offset, record in read_branches(directory):
             siblings = self._by_parent.setdefault(record.parent, {})
-            # Of a refused block nobody says that these are the transactions of its header.
+            # A refused block need not hold the transactions of its header.
             entry = siblings.setdefault(_identity(record.block), _Entry(record.digest, offset))
             if record.refusal:
                 entry.refused_by, entry.reason = record.node, record.refusal

@@ -6,7 +6,7 @@
 The process has no network, no disk of a validator and no memory of the run, and another hash seed. It reads
 genesis.msgpack and blocks.msgpack of a run directory, which need not be finished, and of its scenario.json the names of
 plug-ins, whose programs and policies the blocks may need. It writes its result to standard output as one msgpack array.
-It does not look at roots that anybody claims, except those in the headers, which execution checks by itself.
+It does not look at claimed roots, except those in the headers, which execution checks by itself.
 
 A sweep replays thousands of runs, and starting a process costs more than most of them take. `ColdReplayWorker` starts
 one and sends it one directory after the other: still another process with another hash seed that shares no object with
@@ -113,7 +113,7 @@ class ColdReplayWorker:
             raise ColdReplayProcessError(self._process.returncode, "the replay worker is gone") from None
 
     def close(self) -> None:
-        """End the process; it ends by itself when this one does, because nobody writes to it any more."""
+        """End the process; it ends by itself when this one does, because its input is closed then."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -134,7 +134,7 @@ def read_frames(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def serve(requests: IO[bytes], results: IO[bytes]) -> None:
-    """Answer requests until nobody asks any more: the other end of `ColdReplayWorker`."""
+    """Answer requests until there are no more: the other end of `ColdReplayWorker`."""
     for frame in read_frames(requests):
         request = msgspec.msgpack.decode(frame, type=ReplayRequest)
         replay = replay_directory(Path(request.directory), request.values_at)
@@ -203,7 +203,7 @@ def load_genesis(directory: Path) -> Genesis:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Replay a directory, or with `--serve` one after another, and write what came of it to standard output."""
+    """Replay a directory, or with `--serve` one after another, and write the result to standard output."""
     parser = argparse.ArgumentParser(prog="python -m checker.record.cold_replay")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("directory", type=Path, nargs="?")

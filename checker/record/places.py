@@ -60,7 +60,7 @@ def work_directory(parent: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(name: str) -> Iterator[Path]:
-    """Make a directory for what nobody keeps, where the next one clears what a killed process left; raises OSError."""
+    """Make a directory for what is not kept, where the next one clears what a killed process left; raises OSError."""
     place = Path(tempfile.gettempdir(), f"stampede-{os.getuid()}")
     with suppress(FileExistsError):
         place.mkdir(mode=0o700)

@@ -263,7 +263,7 @@ class RecordReader:
                 raise DamagedRecordError(self.path, f"{EVENTS} at byte {offset}", str(error)) from None
 
     def read_all(self) -> None:
-        """Read every record once, so that what is none is refused before anything is made of it."""
+        """Read every record once, so that a malformed one is refused before any is used."""
         for stream in (self.blocks(), self.roots(), self.branches(), self.events()):
             for _ in stream:
                 pass
@@ -299,7 +299,7 @@ def read_branches(path: Path) -> Iterator[tuple[int, BranchRecord]]:
     """Yield the executed blocks of a run directory, which may lack its manifest, each with its first byte's offset.
 
     Raises:
-        DamagedRecordError: While iterating, at the first record that is none.
+        DamagedRecordError: While iterating, at the first malformed record.
     """
     for offset, record in stream_records(path, BRANCHES, BLOCK_RECORD_BYTES_MAX):
         yield offset, _convert(path, BRANCHES, offset, record, BranchRecord)

@@ -60,7 +60,7 @@ def checks_of(reader: RecordReader, result: PipelineResult) -> tuple[CheckResult
 
 
 def recorded_scenario(reader: RecordReader) -> Scenario:
-    """Return the scenario of a record once all in it was read, so that what is none is refused before anything is run.
+    """Return the scenario of a record once all in it was read, so that malformed data is refused before the run.
 
     Raises:
         CodeChangedError: Other code wrote the record, and this code cannot read it.
