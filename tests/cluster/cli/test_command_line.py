@@ -151,7 +151,7 @@ BAD_SCENARIOS = {
     ),
     "unknown section": (
         "[netwrk]",
-        "unknown field `netwrk` (did you mean network?); the keys are name, title, requires, plugins, cluster",
+        "unknown field `netwrk` (did you mean network?); the keys are name, title, requires, ",
     ),
     "unknown key of a fault": (
         '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
