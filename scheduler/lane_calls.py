@@ -5,10 +5,11 @@ from typing import Final
 
 import msgspec
 
-from scheduler.bidding import Bid, FeeParams, GbaContext, GbaFailure, freeze_quote
+from scheduler.bidding import Bid, FeeParams, GbaContext, GbaFailure
 from scheduler.errors import TimerArgDeprecated
 from scheduler.lane import Lane
 from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit
+from scheduler.quotes import freeze_quote
 from scheduler.tables import AgentCall, TimerTables
 from scheduler.types import MAX_U63, Moment, Quote, Timer, TimerConfig
 

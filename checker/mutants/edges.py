@@ -6,7 +6,7 @@ import msgspec
 
 from checker.mutants.mutant import mutant
 from checker.mutants.phases import IN_LANE
-from scheduler import TimerExtended, bidding, tally
+from scheduler import TimerExtended, quotes, tally
 from scheduler.errors import UnknownTimer
 from scheduler.policies import eip1559, policy
 from validators.actors import Host
@@ -32,7 +32,7 @@ def agent_may_write(_require: Any) -> Any:
     return lambda _host: None
 
 
-@mutant((bidding, "tip_of_tier"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
+@mutant((quotes, "tip_of_tier"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
 def tier_tip_one_more(tip_of_tier: Any) -> Any:
     """A tier hint stands for a tip of one unit more."""
     return lambda tier, p50_tip, config: tip_of_tier(tier, p50_tip, config) + 1

@@ -17,10 +17,10 @@ from scheduler import (
     TimerPriorityClampedAtSchedule,
     WaitingPool,
 )
-from scheduler.bidding import freeze_quote, tip_of_tier
 from scheduler.fairness import open_window, read_weights
 from scheduler.fee_market import basefee_delta, doubled_median, exact_basefee, median_tip, next_lane_basefee
 from scheduler.pool import PoolRules
+from scheduler.quotes import freeze_quote, tip_of_tier
 from scheduler.ranking import Ranking, Scale
 from scheduler.types import MAX_U63, Quote
 from tests.support.chain_harness import make_genesis, policies_of
