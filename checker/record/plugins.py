@@ -27,6 +27,7 @@ import msgspec
 from checker.record.fingerprint import Code, PluginCode, this_code
 from checker.record.manifest import SCENARIO
 from checker.record.streams import DamagedRecordError, read_document
+from scheduler.policies import register_policy
 from validators.actors.programs import add_actor
 
 GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
@@ -38,7 +39,14 @@ _SEPARATORS: Final = re.compile(r"[-_.]+")
 Adder = Callable[[str, Any, str], None]
 """Adds to a registry: a name, the object that its entry point names, and the plug-in; raises ValueError."""
 
-EXECUTION: Final[Mapping[str, Adder]] = MappingProxyType({"actors": add_actor})
+
+def _add_policy(name: str, policy: Any, plugin: str) -> None:  # noqa: ANN401 - it is what is to be found out
+    if not (isinstance(policy, type) and hasattr(policy, "open") and getattr(policy, "name", None) == name):
+        raise ValueError(f"policy {name!r} of {plugin} is no class with that name and a method open")
+    register_policy(policy)
+
+
+EXECUTION: Final[Mapping[str, Adder]] = MappingProxyType({"policies": _add_policy, "actors": add_actor})
 """The groups that executing a block needs."""
 
 

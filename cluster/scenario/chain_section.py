@@ -1,6 +1,7 @@
 """`[chain]` of a scenario: the rules of its chain, with the timer configuration and the timer lane's at genesis."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -117,3 +118,17 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """Return the parameters that governance may change, besides those of the timers."""
         own = (self.lane.config(),) if self.has_lane else ()
         return (self.lane.calendar(), *own)
+
+
+def chain_section(policies: Sequence[str]) -> type[ChainSection]:
+    """Return the section of a scenario whose plug-ins bring these policies."""
+    kinds: Any = Literal[(*get_args(get_type_hints(ChainSection)["policy"]), *policies)]
+    found = msgspec.defstruct(
+        "ChainSection",
+        [("policy", kinds, "fifo")],
+        bases=(ChainSection,),
+        frozen=True,
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )
+    return cast("type[ChainSection]", found)

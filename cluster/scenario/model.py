@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
-from cluster.scenario.chain_section import ChainSection
+from checker.record.plugins import objects_of
+from cluster.scenario.chain_section import ChainSection, chain_section
 from cluster.scenario.costs_section import CostsSection
 from cluster.scenario.expect_section import ExpectSection
 from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section, means
@@ -167,12 +168,16 @@ def scenario_type(plugins: tuple[str, ...] = ()) -> type[Scenario]:
     """Return the scenario whose tables decode the built-in kinds, and those of these plug-ins, which are loaded."""
     workload: Any = reduce(or_, workload_kinds(plugins))
     faults: Any = fault_union(plugins)
+    fields: list[tuple[str, Any, Any]] = [
+        ("workload", dict[EntryName, workload], msgspec.field(default_factory=dict)),
+        ("faults", dict[EntryName, faults], msgspec.field(default_factory=dict)),
+    ]
+    if policies := [policy.name for policy in objects_of(plugins, "policies")]:
+        chain: Any = chain_section(policies)
+        fields.append(("chain", chain, msgspec.field(default_factory=chain)))
     found = msgspec.defstruct(
         "Scenario",
-        [
-            ("workload", dict[EntryName, workload], msgspec.field(default_factory=dict)),
-            ("faults", dict[EntryName, faults], msgspec.field(default_factory=dict)),
-        ],
+        fields,
         bases=(Scenario,),
         frozen=True,
         forbid_unknown_fields=True,

@@ -15,6 +15,9 @@ name = "toys"
 title = "A scenario of another package"
 plugins = ["stampede-toy"]
 
+[chain]
+policy = "prompt"
+
 [workload.toys]
 kind = "countdowns"
 actors = 2
@@ -66,7 +69,7 @@ def test_a_toy_of_each_group_runs_in_run_repeat_and_cold_replay(installed, tmp_p
     found = statuses(done)
 
     assert {name: status for name, status in found.items() if status != "passed"} == {"oracle": "inconclusive"}
-    assert "does not know the program countdown" in json.loads(done.stdout)["headline"]
+    assert "does not know the policy prompt" in json.loads(done.stdout)["headline"]
     assert {"cold-replay", "determinism", "faults-effective", "paired-fires", "workloads-effective"} <= set(found)
 
 
@@ -86,8 +89,15 @@ def test_workers_and_their_cold_replays_load_it(installed, tmp_path):
     done = stampede(tmp_path, installed, "sweep", "toys.toml", "--seeds", "1..2", "--jobs", "1", "--json")
 
     assert list(json.loads(done.stdout)["groups"]) == [
-        "inconclusive: oracle: the oracle does not know the program countdown"
+        "inconclusive: oracle: the oracle does not know the policy prompt"
     ]
+
+
+def test_an_actor_that_the_oracle_does_not_know_is_named(installed, tmp_path):
+    done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "chain.policy=fifo", "--json")
+
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["headline"] == "oracle: the oracle does not know the program countdown"
 
 
 def test_a_run_that_no_oracle_judged_says_so_in_its_headline(installed, tmp_path):
@@ -127,7 +137,7 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
         ('["stampede-alias"]', "the entry point 'other' of stampede-alias names 'countdowns': both must be the same"),
         ('["stampede-number"]', "is no check: it must be a subclass of Check with a name"),
         ('["stampede-toy", "stampede-twin"]', "two checks are named paired-fires"),
-        ("[]", "workload.toys.kind: Invalid value 'countdowns'"),
+        ("[]", "Invalid enum value 'prompt'"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_bad_input(plugins, told, installed, tmp_path):
