@@ -20,7 +20,7 @@ from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult
 from network.events import Event, EventRouter
 from network.types import SUPERVISOR
-from scheduler import FifoFree
+from scheduler import POLICIES
 from validators.execution.blocks import Block, Header, decode_block
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
@@ -134,7 +134,7 @@ class Suite:
             config=self._mirror.config(),
             summary=block.summary,
             lane=self._mirror.lane_config() if rules.is_in_lane(block.height) else None,
-            has_lane_budget=rules.policy(block.height) != FifoFree.name,
+            has_lane_budget=POLICIES[rules.policy(block.height)].has_budget,
             phases=block.phases,
         )
         for check in self._checks:

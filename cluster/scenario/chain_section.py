@@ -109,15 +109,20 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def policies(self) -> tuple[PolicyEntry, ...]:
         """Return the policies of genesis: a chain that has the lane is `fifo` below its activation."""
-        if not self.has_lane:
-            return (PolicyEntry(1, self.policy),)
-        own = PolicyEntry(self.activation.height, self.policy, msgspec.msgpack.encode(self.lane.config()))
-        return (own,) if own.height == 1 else (PolicyEntry(1, Fifo.name), own)
+        height = self.activation.height if self.has_lane else 1
+        own = PolicyEntry(height, self.policy, b"".join(map(msgspec.msgpack.encode, self._own_parameters())))
+        return (own,) if height == 1 else (PolicyEntry(1, Fifo.name), own)
 
     def parameters(self) -> tuple[Parameters, ...]:
         """Return the parameters that governance may change, besides those of the timers."""
-        own = (self.lane.config(),) if self.has_lane else ()
-        return (self.lane.calendar(), *own)
+        return (self.lane.calendar(), *self._own_parameters())
+
+    def _own_parameters(self) -> tuple[Parameters, ...]:
+        """Return the policy's own parameters if it has any; a plug-in's are the defaults."""
+        kind = POLICIES[self.policy].config_type
+        if kind is None:
+            return ()
+        return (self.lane.config() if self.has_lane else kind(),)
 
 
 def chain_section(policies: Sequence[str]) -> type[ChainSection]:

@@ -15,7 +15,7 @@ TOY_ENTRIES = {
     "actors": {"countdown": "stampede_toy.actors:Countdown"},
     "checks": {"paired-fires": "stampede_toy.checks:PairedFires"},
     "faults": {"mute": "stampede_toy.faults:Mute", "harmless": "stampede_toy.faults:Harmless"},
-    "policies": {"prompt": "stampede_toy.policies:Prompt"},
+    "policies": {"prompt": "stampede_toy.policies:Prompt", "couples": "stampede_toy.couples:Couples"},
     "workloads": {"countdowns": "stampede_toy.workloads:Countdowns"},
 }
 

@@ -100,6 +100,14 @@ def test_an_actor_that_the_oracle_does_not_know_is_named(installed, tmp_path):
     assert json.loads(done.stdout)["headline"] == "oracle: the oracle does not know the program countdown"
 
 
+def test_a_policy_with_parameters_and_a_table_of_its_own_passes_every_other_check(installed, tmp_path):
+    settings = ("--set", "chain.policy=couples", "--set", "oracle=off")
+    done = stampede(tmp_path, installed, "run", "toys.toml", *settings, "--check-determinism", "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert statuses(done)["timer-delivery"] == statuses(done)["cold-replay"] == "passed"
+
+
 def test_a_run_that_no_oracle_judged_says_so_in_its_headline(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "oracle=off", "--json")
     verdict = json.loads(done.stdout)
@@ -161,3 +169,9 @@ def test_a_plugin_that_is_loaded_changes_no_seed_of_the_swarm(installed):
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, env=installed, check=False)
 
     assert done.returncode == 0
+
+
+def test_the_page_on_policies_shows_the_toy_as_it_is():
+    code = (PROJECT_ROOT / "tests" / "toy" / "stampede_toy" / "couples.py").read_text()
+
+    assert code in (PROJECT_ROOT / "docs" / "extend" / "policy.md").read_text()
