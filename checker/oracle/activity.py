@@ -1,8 +1,8 @@
-"""Which operations are active, and the tree that says so: QMDB Current by the rules of docs/state.md.
+"""The activity bitmap of the operations and the tree over it: QMDB Current by the rules of docs/state.md.
 
 One bit stands for each operation, 256 make a chunk. A tree over the full chunks is kept beside the operations' own: its
 leaf is a chunk hashed with the root of the chunk's operations. After a block only the chunks whose bits changed, and
-what stands above them, are hashed again.
+the nodes above them, are hashed again.
 """
 
 from copy import copy
@@ -25,7 +25,7 @@ class ActivityTree:
         self._rows: list[list[bytes]] = [[]]
 
     def fork(self) -> "ActivityTree":
-        """Return the same bits and the same tree, which change apart from these."""
+        """Return an independent copy of the bits and the tree."""
         other = copy(self)
         vars(other).update(
             _chunks=list(self._chunks), _touched=dict(self._touched), _rows=[list(row) for row in self._rows]
@@ -42,7 +42,7 @@ class ActivityTree:
         self._bits += 1
 
     def clear(self, location: int) -> None:
-        """Take back the bit of an operation that was active."""
+        """Clear the bit of an operation that was active."""
         chunk, place = divmod(location, CHUNK_LEAVES)
         self._chunks[chunk] &= ~(1 << place)
         self._touched[chunk] = None
@@ -57,7 +57,7 @@ class ActivityTree:
         return sha256(content)
 
     def _graft(self, subtree_roots: list[bytes]) -> None:
-        """Hash again what stands on the chunks that were touched; the last chunk waits until it is full."""
+        """Rehash the nodes above the changed chunks; the last chunk waits until it is full."""
         changed = sorted(index for index in self._touched if index < len(subtree_roots))
         self._touched.clear()
         for index in changed:
@@ -76,7 +76,7 @@ class ActivityTree:
                 _put(self._rows[height], index, sha256(be8(_position(height, index)) + pair))
 
     def _grafted_root(self, operations: Mountains, floor: int) -> bytes:
-        """Return the root of the operations' peaks, where those of full chunks are the grafted tree's."""
+        """Return the root over the operations' peaks, with the grafted tree's digests for peaks over full chunks."""
         digests: list[bytes] = []
         inactive, end = 0, 0
         for leaves, digest in operations.peaks:

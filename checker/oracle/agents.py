@@ -43,7 +43,7 @@ def bid_by_risk(call: Call, payload: bytes) -> bytes:
 
 
 def bid_badly(call: Call, payload: bytes) -> bytes:
-    """Do what the stored mode says."""
+    """Misbehave in the way that the stored mode names."""
     context = read_order(payload, BID_CONTEXT, (), "BidContext")
     mode = call.get(b"mode") or b""
     if mode == b"revert":

@@ -1,4 +1,4 @@
-"""Gas bidding agents: actors that are asked, read-only, what a timer of theirs bids in this block."""
+"""Gas bidding agents: actors that are called, read-only, for the bid of one of their timers in this block."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ HANDLER = "get_gas_bid"
 
 
 class Answer(NamedTuple):
-    """What came of asking: a bid, or the reason why there is none."""
+    """An agent's bid, or the reason why it gave no valid one."""
 
     bid: Bid | None
     reason: str = ""

@@ -1,4 +1,4 @@
-"""The chain by the oracle: it takes blocks one after the other and says what each one comes to."""
+"""The oracle's chain: it executes one block after the other and returns each block's result."""
 
 from copy import copy
 from typing import NamedTuple
@@ -38,7 +38,7 @@ EPOCH_PROMOTED = 13
 
 MAX_BASEFEE = 2**62
 BASEFEE_CHANGE = 8
-"""A full block raises a basefee by one part in so many."""
+"""A full block raises a basefee by one part in this number."""
 
 
 class InvalidBlockError(Exception):
@@ -50,9 +50,10 @@ class InvalidBlockError(Exception):
 
 
 class Result(NamedTuple):
-    """What a block comes to. `counts` are its budgets: what was used of each, and how many timers wait.
+    """The result of a block: receipts, changed entries and roots.
 
-    `phases` is the ledger that going through them leaves.
+    `counts` are the amounts used of each budget and the numbers of waiting timers. `phases` is the ledger of the
+    block's phases.
     """
 
     receipts: list[list[object]]
@@ -87,7 +88,7 @@ class OracleChain:
         )
 
     def fork(self) -> "OracleChain":
-        """Return the same chain, which goes on apart from this one: its blocks are taken back by letting go of it."""
+        """Return an independent copy of the chain; dropping the copy undoes the blocks executed on it."""
         other = copy(self)
         other.contents = self.contents.fork()
         return other
@@ -98,7 +99,7 @@ class OracleChain:
         return sha256(write(self.header))
 
     def execute(self, header: Header, transactions: list[bytes]) -> Result:
-        """Execute the next block; its roots are left to be compared. Raises InvalidBlockError."""
+        """Execute the next block; its roots are left for the caller to compare. Raises InvalidBlockError."""
         check_header(header, self.header, self.genesis)
         block = _Block(self, header)
         receipts: list[list[object]] = [[1, event] for event in block.maintain_epochs()]
@@ -139,7 +140,7 @@ class OracleChain:
         )
 
     def audit(self) -> str:
-        """Work everything out anew; return what does not add up, or nothing."""
+        """Recompute tables, root and units; return the first part that does not match, or an empty string."""
         if self.contents.encode_all() != self.contents.log.values:
             return "the tables encoded anew are not the values of the operation log"
         if self.contents.log.canonical_root_from_scratch() != self.contents.log.canonical_root():
@@ -183,7 +184,7 @@ class _Block:
         self.tips = 0
 
     def _lane(self, height: int) -> Lane | None:
-        """What the block goes by if it is in the lane: the first one there finds no market yet."""
+        """Return the lane's configuration and market for a block in the lane; at activation there is no market yet."""
         entry = self.genesis.lane_entry
         if entry is None or height < entry.height:
             return None
@@ -193,7 +194,7 @@ class _Block:
         return Lane(config, market, entry.height)
 
     def maintain_epochs(self) -> list[list[object]]:
-        """Return the event of a new epoch, where one begins; what moves is worked out when the block is over."""
+        """Return the event of a new epoch, where one begins; the moves are worked out when the block ends."""
         now, config = self.present.now, self.calendar
         epoch = now // config.epoch_length
         if epoch <= self.parent_now // config.epoch_length:
@@ -236,7 +237,7 @@ class _Block:
     def _phase(self) -> TimerPhase:
         present = self.present._replace(is_collected=True)
         if self.lane is None:
-            # Where fires are free the phase goes by prices of nothing; the block's own go on for everything else.
+            # Where fires are free the timer phase uses zero prices; the rest of the block keeps its own.
             prices = Basefees(0, 0) if self.policy == FREE_POLICY else self.basefees
             return TimerPhase(self.contents, present, self.parent_now, prices, self.proposer)
         kind = CursorPhase if self.lane.config.classification == "cursor" else LanePhase
@@ -249,7 +250,7 @@ class _Block:
         return mailbox
 
     def ledger(self, included: int, timers: TimerPhase, mailbox: MailboxPhase) -> Ledger:
-        """Return every phase that a block of this policy has, with what the oracle knows of it."""
+        """Return every phase that a block of this policy has, with the oracle's counts of it."""
         waiting = timers.waiting_live + timers.waiting_dead
         counts = {
             "transactions": {"included": included},
@@ -262,7 +263,7 @@ class _Block:
         return [(name, counts.get(name, {})) for name in names]
 
     def end(self, phase: TimerPhase) -> None:
-        """Set the basefees of the next block, and add what was burned to the total."""
+        """Set the basefees of the next block, and add the burned units to the total."""
         genesis = self.genesis
         used_cycles, used_cells = self.cycles + phase.lane_cycles, self.cells + phase.lane_cells
         cycle = next_basefee(self.basefees.cycle, used_cycles, genesis.block_cycles, genesis.min_basefee)
@@ -283,7 +284,7 @@ class _Block:
         write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
 
     def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:
-        """Return why a transaction may not stand here, or nothing."""
+        """Return the reason why a transaction is invalid here, or an empty string."""
         account, basefees = self.contents.account(sender), self.basefees
         cycles_left, cells_left = self.genesis.block_cycles - self.cycles, self.genesis.block_cells - self.cells
         reasons = (

@@ -1,8 +1,8 @@
-"""The blocks that lost: every block that a validator executed beside the final chain, executed by the oracle as well.
+"""Losing blocks: every block that a validator executed beside the final chain, executed by the oracle as well.
 
-Before a final block is executed, all that validators executed on the same parent is walked depth first: each block on a
-fork of the chain that is let go of afterwards. What a validator kept has to be valid and to have the roots that it
-claims, and what one refused must not.
+Before a final block is executed, all blocks that validators executed on its parent are walked depth first, each on a
+fork of the chain that is dropped afterwards. A kept block has to be valid and to have the roots that it
+claims, and a refused one has to be invalid.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,10 +19,10 @@ class OracleBranch(NamedTuple):
 
     Attributes:
         digest: The digest of its header.
-        block: Reads the encoded block; it is read when it is its turn.
+        block: Reads the encoded block, only when the walk reaches it.
         kept_by: A validator that found it valid, or None.
         refused_by: A validator that refused it, or None.
-        reason: Why that one did.
+        reason: The reason that the refusing validator gave.
     """
 
     digest: bytes
@@ -33,17 +33,17 @@ class OracleBranch(NamedTuple):
 
 
 ExecutedOn: TypeAlias = Callable[[bytes], Iterable[OracleBranch]]
-"""Returns the blocks that were executed on a parent, by its digest: each once."""
+"""Returns each block that was executed on a parent, once; the argument is the parent's digest."""
 
 
 def no_branches(_parent: bytes) -> Iterable[OracleBranch]:
-    """Return nothing: for a chain of which no other block is known."""
+    """Return no blocks, for a chain that has no branches."""
     return ()
 
 
 @final
 class Branches:
-    """The losing branches of a chain, and how much of them was looked at."""
+    """The losing branches of a chain, and counts of the blocks compared."""
 
     def __init__(self, executed_on: ExecutedOn, tally: CheckTally) -> None:
         self._executed_on: Final = executed_on
@@ -52,13 +52,13 @@ class Branches:
         self.refusals = 0
 
     def __str__(self) -> str:
-        """The words that a passed verdict says of them."""
+        """The part of a passed verdict about losing blocks."""
         if not self.blocks + self.refusals:
             return ""
         return f", in {self.blocks:,} losing and {self.refusals:,} refused blocks"
 
     def judge(self, chain: OracleChain, final_digest: bytes) -> Difference | None:
-        """Walk all that was executed on the last block of a chain beside the next final one; return a difference."""
+        """Compare all blocks executed on a chain's last block, except the next final one; return a difference."""
         pending = [(chain, branch) for branch in self._losing(chain, final_digest)]
         while pending:
             parent, branch = pending.pop()
@@ -71,12 +71,12 @@ class Branches:
         return None
 
     def _losing(self, chain: OracleChain, final_digest: bytes) -> Iterator[OracleBranch]:
-        """Yield what was executed on the last block of a chain; of the final block only that somebody refused it."""
+        """Yield the blocks executed on a chain's last block; the final one only if a validator refused it."""
         for branch in self._executed_on(chain.digest):
             if branch.digest != final_digest:
                 yield branch
             elif branch.refused_by is not None:
-                # Whether it was rightly kept is judged in full when it is its turn.
+                # Whether a validator kept it rightly is compared in full when it is executed as the final block.
                 yield branch._replace(kept_by=None)
 
     def _judge_block(self, chain: OracleChain, branch: OracleBranch) -> Difference | None:
@@ -94,7 +94,7 @@ class Branches:
         return None
 
     def _execute(self, chain: OracleChain, block: bytes) -> Difference | None:
-        """Execute a block; return why it is not what it claims to be, or None where it is."""
+        """Execute a block; return the first claim of its header that is wrong, or None."""
         try:
             header, transactions = read_block(block)
             result = chain.execute(header, transactions)

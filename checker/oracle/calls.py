@@ -1,7 +1,7 @@
-"""One call of a handler: what it costs, what it may do, and how it ends.
+"""One call of a handler: its costs, its permissions and its outcome.
 
-The rules are those of docs/chain.md, "What it costs" and "Timers". A call gives up by an exception; whoever made it
-takes its writes back.
+The rules are those of docs/chain.md, "What it costs" and "Timers". A call ends early by an exception; the code
+that started it takes its writes back.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class RevertedError(Exception):
 
 @dataclass
 class Gas:
-    """Cycles and cells: limits, and what is used so far."""
+    """Cycles and cells: the limits, and the amounts used so far."""
 
     cycles_limit: int
     cells_limit: int
@@ -60,12 +60,12 @@ class Gas:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether a limit was passed; what was used stays used, so this never becomes false again."""
+        """Return whether a limit was passed; used gas is never given back, so this stays true."""
         return self.cycles > self.cycles_limit or self.cells > self.cells_limit
 
 
 class Present(NamedTuple):
-    """What a call knows of its block: the present, the configuration, whether the due timers are collected.
+    """The block as a call sees it: the current height or slot, the configuration, whether due timers are collected.
 
     Where fires are free, `is_free`, the policy knows neither an expiry nor a budget of the lane. A message may use at
     most `mailbox_cycles`. A block in the timer lane has a `lane`.
@@ -96,9 +96,9 @@ class Present(NamedTuple):
 
 @dataclass
 class Call:
-    """A running call: who runs, who called, with which nonce; and all that its program may do.
+    """A running call: its actor, sender and nonce, and every operation open to its program.
 
-    `origin` is the hash of the transaction that it goes back to, or zeros.
+    `origin` is the hash of the transaction that the call goes back to, or zeros.
     """
 
     contents: Contents
@@ -115,12 +115,12 @@ class Call:
 
     @property
     def now(self) -> int:
-        """The present: a height or a slot."""
+        """The current height or slot."""
         return self.present.now
 
     @property
     def owner(self) -> bytes:
-        """Whose actor it is."""
+        """The owner of the running actor."""
         actor = self.contents.actors.rows[self.actor]
         return actor.owner
 
@@ -161,7 +161,7 @@ class Call:
         self.contents.credit(to, amount)
 
     def emit(self, topic: str, data: bytes) -> None:
-        """Make an event of the program's own."""
+        """Append an event of the program's own."""
         self._require_right_to_write()
         self.gas.use(EMIT_CYCLES, len(topic.encode()) + len(data))
         self.events.append([EMITTED, self.actor, topic, data])
@@ -278,13 +278,13 @@ class Call:
         self.events.append([SENT, sequence, self.actor, actor, handler, cycles])
 
     def _require_right_to_write(self) -> None:
-        """Give up where only reading is allowed; a program that catches it has failed all the same."""
+        """Revert where the call is read-only; a program that catches the exception has failed all the same."""
         if self.is_read_only:
             self.has_overstepped = True
             raise RevertedError("read-only")
 
     def _refusal(self, asked: Timer, ceiling: int, latest: int) -> str:
-        """Return the first error of a timer that is asked for, or nothing."""
+        """Return the first error in a requested timer, or an empty string."""
         payer = asked.fee_payer
         payers = (self.actor,) if self.is_message else (self.actor, self.sender)
         errors = (
@@ -309,7 +309,7 @@ class Call:
 
 
 def index_cells(timer: Timer, bucket: Bucket) -> int:
-    """Return the cells of what stands for a new timer beside its payload: its record, its entry, perhaps its bucket."""
+    """Return the cells of a new timer's index: its record, its entry, and its bucket if that is new."""
     records: list[list[object]] = [list(timer._replace(payload=b"")), [timer.timer_id]]
     if not bucket.live:
         records.append([0, 1, 1, bucket.queued])
@@ -320,7 +320,7 @@ def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
     """Return the expiry that an extension to `expires_at` gives to a timer; raises RevertedError."""
     if expires_at <= present.now or present.now > timer.expires_at:
         raise RevertedError("InvalidInput")
-    # Where nothing expires it does not matter what was asked for.
+    # Where timers do not expire, the requested expiry does not matter.
     return present.latest_expiry if present.is_free else min(expires_at, present.latest_expiry)
 
 

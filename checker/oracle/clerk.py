@@ -35,7 +35,7 @@ def fire(call: Call, payload: bytes) -> None:
 
 
 def bid(call: Call, payload: bytes) -> bytes:
-    """Run the stored script, and bid what follows from everything that is told."""
+    """Run the stored script, and bid amounts derived from all fields of the bid's context."""
     _run_script(call, *_read_script(call.get(b"script") or b""))
     context = read_order(payload, BID_CONTEXT, (), "BidContext")
     total = sum(context)
@@ -115,11 +115,11 @@ STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[objec
     "compute": (Call.compute, (_is_number,), ()),
     "fail": (_fail, (_is_text,), ()),
 }
-"""What a step does, and the rules and last defaults of its fields."""
+"""Steps by name: the function, the rules of its fields and the defaults of the last ones."""
 
 
 def _run_script(call: Call, steps: list[tuple[str, list[Any]]], patience: int) -> None:
-    """Take the steps; a patience of 1 tells refusals and goes on, one of 2 goes on whatever it was."""
+    """Run the steps; patience 1 reports refused steps and goes on, patience 2 goes on after any error."""
     for name, fields in steps:
         try:
             STEPS[name][0](call, *fields)

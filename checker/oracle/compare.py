@@ -1,4 +1,4 @@
-"""The first place where the oracle and the validators made something else of a block, in words."""
+"""The first difference between the oracle's and the validators' result of a block, in words."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -20,7 +20,7 @@ from checker.results import CheckTally
 
 
 class Difference(NamedTuple):
-    """Where oracle and run part: in one word and in one line; the state key, the timer, the losing block, if any."""
+    """A difference in one word and in one line, with the state key, timer or losing block it concerns, if any."""
 
     what: str
     line: str
@@ -74,7 +74,7 @@ def compare_roots(result: Result, header: Header, tally: CheckTally) -> Differen
 
 
 def compare_counts(result: Result, counts: Mapping[str, int], tally: CheckTally) -> Difference | None:
-    """Compare what was used of each budget."""
+    """Compare the amounts used of each budget."""
     for name, count in result.counts.items():
         if name in counts:
             tally.compared += 1
@@ -95,5 +95,5 @@ def _with_timer(place: str, timer: str) -> str:
 
 
 def line_of(place: str, values: tuple[str, str]) -> str:
-    """Return where both sides differ, and both values."""
+    """Return the line that names the place and both values."""
     return f"{place} is {values[0]} by the oracle and {values[1]} in the run"

@@ -1,7 +1,7 @@
 """The contents of a chain's state as plain tables, and their encoding by docs/state.md.
 
-A table is a dict. Every write goes through it, so that a call's writes can be taken back and a block's can be counted.
-Nothing that can be worked out is kept: a bucket's head, for instance, is looked for when the block is over.
+A table is a dict. Every write goes through it, so that a call's writes can be undone and a block's can be collected.
+Derived values are not kept: a bucket's head, for instance, is searched for at the end of the block.
 """
 
 from collections.abc import Callable
@@ -15,27 +15,27 @@ Key = TypeVar("Key")
 Row = TypeVar("Row")
 
 Fires = dict[bytes, int]
-"""How many timers of each subject fired."""
+"""Number of fired timers by subject."""
 
 LONGEST_PLAIN_STORAGE_KEY = 10
 
 
 class Account(NamedTuple):
-    """The units of an address, and how many transactions it has sent."""
+    """The units of an address, and the number of transactions it has sent."""
 
     balance: int
     nonce: int
 
 
 class Actor(NamedTuple):
-    """What an actor runs, and whose it is."""
+    """An actor's program and its owner."""
 
     program: str
     owner: bytes
 
 
 class Quote(NamedTuple):
-    """What a timer's maker fixed of its fees; what is None is asked for in every block, from `gba` if it is named."""
+    """The fees that a timer's maker fixed; a field that is None is asked of `gba`, if set, in every block."""
 
     max_fee_per_cycle: int | None
     max_priority_fee_per_cycle: int | None
@@ -43,7 +43,7 @@ class Quote(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """A timer that waits, field by field as its record. One that was made outside the timer lane has no quote."""
+    """A waiting timer, field by field as its record. One that was scheduled outside the timer lane has no quote."""
 
     timer_id: bytes
     actor: bytes
@@ -59,7 +59,7 @@ class Timer(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """The timers of one due height: the sequence of the next one, how many are live, whether it was made far off."""
+    """The timers of one due height: next sequence, number of live ones, whether it was made beyond the ring."""
 
     tail: int
     live: int
@@ -67,14 +67,14 @@ class Bucket(NamedTuple):
 
 
 class TimerCounts(NamedTuple):
-    """An actor's timers: those that wait, and all that it ever scheduled."""
+    """An actor's timers: the number waiting, and the number ever scheduled."""
 
     live: int
     scheduled: int
 
 
 class Message(NamedTuple):
-    """A message that waits, field by field as its record."""
+    """A waiting message, field by field as its record."""
 
     sender: bytes
     actor: bytes
@@ -139,7 +139,7 @@ class Table(Generic[Key, Row]):
             self.rows[key] = row
 
     def entry(self, key: Key) -> tuple[bytes, bytes | None]:
-        """Return the state key of a key, and the encoded value that belongs there; None for no entry."""
+        """Return the state key of a key, and its encoded value; None where the table has no entry for it."""
         row = self.rows.get(key)
         fields = None if row is None else self._fields(key, row)
         return self._place(key), None if fields is None else write(fields)
@@ -184,13 +184,13 @@ class Contents:
             lambda _, fires: [list(pair) for pair in sorted(fires.items())],
         )
         self.recent_fires = Table[bytes, int](journal, lambda subject: plain_key(17, subject), lambda _, count: [count])
-        # How many heights lie in an epoch, and in the overflow tree with its root.
+        # The number of heights in each epoch, and that of the overflow tree with its root.
         self.epochs = Table[int, int](journal, lambda epoch: plain_key(18, be8(epoch)), lambda _, heights: [heights])
         self.overflow = Table[None, tuple[int, bytes]](journal, lambda _: plain_key(19, b""), lambda _, row: list(row))
         self.gc_cursor = Table[None, tuple[int, int]](journal, lambda _: plain_key(20, b""), lambda _, row: list(row))
 
     def fork(self) -> "Contents":
-        """Return the same contents for another branch, between two blocks; what is written there stays there."""
+        """Return an independent copy of the contents for another branch, taken between two blocks."""
         assert not self._journal, "a block is under way"
         other = Contents()
         for name, table in self._tables().items():
@@ -203,7 +203,7 @@ class Contents:
         return {name: value for name, value in vars(self).items() if isinstance(value, Table)}
 
     def account(self, address: bytes) -> Account:
-        """Return an account; one without an entry has nothing."""
+        """Return an account; one without an entry has no units."""
         return self.accounts.get(address) or Account(0, 0)
 
     def balance(self, address: bytes) -> int:
@@ -217,12 +217,12 @@ class Contents:
         self.accounts.put(address, account._replace(balance=account.balance + amount))
 
     def take_message(self, sequence: int) -> None:
-        """Take a message out; the record of the mailbox names the oldest that waits, so it is written as well."""
+        """Remove a message and rewrite the mailbox's record, which names the oldest waiting message."""
         self.messages.put(sequence, None)
         self.messages_sent.put(None, self.messages_sent.rows[None])
 
     def mark(self) -> int:
-        """Return a point to which the writes that follow can be taken back."""
+        """Return a mark: writes after it can be undone."""
         return len(self._journal)
 
     def take_back(self, mark: int) -> None:
@@ -245,7 +245,7 @@ class Contents:
         return changes
 
     def encode_all(self) -> dict[bytes, bytes]:
-        """Return all entries, encoded from nothing but the tables."""
+        """Return all entries, encoded again from the tables alone."""
         self.find_heads()
         entries = (table.entry(key) for table in self._tables().values() for key in table.rows)
         return {place: value for place, value in entries if value is not None}
@@ -255,15 +255,15 @@ class Contents:
         return sum(account.balance for account in self.accounts.rows.values()) + (self.burned.get(None) or 0)
 
     def _queue(self, sent: int) -> list[object]:
-        """Return the mailbox: the sequence of the oldest message that waits, and that of the next one."""
+        """Return the mailbox: the sequences of the oldest waiting message and of the next one sent."""
         return [min(self.messages.rows, default=sent), sent]
 
     def find_heads(self) -> None:
-        """Look for the head of each bucket; buckets can be encoded from then on."""
+        """Find the head of each bucket; buckets can be encoded only after this."""
         self._heads.clear()
         heads = self._heads
         for due, sequence in self.bucket_entries.rows:
-            # Written out: this looks at every waiting timer in every block, and min() would triple its cost.
+            # Written out: this visits every waiting timer in every block, and min() would triple its cost.
             if due not in heads or sequence < heads[due]:
                 heads[due] = sequence
 

@@ -18,7 +18,7 @@ _SHOWN_BYTES = 48
 
 
 def decode(encoded: bytes | None) -> object:
-    """Return what some bytes hold, or the bytes themselves where they hold nothing that can be read."""
+    """Return the decoded value, or the bytes themselves where they are not msgpack."""
     if encoded is None:
         return None
     try:
@@ -28,7 +28,7 @@ def decode(encoded: bytes | None) -> object:
 
 
 def show(value: object) -> str:
-    """Return a decoded value as text: bytes in hexadecimal, long ones cut, nothing as `absent`."""
+    """Return a decoded value as text: bytes in hexadecimal, long ones cut, None as `absent`."""
     if value is None:
         return "absent"
     if isinstance(value, bytes):
@@ -56,7 +56,7 @@ def show_key(key: bytes) -> str:
 
 
 def show_receipt(receipt: object) -> str:
-    """Return what a decoded receipt is about."""
+    """Return the subject of a decoded receipt: its kind, with the event if it has one."""
     event = event_of(receipt)
     if event is not None:
         return _name_of(event)
@@ -65,19 +65,19 @@ def show_receipt(receipt: object) -> str:
 
 
 def show_event(event: object) -> str:
-    """Return an event as its name and its fields; whatever is none as `show` does."""
+    """Return an event as its name and its fields; a value that is no event is formatted by `show`."""
     if not _is_event(event):
         return show(event)
     return f"{_name_of(event)} {name_values(_fields_of(event), list(map(show, event[1:])))}"
 
 
 def show_record(key: bytes, record: object) -> str:
-    """Return the record under a state key as its fields by name; whatever is none as `show` does."""
+    """Return the record under a state key as its fields by name; a value that is no record is formatted by `show`."""
     return name_values(fields_of_key(key), list(map(show, record))) if isinstance(record, list) else show(record)
 
 
 def narrow_record(key: bytes, values: tuple[object, object]) -> tuple[str, tuple[str, str]]:
-    """Return the field in which two records under a state key part, and both values there; else the records."""
+    """Return the first field in which two records under a state key differ, with both values; else the records."""
     one, other = values
     index = first_other(fields_of_key(key), one, other)
     if index is None or not (isinstance(one, list) and isinstance(other, list)):
@@ -86,7 +86,7 @@ def narrow_record(key: bytes, values: tuple[object, object]) -> tuple[str, tuple
 
 
 def narrow_down(receipts: tuple[object, object]) -> tuple[str, tuple[str, str]]:
-    """Return the place in two receipts where they part, and both values there; else the receipts."""
+    """Return the first place in which two receipts differ, with both values; else the receipts."""
     one, other = receipts
     if event_of(one) is not None or event_of(other) is not None:
         return _narrow_event(event_of(one) or one, event_of(other) or other)
@@ -105,7 +105,7 @@ def narrow_down(receipts: tuple[object, object]) -> tuple[str, tuple[str, str]]:
 
 
 def _narrow_event(one: object, other: object) -> tuple[str, tuple[str, str]]:
-    """Return the field in which two events of one kind part, and both values there; else the events."""
+    """Return the first field in which two events of one kind differ, with both values; else the events."""
     if _is_event(one) and _is_event(other) and one[0] == other[0]:
         index = first_other(_fields_of(one), one[1:], other[1:])
         if index is not None:
@@ -138,7 +138,7 @@ def event_of(receipt: object) -> list[Any] | None:
 
 
 def timer_of_receipts(receipts: Sequence[object]) -> str:
-    """Return the identifier of the timer that the first of some receipts with one is about, or nothing."""
+    """Return the timer that the first receipt with a timer is about, or an empty string."""
     for receipt in receipts:
         event = event_of(receipt)
         if event is not None and event[0] not in _EVENTS_WITHOUT_TIMER and len(event) > 1:
@@ -147,7 +147,7 @@ def timer_of_receipts(receipts: Sequence[object]) -> str:
 
 
 def timer_of_entry(key: bytes, values: Sequence[object]) -> str:
-    """Return the identifier of the timer that a state entry is about, or nothing."""
+    """Return the timer that a state entry is about, or an empty string."""
     if key[:1] not in (bytes([_TIMER]), bytes([_BUCKET_ENTRY])):
         return ""
     for fields in values:

@@ -1,4 +1,4 @@
-"""The fairness weight of an actor under `eip1559`: who fired less than the median of late comes sooner."""
+"""The fairness weight of an actor under `eip1559`: one that fired less than the recent median comes sooner."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -30,7 +30,7 @@ def weights_of(recent: Mapping[bytes, int], config: LaneConfig) -> dict[bytes, F
 
 
 def weight_of_others(config: LaneConfig) -> Fraction:
-    """Return the weight of whoever has fired nothing."""
+    """Return the weight of a subject without fires in the window."""
     return _within_bounds(Fraction(2), config)
 
 

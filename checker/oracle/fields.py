@@ -1,4 +1,4 @@
-"""Names of the fields of receipts, events and state entries, so that a difference says which of them it is in."""
+"""Names of the fields of receipts, events and state entries, so that a difference can name the field it is in."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -64,18 +64,18 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
 
 
 def fields_of_key(key: bytes) -> tuple[str, ...]:
-    """Return the names of the fields of the record under a state key; none where the table is unknown."""
+    """Return the names of the fields of the record under a state key; empty where the table is unknown."""
     return TABLES.get(key[0] if key else -1, ("", ()))[1]
 
 
 def name_values(names: Sequence[str], values: Sequence[str]) -> str:
-    """Return values with their names, as far as these go."""
+    """Return the values joined with their names; values beyond the last name stand alone."""
     shown = [f"{name}={value}" for name, value in zip(names, values, strict=False)]
     return "[" + " ".join([*shown, *values[len(names) :]]) + "]"
 
 
 def first_other(names: Sequence[str], one: object, other: object) -> int | None:
-    """Return the index of the first named field in which two records differ, None where that cannot be said."""
+    """Return the index of the first named field in which two records differ, or None where they cannot be compared."""
     if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other) == len(names)):
         return None
     return next((index for index, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), None)

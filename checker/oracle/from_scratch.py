@@ -1,4 +1,4 @@
-"""The canonical root worked out from nothing but the operations, in one go: what the kept trees must come to."""
+"""The canonical root computed from the operations alone: the value that the incremental trees must reach."""
 
 import hashlib
 from collections.abc import Sequence

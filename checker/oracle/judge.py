@@ -1,8 +1,8 @@
-"""The oracle's verdict: every executed block executed anew, and the first difference named.
+"""The oracle's result: every executed block executed again, and the first difference named.
 
-Compared at each height, in this order: what other blocks validators executed on the same parent, with all that was
+Compared at each height, in this order: the other blocks that validators executed on the same parent, with all blocks
 built on them (`branches.py`); then the final block: it is valid; its receipts, one by one; the keys that it changed,
-with their values; its roots; what it used of each budget. After a difference the oracle's state is not the chain's any
+with their values; its roots; its use of each budget. After a difference the oracle's state is not the chain's any
 more, so nothing is compared beyond the first.
 """
 
@@ -22,7 +22,7 @@ NAME: Final = "oracle"
 """The check's name."""
 
 AUDIT_BLOCKS: Final = 50
-"""So often, in blocks, the oracle works its own state out from nothing, unless its log has hardly grown since."""
+"""Blocks between two audits of the oracle's own state; an audit also waits until the log has grown enough."""
 
 AUDIT_GROWTH: Final = (3, 2)
 """An audit hashes the whole log, so the next one waits until that is longer by a half: over a run of any length each
@@ -32,18 +32,18 @@ POLICIES: Final = ("fifo", "fifo-free", "eip1559")
 """The policies that are restated here."""
 
 ACTIVATIONS: Final = (("fifo", "eip1559"),)
-"""Which may follow which in the midst of a chain."""
+"""Pairs of policies of which the second may follow the first in the middle of a chain."""
 
 
 class OracleBlock(NamedTuple):
-    """A finalized block and what the validators made of it.
+    """A finalized block and the validators' result of it.
 
     Attributes:
         block: The encoded block.
         receipts: The encoded receipts, in order.
         changes: State key to encoded value, None for a deleted one.
-        counts: What was used of the block's budgets, by name; names that the oracle does not know are left out.
-        phases: The ledger of its phases, by name in their order; None where nobody kept one.
+        counts: Amounts used of the block's budgets, by name; names that the oracle does not know are left out.
+        phases: The ledger of its phases, by name in their order; None where the run recorded no ledger.
     """
 
     block: bytes
@@ -56,7 +56,7 @@ class OracleBlock(NamedTuple):
 def judge_oracle(
     genesis_bytes: bytes, blocks: Iterable[OracleBlock], executed_on: ExecutedOn = no_branches
 ) -> CheckResult:
-    """Execute a chain anew and compare it with what the validators made of it, height by height.
+    """Execute a chain again and compare it with the validators' results, height by height.
 
     Args:
         genesis_bytes: The encoded genesis.
@@ -94,7 +94,7 @@ def judge_oracle(
 
 @final
 class _Audits:
-    """Audits a chain now and then, and counts what that took: so often, and so many operations hashed in all."""
+    """Audits a chain at intervals, and counts the audits and the operations that they hashed."""
 
     def __init__(self, chain: OracleChain) -> None:
         self._chain = chain
@@ -118,7 +118,7 @@ class _Audits:
 
 
 def unknown_to_the_oracle(genesis: Genesis) -> str:
-    """Return what of a genesis is not restated here, or nothing."""
+    """Return the part of a genesis that is not restated here, or an empty string."""
     for entry in genesis.policies:
         if entry.policy not in POLICIES:
             return f"the policy {entry.policy}"
@@ -144,7 +144,7 @@ def _first_difference(
 
 
 def _digest_of(block: bytes) -> bytes:
-    """Return the digest of a block, or nothing where it is none, which is found when it is judged."""
+    """Return the digest of a block, or no bytes for a malformed block, which is reported when it is executed."""
     try:
         return sha256(write(read_block(block)[0]))
     except MalformedError:

@@ -23,7 +23,7 @@ CALL_LIMIT = "call_limit"
 
 @dataclass(kw_only=True)
 class LanePhase(TimerPhase):
-    """One block's timer phase in the lane; `priorities` are those of the timers that pay the lane's price."""
+    """One block's timer phase in the lane; `priorities` holds only timers that pay the lane's price."""
 
     lane: Lane
     window_start: int = 0
@@ -32,7 +32,7 @@ class LanePhase(TimerPhase):
     recent: dict[bytes, int] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Move the window, go through the phase, write down who fired."""
+        """Move the fairness window, run the phase, record the fires by subject."""
         height, config, self.price = self.present.height, self.lane.config, self.lane.price
         self.window_start = window_start_of(self.lane.market.window_start, height, config.fairness_window_blocks)
         for block in [block for block in self.contents.fires.rows if block < self.window_start]:
@@ -43,7 +43,7 @@ class LanePhase(TimerPhase):
 
     @property
     def p50_tip(self) -> int:
-        """The median of what the fires of this block paid as priority, rounded down."""
+        """The median priority fee that the fires of this block paid, rounded down."""
         return int(median([self.priorities[timer.timer_id] for timer in self.fired_timers], self.lane.config.median))
 
     @property
@@ -53,7 +53,7 @@ class LanePhase(TimerPhase):
         return next_lane_basefee(self.lane.market.basefee, self.lane_cycles, lane_cycles, self.lane.config)
 
     def _waiting(self) -> list[Timer]:
-        """The waiting set; a gas limit that was left to the protocol is read as what the protocol allows now."""
+        """Return the waiting timers; one with the default gas limit gets the limit that the protocol allows now."""
         ceiling = self.present.gas_limit_ceiling
         return [
             timer._replace(gas_limit=min(timer.gas_limit, ceiling)) if timer.gas_limit_is_default else timer
@@ -61,7 +61,7 @@ class LanePhase(TimerPhase):
         ]
 
     def _prepare(self, waiting: list[Timer]) -> None:
-        """Find out what each timer bids."""
+        """Find each timer's bid, and from it the priority of those that pay the price."""
         bids = self._ask_agents(waiting)
         default = self.lane.default_bid()
         for timer in waiting:
@@ -70,7 +70,7 @@ class LanePhase(TimerPhase):
                 self.priorities[timer.timer_id] = priority_of(self.price, bid)
 
     def _ask_agents(self, waiting: list[Timer]) -> dict[bytes, Bid]:
-        """Ask the agents of the oldest timers; what fails is told."""
+        """Ask the agents of the oldest timers for their bids; failures become events."""
         asking = [
             timer
             for timer in waiting
@@ -89,7 +89,7 @@ class LanePhase(TimerPhase):
         return bids
 
     def _bid_of(self, timer: Timer, asked: Bid) -> Bid:
-        """What a timer bids in this block: what its maker fixed, and for the rest what was asked for it."""
+        """Return a timer's bid in this block: the fees that its maker fixed, and `asked` for the rest."""
         if timer.quote is None:
             return Bid(2 * self.lane.market.activation_basefee, 0)
         fixed, tip = timer.quote.max_fee_per_cycle, timer.quote.max_priority_fee_per_cycle
@@ -122,7 +122,7 @@ class LanePhase(TimerPhase):
         return [*by_age, *ranked(rest, self.priorities, weights, self.lane)]
 
     def _is_forced(self, timer: Timer) -> bool:
-        """Whether a timer goes first, which it does in the one block with which it has waited too long."""
+        """Return whether a timer goes first: only in the first block in which its delay is excessive."""
         config = self.lane.config
         is_late = is_excessive(self.present.now - timer.due, config)
         was_late = is_excessive(self.parent_now - timer.due, config)
@@ -132,7 +132,7 @@ class LanePhase(TimerPhase):
         config, present = self.lane.config, self.present
         if config.excessive_delay != "cancel":
             return live
-        # Who can pay is decided before anybody pays a penalty.
+        # Solvency is decided for all before any penalty is paid.
         overdue = [
             timer
             for timer in live
@@ -185,13 +185,13 @@ class LanePhase(TimerPhase):
 
 @dataclass(kw_only=True)
 class CursorPhase(LanePhase):
-    """The same phase where the dead are found one by one: by a cursor that walks the waiting set, and at their turn."""
+    """The same phase where the dead are found one by one: by a cursor over the waiting set, or at their turn."""
 
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
         dead = {timer.timer_id: True for timer in waiting if self._is_dead(timer)}
         self._walk(waiting, dead)
         there = [timer for timer in waiting if timer.timer_id in self.contents.timers.rows]
-        # What has expired competes with nobody: it waits for the cursor.
+        # Expired timers do not compete: they wait for the cursor.
         left = [timer for timer in there if not self._is_expired(timer)]
         self.waiting_dead += len(there) - len(left)
         left = self._cancel_overdue(left)
@@ -204,7 +204,7 @@ class CursorPhase(LanePhase):
             return None
 
         competing = self._in_order([timer for timer in left if not reasons[timer.timer_id]])
-        # In a paused lane it is nobody's turn.
+        # In a paused lane no timer gets a turn.
         is_open = not self.present.config.execution_lane_paused
         known = [timer_id for timer_id, is_dead in dead.items() if is_dead and is_open]
         held = self._fill(competing, attempt, known)
@@ -212,7 +212,7 @@ class CursorPhase(LanePhase):
         return left, reasons
 
     def _walk(self, waiting: list[Timer], dead: dict[bytes, bool]) -> None:
-        """Look at some timers after the cursor, round once, and remove those that are dead."""
+        """Look at the next timers after the cursor, at most one round, and remove those that are dead."""
         last = self.contents.gc_cursor.get(None) or (-1, -1)
         after = [timer for timer in waiting if (timer.due, timer.sequence) > last]
         before = [timer for timer in waiting if (timer.due, timer.sequence) <= last]

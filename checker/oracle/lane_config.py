@@ -1,11 +1,11 @@
-"""The lane configuration: its fields and what each may be (docs/state.md, "The timer lane")."""
+"""The lane configuration: its fields and the rule of each (docs/state.md, "The timer lane")."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 Ratio = Sequence[int]
-"""Two integers, the second above zero; kept as stated, because the state holds it so."""
+"""Two integers, the second above zero; kept as stated, because the state holds the pair itself."""
 
 MAX_INTEGER: Final = 2**63 - 1
 
@@ -94,7 +94,7 @@ _RULES: Final[Sequence[FieldRule]] = (
 
 
 def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
-    """Return the configuration of these fields, or None where no chain can run on them."""
+    """Return the configuration of these fields, or None where a field breaks its rule."""
     if len(fields) != len(_RULES) or not all(rule(field) for rule, field in zip(_RULES, fields, strict=True)):
         return None
     config = LaneConfig(*fields)
@@ -102,14 +102,14 @@ def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
 
 
 def calendar_of(fields: Sequence[Any]) -> Calendar | None:
-    """Return the profile of these fields, or None where no chain can run on them."""
+    """Return the calendar profile of these fields, or None where a field breaks its rule."""
     rules = (_whole(1, 65_536), _whole(1), _whole(0, 65_536))
     is_profile = len(fields) == len(rules) and all(rule(field) for rule, field in zip(rules, fields, strict=True))
     return Calendar(*fields) if is_profile else None
 
 
 def is_excessive(delays: int, config: LaneConfig) -> bool:
-    """Whether a timer that was passed over so often has waited too long."""
+    """Return whether a timer that was passed over in this number of blocks has waited too long."""
     return delays >= config.max_allowed_delays + 1
 
 

@@ -1,4 +1,4 @@
-"""The mailbox of a block: the messages that wait are delivered, oldest first, as far as its budget goes."""
+"""The mailbox of a block: waiting messages are delivered, oldest first, as far as its budget goes."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ DELIVERED = 34
 
 @dataclass
 class MailboxPhase:
-    """One block's mailbox: what it works with, and what came of it."""
+    """One block's mailbox: its inputs, and the events, cycles and counts that delivery leaves."""
 
     contents: Contents
     present: Present
@@ -23,7 +23,7 @@ class MailboxPhase:
     found: int = 0
 
     def run(self) -> None:
-        """Deliver messages until one does not fit; those that are sent meanwhile wait."""
+        """Deliver messages until one does not fit; those sent in the meantime wait."""
         self.found = len(self.contents.messages.rows)
         for sequence in sorted(self.contents.messages.rows):
             message = self.contents.messages.rows[sequence]

@@ -1,4 +1,4 @@
-"""Prices of the timer lane under `eip1559`: its basefee, the median tip, and what a timer offers.
+"""Prices of the timer lane under `eip1559`: its basefee, the median tip, and a timer's bid.
 
 Fractions are exact; each price is rounded down once, where it becomes one.
 """
@@ -11,11 +11,11 @@ from checker.oracle.contents import Market
 from checker.oracle.lane_config import MAX_INTEGER, LaneConfig
 
 HIGHEST_PRICE = 2**62 - 1
-"""So that twice the lane's price is still a number."""
+"""The greatest lane price; twice this is still a valid integer."""
 
 
 class Bid(NamedTuple):
-    """What a timer offers: at most so much for lane basefee and tip together, and of that so much as tip."""
+    """A timer's bid: the most it pays for lane basefee and tip together, and the most of that as tip."""
 
     max_fee_per_cycle: int
     max_priority_fee_per_cycle: int
@@ -24,7 +24,7 @@ class Bid(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What a block in the lane goes by, all of it fixed at its start.
+    """The lane's configuration and market for one block, fixed at its start.
 
     Attributes:
         market: The record that the parent left, or what block H_activation reads in its place.
@@ -36,16 +36,16 @@ class Lane(NamedTuple):
 
     @property
     def price(self) -> int:
-        """The lane price: what the lane asks for a cycle, tip apart."""
+        """The lane price: units asked for a cycle, without the tip."""
         return min(int(self.market.basefee * Fraction(*self.config.lane_multiplier)), HIGHEST_PRICE)
 
     def default_bid(self, cell_basefee: int = 0) -> Bid:
-        """Return what the default agent bids."""
+        """Return the bid of the default agent."""
         return default_bid(self.price, self.market.p50_tip, cell_basefee)
 
 
 def change_of_basefee(used: int, lane: int, config: LaneConfig) -> Fraction:
-    """Return the part by which the lane's basefee moves after a block that used so many of the lane's cycles."""
+    """Return the relative change of the lane's basefee after a block that used this number of lane cycles."""
     target, most = Fraction(*config.target_utilisation), Fraction(*config.max_basefee_step)
     distance = Fraction(Fraction(used, lane) - target, target)
     if config.slope == "classic":
@@ -63,7 +63,7 @@ def next_lane_basefee(basefee: int, used: int, lane: int, config: LaneConfig) ->
 
 
 def median(values: Sequence[int], kind: str = "mean") -> Fraction:
-    """Return the middle value, and of the middle two their mean, the lower or the upper; 0 of none."""
+    """Return the median, by mean, lower or upper for an even number of values; 0 without values."""
     if not values:
         return Fraction(0)
     ordered = sorted(values)
@@ -73,12 +73,12 @@ def median(values: Sequence[int], kind: str = "mean") -> Fraction:
 
 
 def default_bid(price: int, p50_tip: int, cell_basefee: int) -> Bid:
-    """Return what the default agent bids."""
+    """Return the bid of the default agent."""
     return Bid(2 * price, p50_tip, cell_basefee, 0)
 
 
 def tier_tip(p50_tip: int, multiplier: Fraction) -> int:
-    """Return the tip that a priority tier stands for."""
+    """Return the tip of a priority tier."""
     return min(int(multiplier * p50_tip), MAX_INTEGER)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from checker.oracle.records import be8, sha256
 
 CHUNK_LEAVES: Final = 256
-"""So many operations share a chunk of the bitmap that says which of them are active."""
+"""Operations that share a chunk of the activity bitmap."""
 
 
 class Mountains:
@@ -17,11 +17,11 @@ class Mountains:
         self.peaks: list[tuple[int, bytes]] = []
         self.chunks: list[bytes] = []
         self.leaves = 0
-        # Nodes are numbered in post-order, so the next node's position is how many there are.
+        # Nodes are numbered in post-order, so the next node's position is the number of nodes.
         self._nodes = 0
 
     def fork(self) -> "Mountains":
-        """Return the same range, which grows apart from this one."""
+        """Return an independent copy of the range."""
         other = copy(self)
         other.peaks, other.chunks = list(self.peaks), list(self.chunks)
         return other
@@ -63,13 +63,13 @@ def log_root(mountains: Mountains, floor: int) -> bytes:
 
 
 def fold_mountains(leaves: int, peaks: list[bytes], inactive: int) -> bytes:
-    """Return the root of a range of which so many leading peaks lie below the floor."""
+    """Return the root of a range whose first `inactive` peaks lie below the floor."""
     folded = [_fold_forward(peaks[:inactive])] if inactive else []
     return sha256(be8(leaves) + (be8(inactive) if inactive else b"") + _fold_backward(folded + peaks[inactive:]))
 
 
 def _fold_forward(digests: list[bytes]) -> bytes:
-    """Fold from the first to the last; nothing folds to nothing."""
+    """Fold from the first to the last; no digests fold to no bytes."""
     accumulated = digests[0] if digests else b""
     for digest in digests[1:]:
         accumulated = sha256(accumulated + digest)

@@ -43,7 +43,7 @@ def start_game(call: Call, payload: bytes) -> None:
 
 
 def move(call: Call, payload: bytes) -> None:
-    """Keep what a player answers."""
+    """Keep a player's answer."""
     _, players, _, _ = _game_order(call)
     if call.sender not in players:
         raise RevertedError("not a player")
@@ -52,7 +52,7 @@ def move(call: Call, payload: bytes) -> None:
 
 
 def tick(call: Call, payload: bytes) -> None:
-    """Tell each player of another tick."""
+    """Send each player a tick."""
     require_timer(call)
     require_empty(payload)
     interval, players, gas_limit, cycles = _game_order(call)
@@ -64,7 +64,7 @@ def tick(call: Call, payload: bytes) -> None:
 
 
 def answer_tick(call: Call, payload: bytes) -> None:
-    """Answer whoever tells of a tick."""
+    """Answer the sender of a tick."""
     put_number(call, b"ticks", get_number(call, b"ticks") + 1)
     call.send(call.sender, "move", payload[:8], ANSWER_CYCLES)
 
@@ -79,7 +79,7 @@ def subscribe(call: Call, payload: bytes) -> None:
 
 
 def unsubscribe(call: Call, payload: bytes) -> None:
-    """End it."""
+    """End the subscription."""
     require_owner(call)
     require_empty(payload)
     if not _cancel_next(call):
@@ -88,7 +88,7 @@ def unsubscribe(call: Call, payload: bytes) -> None:
 
 
 def renew(call: Call, payload: bytes) -> None:
-    """Pay and tell, or lapse."""
+    """Pay and notify the merchant, or lapse."""
     require_timer(call)
     require_empty(payload)
     merchant, price, interval, gas_limit = _read_plan(call.get(b"order") or b"")
@@ -104,7 +104,7 @@ def renew(call: Call, payload: bytes) -> None:
 
 
 def keep_payment(call: Call, payload: bytes) -> None:
-    """Remember what a subscriber says."""
+    """Keep a subscriber's notice of payment."""
     call.put(b"paid" + call.sender, payload[:8])
     put_number(call, b"payments", get_number(call, b"payments") + 1)
 

@@ -15,13 +15,13 @@ _NO_METADATA = b"\0"
 
 
 class OperationLog:
-    """All operations since genesis, the last value of each key, and where in the log it stands."""
+    """All operations since genesis, the last value of each key, and its location in the log."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
         self.floor = 0
         self._locations: dict[bytes, int] = {}
-        # The key that each operation updates; None for the other kinds, which no scan for live keys has to look at.
+        # The key that each operation updates; None for the other kinds, which a scan for live keys skips.
         self._updates: list[bytes | None] = []
         self._commit = 0
         self._operations: list[bytes] = []
@@ -30,7 +30,7 @@ class OperationLog:
         self._append(_COMMIT + _NO_METADATA + varint(0), None)
 
     def fork(self) -> "OperationLog":
-        """Return the same log, which grows apart from this one."""
+        """Return an independent copy of the log."""
         other = copy(self)
         vars(other).update(
             values=dict(self.values),
@@ -44,7 +44,7 @@ class OperationLog:
 
     @property
     def size(self) -> int:
-        """How many operations there are."""
+        """The number of operations."""
         return len(self._updates)
 
     def operations(self, start: int) -> tuple[bytes, ...]:
@@ -57,15 +57,15 @@ class OperationLog:
         return log_root(self._mountains, self.floor)
 
     def canonical_root(self) -> bytes:
-        """Return the root over the operations and over which of them are active, after the last batch."""
+        """Return the root over the operations and their activity bits, after the last batch."""
         return self._activity.root(self._mountains, self.floor)
 
     def canonical_root_from_scratch(self) -> bytes:
-        """Return the same root, from nothing but the operations."""
+        """Return the same root, computed from the operations alone."""
         return canonical_root_of(self._operations, self.floor)
 
     def commit(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """Append one batch: what existed by location, what is new by key, the floor raise, the end of the batch."""
+        """Append one batch: existing keys by location, new ones by key, the floor raise, the end of the batch."""
         existing = sorted((key for key in changes if key in self._locations), key=self._locations.__getitem__)
         created = sorted(key for key in changes if key not in self._locations)
         for key in [*existing, *created]:
@@ -82,7 +82,7 @@ class OperationLog:
         self._append(_COMMIT + _NO_METADATA + varint(self.floor), None)
 
     def _raise_floor(self, moves: int) -> None:
-        # What is moved here is not looked at again: with few live keys each of them is moved once.
+        # An operation moved here is not visited again: with few live keys each of them is moved once.
         end = self.size
         while moves and self.floor < end:
             key = self._updates[self.floor]

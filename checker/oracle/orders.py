@@ -1,4 +1,4 @@
-"""Orders, the payloads of the built-in programs, and who may give one (docs/programs.md, conventions)."""
+"""Orders, the payloads of the built-in programs, and the checks of their senders (docs/programs.md, conventions)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ LONGEST_HINT = 16
 """The longest name of a tier in an order, in characters."""
 
 FieldRule = Callable[[object], bool]
-"""Says whether a field may have a value."""
+"""Returns whether a field may have a value."""
 
 
 def within(least: int, greatest: int = MAX_INTEGER) -> FieldRule:
@@ -39,25 +39,25 @@ def read_order(payload: bytes, rules: Sequence[FieldRule], defaults: Sequence[ob
 
 
 def require_owner(call: Call) -> None:
-    """Owner only."""
+    """Require that the sender is the actor's owner."""
     if call.sender != call.owner:
         raise RevertedError("not the owner")
 
 
 def require_timer(call: Call) -> None:
-    """Timer only: the sender is the actor itself."""
+    """Require that the sender is the actor itself, as in a fire of a timer."""
     if call.sender != call.actor:
         raise RevertedError("not a timer of this actor")
 
 
 def require_empty(payload: bytes) -> None:
-    """Empty: a handler that takes no payload gets none."""
+    """Require an empty payload, for a handler that takes none."""
     if payload:
         raise RevertedError("payload where none belongs")
 
 
 def get_number(call: Call, key: bytes) -> int:
-    """Get a number of the actor's storage; none is 0."""
+    """Return a number from the actor's storage, 0 where it has no entry."""
     return int.from_bytes(call.get(key) or b"", "big")
 
 
@@ -67,7 +67,7 @@ def put_number(call: Call, key: bytes, number: int) -> None:
 
 
 def cancel_if_there(call: Call, timer_id: bytes) -> None:
-    """Cancel a timer; one that is gone, or on its way, is passed over."""
+    """Cancel a timer; one that has left, or is firing now, is skipped."""
     try:
         call.cancel(timer_id)
     except RevertedError as error:
@@ -82,16 +82,16 @@ TERMS: tuple[tuple[str, FieldRule], ...] = (
     ("gba", lambda field: isinstance(field, bytes) and len(field) == ADDRESS_BYTES),
     ("bid", within(0)),
 )
-"""What an order may say of a timer's fees: each may be nil, and the last ones may be left out."""
+"""Fields of an order about its timer's fees: each may be nil, and the last ones may be left out."""
 
 
 def is_terms(field: object) -> bool:
-    """Say whether a field holds terms."""
+    """Return whether a field holds such terms."""
     if not isinstance(field, list) or len(field) > len(TERMS):
         return False
     return all(term is None or rule(term) for term, (_, rule) in zip(field, TERMS, strict=False))
 
 
 def read_terms(terms: list[Any]) -> dict[str, Any]:
-    """Return terms under the names that a call has for them."""
+    """Return terms under the names of the call's parameters."""
     return {name: term for term, (name, _) in zip(terms, TERMS, strict=False)}

@@ -1,4 +1,4 @@
-"""The programs that every chain has, restated as plain functions, and how a call of one ends."""
+"""The programs that every chain has, restated as plain functions, and the outcome of calling one."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,12 +26,12 @@ HEARTBEAT_ORDER = (within(1), within(0), is_terms)
 HEARTBEAT_DEFAULTS: tuple[object, ...] = (0, [])
 
 Handler = Callable[[Call, bytes], bytes | None]
-"""What a handler answers counts where an agent is asked, and nowhere else."""
+"""A handler; only the answer of an agent that is asked for a bid is used."""
 Program = dict[str, Handler]
 
 
 class Ending(NamedTuple):
-    """How a call ended: what its receipt says, apart from money, and what its handler answered."""
+    """The outcome of a call: status and error of its receipt, and its handler's answer."""
 
     status: int
     error: str
@@ -42,10 +42,10 @@ class Ending(NamedTuple):
 
 
 def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0) -> Ending:
-    """Run a handler to its end; unless that is well, everything that the call wrote is taken back."""
+    """Run a handler to its end; unless it ends well, everything that the call wrote is undone."""
     mark = call.contents.mark()
     status, error, answer = _run_handler(call, handler, payload)
-    # A program that caught the exception and went on, to whatever end, has passed the limit all the same.
+    # A program that caught the exception and went on has passed the limit all the same.
     if call.gas.is_exceeded:
         status, error = OUT_OF_GAS, "OutOfGas"
     elif call.has_overstepped:

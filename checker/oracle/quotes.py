@@ -1,4 +1,4 @@
-"""What a timer's maker fixes of its fees when it is scheduled in the lane (docs/spec.md, "Scheduling")."""
+"""Fees that a timer's maker fixes when it is scheduled in the lane (docs/spec.md, "Scheduling")."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from checker.oracle.market import Lane, tier_tip
 
 
 class Fees(NamedTuple):
-    """What a call that schedules may state of fees, all of it optional; `bid` is of an older release."""
+    """Fees that a scheduling call may state, all optional; `bid` is the form of an older release."""
 
     max_fee_per_cycle: int | None = None
     max_priority_fee_per_cycle: int | None = None
@@ -19,7 +19,7 @@ class Fees(NamedTuple):
 
 
 class Quoted(NamedTuple):
-    """The quote of a new timer; where its tip was clamped, also the tip before; or the error that refuses it."""
+    """The quote of a new timer, with the tip before if it was clamped; or the error that refuses the timer."""
 
     quote: Quote | None
     stated: int | None = None
@@ -27,7 +27,7 @@ class Quoted(NamedTuple):
 
 
 def is_deprecated(fees: Fees, lane: Lane, height: int) -> bool:
-    """Whether a caller still bids as in the older release, too long after it."""
+    """Return whether a caller still uses the older form after the time in which it is accepted."""
     return fees.bid is not None and height >= lane.activation_height + lane.config.bid_deprecation_blocks
 
 

@@ -1,7 +1,7 @@
 """Bytes and records as docs/chain.md and docs/state.md lay them out: the oracle's own reader and writer.
 
-A record is a msgpack array, so it is kept here as a plain list and written by a plain encoder. What is read is written
-again and compared, which is all that "one content has one encoding" asks for.
+A record is a msgpack array, so it is kept here as a plain list and written by a plain encoder. Bytes that are read are
+written again and compared, which is all that "one content has one encoding" asks for.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
 
 class MalformedError(Exception):
-    """Bytes are not what they should be; the message says what is wrong."""
+    """The bytes are not a valid record; the message says what is wrong."""
 
 
 class Header(NamedTuple):
@@ -83,7 +83,7 @@ class TimerConfig(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy, and from which height on it holds; `config` is its encoded configuration, empty where it has none."""
+    """A policy, and the height from which it holds; `config` is its encoded configuration, or empty."""
 
     height: int
     policy: str
@@ -162,12 +162,12 @@ def varint(number: int) -> bytes:
 
 
 def sha256(data: bytes) -> bytes:
-    """Return the SHA-256 of some bytes."""
+    """Return the SHA-256 of the data."""
     return hashlib.sha256(data).digest()
 
 
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 of some bytes, which is not SHA3-256."""
+    """Return the Keccak-256 of the data, which is not SHA3-256."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 
@@ -263,7 +263,7 @@ def read_timer_config(encoded: bytes) -> TimerConfig:
 
 
 def signing_bytes(transaction: Transaction) -> bytes:
-    """Return what the sender of a transaction signs."""
+    """Return the bytes that the sender of a transaction signs."""
     return SIGNING_PREFIX + write(transaction[:8])
 
 

@@ -1,4 +1,4 @@
-"""Who fires under `eip1559`, in which order, and what a fire costs."""
+"""The selection of timers that fire under `eip1559`, their order, and the cost of a fire."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
@@ -19,7 +19,7 @@ class Prices(NamedTuple):
 
 
 class Fee(NamedTuple):
-    """What is paid for cycles and cells: three parts burned, one for the proposer."""
+    """The payment for cycles and cells: three parts burned, one for the proposer."""
 
     burned_cycle: int
     burned_cell: int
@@ -28,22 +28,22 @@ class Fee(NamedTuple):
 
     @property
     def burned(self) -> int:
-        """All that leaves circulation."""
+        """The part that leaves circulation."""
         return self.burned_cycle + self.burned_cell + self.burned_lane
 
     @property
     def total(self) -> int:
-        """All that the payer pays."""
+        """The whole payment."""
         return self.burned + self.tip
 
 
 def max_cost_of(gas_limit: int, max_cells: int, prices: Prices) -> int:
-    """Return what a fire may cost at most, which its payer is charged before it."""
+    """Return the most that a fire may cost, which its payer is charged in advance."""
     return gas_limit * (prices.cycle + prices.lane + prices.tip) + max_cells * prices.cell
 
 
 def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
-    """Return what a fire that used so many cycles and cells costs."""
+    """Return the fee of a fire that used these cycles and cells."""
     return Fee(cycles * prices.cycle, cells * prices.cell, cycles * prices.lane, cycles * prices.tip)
 
 
@@ -53,10 +53,10 @@ def ranked(
     """Sort by effective priority, the greatest first; ties by identifier or by age.
 
     Args:
-        timers: Those that compete.
+        timers: The timers that compete.
         priorities: The priority per cycle, by timer.
         weights: The weight of every actor among them.
-        lane: The configuration says how priority and weight go together and what decides a tie.
+        lane: Its configuration says how priority and weight combine and how ties are broken.
     """
     # Integers in the same proportion as the weights: a fraction for each timer would take ten times as long to compare.
     common = lcm(*(weight.denominator for weight in weights.values()))

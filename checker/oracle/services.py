@@ -33,7 +33,7 @@ def start_feed(call: Call, payload: bytes) -> None:
 
 
 def submit(call: Call, payload: bytes) -> None:
-    """Keep a value until the next update; let that one live longer, or schedule another."""
+    """Keep a value until the next update; extend that timer's expiry, or schedule another."""
     require_owner(call)
     (value,) = read_order(payload, SUBMISSION, (), "Submission")
     interval, gas_limit = _feed_order(call.get(b"order") or b"")
@@ -46,7 +46,7 @@ def submit(call: Call, payload: bytes) -> None:
 
 
 def update(call: Call, payload: bytes) -> None:
-    """Publish what is new."""
+    """Publish the values that are new."""
     require_timer(call)
     require_empty(payload)
     submitted = call.get(b"submitted")
@@ -78,7 +78,7 @@ def set_price(call: Call, payload: bytes) -> None:
 
 
 def check_positions(call: Call, payload: bytes) -> None:
-    """Check the positions whose turn it is."""
+    """Check the positions that are due for a check."""
     require_timer(call)
     require_empty(payload)
     price, interval, _ = _price_order(call.get(b"order") or b"")
@@ -95,7 +95,7 @@ def check_positions(call: Call, payload: bytes) -> None:
 
 
 def _check(call: Call, index: int, price: int) -> bool:
-    """Liquidate a position whose debt is above 9/10 of its value; say whether it stays and is above 7/10."""
+    """Liquidate a position whose debt is above 9/10 of its value; return whether it stays and is above 7/10."""
     record = call.get(b"p" + be8(index))
     if record is None:
         return False

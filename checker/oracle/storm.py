@@ -56,7 +56,7 @@ CANCEL_ORDER = (_is_list_of_bytes,)
 
 
 def make(call: Call, payload: bytes) -> None:
-    """Schedule as many timers as the order says."""
+    """Schedule the number of timers that the order names."""
     fields = read_order(payload, STORM_ORDER, STORM_DEFAULTS, "StormOrder")
     count, delay, not_before, spread, ttl, gas_limit, size, handler, sender_pays, terms = fields
     base = max(call.now + delay, not_before)
@@ -95,14 +95,14 @@ def fire(call: Call, payload: bytes) -> None:
 
 
 def fail(call: Call, payload: bytes) -> None:
-    """Give up."""
+    """Revert."""
     require_timer(call)
     call.put(b"failed", payload[:8])
     raise RevertedError("as ordered")
 
 
 def spin(call: Call, payload: bytes) -> None:
-    """Use more than there is."""
+    """Use more cycles than the limit."""
     require_timer(call)
     call.put(b"spun", payload[:8])
     call.compute(MAX_INTEGER)

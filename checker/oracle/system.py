@@ -1,4 +1,4 @@
-"""System instructions: what the validator set may do to timers (docs/chain.md, section of that name)."""
+"""System instructions: operations of the validator set on timers (docs/chain.md, section of that name)."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ CANCELLED_BY_GOVERNANCE, CONFIG_UPDATED, EXTENDED_BY_GOVERNANCE = 8, 9, 10
 
 
 def run_instruction(contents: Contents, present: Present, gas: Gas, call: list[object], *, is_deployer: bool) -> Ending:
-    """Carry a system instruction out; nothing is written unless it ends well."""
+    """Run a system instruction; it writes nothing unless it succeeds."""
     own_cells = gas.cells
     try:
         gas.use(INSTRUCTION_CYCLES)
@@ -67,7 +67,7 @@ def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: i
 
 
 def _configs_of(encoded: bytes, contents: Contents) -> tuple[TimerConfig, Calendar, LaneConfig | None]:
-    """Return all configurations after an instruction, which has all of the timers' or some keys of any."""
+    """Return all configurations after an instruction, which carries a whole timer configuration or a map of changes."""
     calendar: Calendar | None = contents.calendar.rows[None]
     lane_config = contents.lane_config.get(None)
     assert calendar is not None, "genesis has one"
@@ -104,7 +104,7 @@ def _checked(config: TimerConfig) -> TimerConfig:
 
 
 def _read_changes(encoded: bytes) -> dict[str, object] | None:
-    """Return the map of an instruction, or None where it is none; raises RevertedError for one that may not be."""
+    """Return the map of changes of an instruction, or None without a map; raises RevertedError for a bad map."""
     try:
         changes = msgspec.msgpack.decode(encoded)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):

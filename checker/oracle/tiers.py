@@ -1,4 +1,4 @@
-"""Which tier of the calendar queue a height lies in, and what the state says of the far ones (docs/state.md, Tiers)."""
+"""Tiers of the calendar queue: the tier of a height, and the state's records of the far ones (docs/state.md, Tiers)."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def tier_of(height: int, now: int, queued: bool, config: Calendar) -> tuple[str,
 
 
 def write_tiers(contents: Contents, now: int, config: Calendar) -> None:
-    """Count the heights of each epoch and of the overflow tree anew, and hash the tree."""
+    """Recount the heights of each epoch and of the overflow tree, and hash the tree."""
     epochs: dict[int, int] = {}
     overflow: list[int] = []
     for height, bucket in sorted(contents.buckets.rows.items()):
@@ -55,7 +55,7 @@ def radix_root(leaves: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def heights_promoted(contents: Contents, parent_now: int, now: int, config: Calendar) -> int:
-    """Return how many heights leave the overflow tree when a block begins."""
+    """Return the number of heights that leave the overflow tree when a block begins."""
     queued = {height: bucket.queued for height, bucket in contents.buckets.rows.items()}
     held = [height for height in queued if tier_of(height, parent_now, queued[height], config)[0] == "overflow"]
     return len([height for height in held if tier_of(height, now, queued[height], config)[0] != "overflow"])

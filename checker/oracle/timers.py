@@ -14,7 +14,7 @@ FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
 
 REASONS = ("lane_full", "over_cap", "below_basefee")
-"""Why timers are held back, in the order of the summary."""
+"""Reasons why timers are held back, in the order of the summary."""
 
 MAX_BRACKETS = 64
 """A payload with more opening brackets is not read as JSON."""
@@ -22,7 +22,7 @@ MAX_BRACKETS = 64
 
 @dataclass
 class TimerPhase:
-    """One block's timer phase: what it works with, and what came of it. `basefees` is what fires pay."""
+    """One block's timer phase: its inputs, and the events and counts that it leaves. `basefees` are those of fires."""
 
     contents: Contents
     present: Present
@@ -44,7 +44,7 @@ class TimerPhase:
     waiting_dead: int = 0
     due: int = 0
     funds: dict[bytes, int] = field(default_factory=dict)
-    """What each payer of a waiting timer had when the phase began."""
+    """The balance of each payer of a waiting timer when the phase began."""
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
@@ -55,15 +55,15 @@ class TimerPhase:
         self._report(*self._clean_up_and_fire(waiting))
 
     def _waiting(self) -> list[Timer]:
-        """The waiting set."""
+        """Return the waiting timers."""
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
         return sorted(due, key=lambda timer: (timer.due, timer.sequence))
 
     def _prepare(self, waiting: list[Timer]) -> None:
-        """Find out what has to be known before timers are classified."""
+        """Prepare the values by which timers are classified."""
 
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
-        """Remove the dead, fire what fits; return the live timers, and by timer why one is held back or nothing."""
+        """Remove the dead, fire what fits; return the live timers, and for each the reason it is held back, if any."""
         dead = [timer for timer in waiting if self._is_dead(timer)]
         gone = {timer.timer_id: True for timer in dead}
         live = [timer for timer in waiting if timer.timer_id not in gone]
@@ -76,20 +76,20 @@ class TimerPhase:
         return live, reasons
 
     def _cancel_overdue(self, live: list[Timer]) -> list[Timer]:
-        """Remove what was passed over too often, where a policy does so; return what is left."""
+        """Remove timers that were passed over too often, where the policy does so; return the others."""
         return live
 
     def _prices(self, _timer: Timer) -> Prices:
-        """What a fire of a timer pays."""
+        """Return the prices that a fire of this timer pays."""
         return Prices(self.basefees.cycle, self.basefees.cell, 0, 0)
 
     def _reason_to_hold(self, timer: Timer) -> str:
-        """Why a live timer may not compete, or nothing."""
+        """Return the reason why a live timer may not compete, or an empty string."""
         is_over = timer.gas_limit > self.present.config.lane_timer_cycles
         return "over_cap" if is_over and not self.present.is_free else ""
 
     def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
-        """Let candidates fire as they stand until one does not fit; return that one and all after it."""
+        """Let candidates fire in order until one does not fit; return that one and all after it."""
         if self.present.is_free and not self.present.config.execution_lane_paused:
             for timer in candidates:
                 self._attempt(timer)
@@ -98,18 +98,18 @@ class TimerPhase:
 
     @property
     def _lane_cycles(self) -> int:
-        """What the lane has for this block; a paused one takes nothing, not even what needs nothing."""
+        """The lane's cycles for this block; with 0, of a paused lane, not even a timer without cost fires."""
         config = self.present.config
         return -1 if config.execution_lane_paused else config.lane_timer_cycles
 
     @property
     def gc_cycles(self) -> int:
-        """What the GC lane used: each removal costs the same."""
+        """The cycles that the GC lane used: each removal costs the same."""
         return self.removed * self.present.config.gc_cost_per_timer
 
     @property
     def removed(self) -> int:
-        """How many timers the GC lane removed."""
+        """The number of timers that the GC lane removed."""
         return self.expired + self.insolvent + self.overdue
 
     def _max_cost(self, timer: Timer) -> int:
@@ -126,12 +126,12 @@ class TimerPhase:
 
     @property
     def _gc_budget(self) -> int:
-        """How many timers the GC lane may remove in this block."""
+        """The number of timers that the GC lane may remove in this block."""
         config = self.present.config
         return 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
 
     def _remove_if_budget(self, timer: Timer) -> None:
-        """Remove a dead timer, or leave it to wait where the GC lane has nothing left."""
+        """Remove a dead timer, or leave it waiting where the GC lane's budget is used up."""
         if self.removed >= self._gc_budget:
             self.waiting_dead += 1
             return
@@ -142,7 +142,7 @@ class TimerPhase:
         else:
             self.insolvent += 1
             required = min(self._max_cost(timer), MAX_INTEGER)
-            # The balance by which it was judged: that of the start, unless it was enough then.
+            # The balance that made it insolvent: the one at the start, unless that was enough.
             at_start = self.funds[timer.fee_payer]
             available = at_start if at_start < required else self.contents.balance(timer.fee_payer)
             self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
@@ -177,7 +177,7 @@ class TimerPhase:
         return ending.cycles
 
     def _report(self, live: list[Timer], reasons: dict[bytes, str]) -> None:
-        """Tell of each timer that is held back for the first time, in waiting order; then count all of them."""
+        """Report each timer that is held back for the first time, in waiting order; then count all of them."""
         held = [timer for timer in live if reasons[timer.timer_id]]
         self.waiting_live = len(held)
         for timer in held:
@@ -209,7 +209,7 @@ def _read_convention(payload: bytes) -> tuple[str, bytes] | None:
 
 
 def _read_json_object(text: str) -> dict[str, str]:
-    """Return the two members that count; raises ValueError where the text is no JSON object or they are no strings."""
+    """Return the handler and payload members; raises ValueError where the text is not an object with two strings."""
     if not text.lstrip(" \t\r\n").startswith("{"):
         raise ValueError(text)
     # Python refuses very long numbers, and none is looked at, so any number will do. An object is a list of pairs.
