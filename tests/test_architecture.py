@@ -170,7 +170,7 @@ LONG_FILES_ALLOWED = {
 NAMES_ALLOWED: set[str] = set()
 
 OPENINGS_ALLOWED = {
-    "checker": 37,
+    "checker": 20,
     "cluster": 10,
     "validators": 30,
 }
