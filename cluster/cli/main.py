@@ -21,7 +21,20 @@ from checker.record.program import VERSION, program_name
 from checker.record.run_directory import DamagedRecordError, RecordExistsError
 from cluster.campaign.dask_workers import DaskError
 from cluster.campaign.results_db import DamagedResultsError
-from cluster.cli import check, diff, explain, faults, mutants, prove, replay, run, scenarios, shrink, sweep, verify
+from cluster.cli.commands import (
+    check,
+    diff,
+    explain,
+    faults,
+    mutants,
+    prove,
+    replay,
+    run,
+    scenarios,
+    shrink,
+    sweep,
+    verify,
+)
 from cluster.cli.options import (
     EXIT_ENVIRONMENT,
     EXIT_INCONCLUSIVE,

@@ -23,9 +23,9 @@ from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference, first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.runtime.executions import watch_executions
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
+from cluster.verdict.executions import watch_executions
 from cluster.verdict.replay import recorded_scenario
 from faults import byzantine_validators
 from network.events import events_of_type

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, final
 
 from cluster.runtime.machines import MachineController
-from cluster.scenario.replicas_section import ColdReplayMode, Observer, Rounds
+from cluster.scenario.sections.replicas import ColdReplayMode, Observer, Rounds
 from cluster.scenario.shape import tag_of
 from faults.events import ObserverSwitchedOff
 from network.events import Event, read_event

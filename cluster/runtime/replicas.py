@@ -5,7 +5,7 @@ from functools import partial
 import networkx as nx
 
 from cluster.scenario.model import Scenario
-from cluster.scenario.replicas_section import FinalizedOnly, ReplicaSection
+from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
 from faults import Adversary
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology

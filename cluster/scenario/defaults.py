@@ -5,8 +5,8 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
-from cluster.scenario.chain_section import ChainSection
 from cluster.scenario.model import Scenario, scenario_type
+from cluster.scenario.sections.chain import ChainSection
 from cluster.scenario.shape import kind_named, kinds_of, tables_of
 
 TABLES: Final = tuple(name for name, entry in tables_of(Scenario).items() if kinds_of(entry))

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 
 from checker.record.plugins import objects_of
-from cluster.scenario.chain_section import ChainSection, chain_section
-from cluster.scenario.costs_section import CostsSection
-from cluster.scenario.expect_section import ExpectSection
 from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section, means
-from cluster.scenario.replicas_section import CHUNK_BYTES_MAX, Observer, ValidatorSection
+from cluster.scenario.sections.chain import ChainSection, chain_section
+from cluster.scenario.sections.costs import CostsSection
+from cluster.scenario.sections.expect import ExpectSection
+from cluster.scenario.sections.replicas import CHUNK_BYTES_MAX, Observer, ValidatorSection
 from cluster.workloads.registry import workload_kinds
 from cluster.workloads.submission import WorkloadKind
 from faults import Fault

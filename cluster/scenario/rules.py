@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from checker.checks import fallible
 from checker.mutants import CATALOGUE
-from cluster.scenario.chain_section import ActivationSection
-from cluster.scenario.expect_section import expect_rules
-from cluster.scenario.lane_section import LaneSection
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.plugins import checks_with
-from cluster.scenario.replicas_section import OBSERVERS_MAX
+from cluster.scenario.sections.chain import ActivationSection
+from cluster.scenario.sections.expect import expect_rules
+from cluster.scenario.sections.lane import LaneSection
+from cluster.scenario.sections.replicas import OBSERVERS_MAX
 from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan
 from faults.nearest import did_you_mean

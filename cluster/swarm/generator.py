@@ -18,7 +18,7 @@ from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.replicas import draw_observer_fault, draw_observers, draw_roads
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
-from cluster.workloads.edge_scripts import NARROW_MAILBOX
+from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
 from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from cluster.workloads.edge_cases import CASES
+from cluster.workloads.kinds.edge_cases import CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 

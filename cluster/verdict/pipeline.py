@@ -27,10 +27,10 @@ from checker.record.run_directory import BRANCHES, RecordWriter
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
-from cluster.runtime.executions import watch_executions
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
+from cluster.verdict.executions import watch_executions
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from faults import Cell, FaultEffect

@@ -8,16 +8,16 @@ from collections.abc import Collection
 from typing import Final
 
 from cluster.scenario.shape import tag_of
-from cluster.workloads.edge_cases import EdgeCases
-from cluster.workloads.games import Games
-from cluster.workloads.governance import Governance
-from cluster.workloads.heartbeats import Heartbeats
-from cluster.workloads.liquidations import Liquidations
-from cluster.workloads.oracle_feeds import OracleFeeds
-from cluster.workloads.storm import Storm
+from cluster.workloads.kinds.edge_cases import EdgeCases
+from cluster.workloads.kinds.games import Games
+from cluster.workloads.kinds.governance import Governance
+from cluster.workloads.kinds.heartbeats import Heartbeats
+from cluster.workloads.kinds.liquidations import Liquidations
+from cluster.workloads.kinds.oracle_feeds import OracleFeeds
+from cluster.workloads.kinds.storm import Storm
+from cluster.workloads.kinds.subscriptions import Subscriptions
+from cluster.workloads.kinds.transfers import Transfers
 from cluster.workloads.submission import WorkloadKind
-from cluster.workloads.subscriptions import Subscriptions
-from cluster.workloads.transfers import Transfers
 
 BUILT_IN: Final[tuple[type[WorkloadKind], ...]] = (
     *(Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance, Games, Subscriptions, EdgeCases),

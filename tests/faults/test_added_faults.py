@@ -5,7 +5,7 @@ import pytest
 
 from checker.record.cold_replay import replay_directory
 from cluster.campaign.fewer_validators import with_validators
-from cluster.cli.check import explain_plan
+from cluster.cli.commands.check import explain_plan
 from cluster.cli.main import main
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario

@@ -356,7 +356,8 @@ def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_p
 
 def test_what_nobody_foresaw_is_one_line_with_exit_6(tmp_path, monkeypatch, capsys):
     """No traceback, and the command that repeats it."""
-    from cluster.cli import main, run
+    from cluster.cli import main
+    from cluster.cli.commands import run
 
     def burst(*arguments, **options):
         raise ZeroDivisionError("so it goes")

@@ -8,13 +8,13 @@ import pytest
 
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import sweep
-from cluster.cli.shrink import write_scenario_file
+from cluster.cli.commands.shrink import write_scenario_file
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.faults import FAULTS_UNTIL_MS
 from cluster.swarm.generator import banner, draw_scenario, swarm_identity
 from cluster.swarm.workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
 from cluster.verdict.facts import finality_gap_max_us
-from cluster.workloads.edge_cases import CASES
+from cluster.workloads.kinds.edge_cases import CASES
 from faults import byzantine_validators, kind_of
 from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig

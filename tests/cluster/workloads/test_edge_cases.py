@@ -7,7 +7,7 @@ import pytest
 from checker.record.cold_replay import replay_directory
 from cluster.scenario.load import convert_scenario
 from cluster.verdict.pipeline import run_pipeline
-from cluster.workloads.edge_cases import CASES
+from cluster.workloads.kinds.edge_cases import CASES
 from cluster.workloads.planned import sites_of
 from report.console import LiveProgress
 from scheduler import TimerCancelledInsufficientFunds

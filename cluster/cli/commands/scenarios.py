@@ -2,8 +2,8 @@
 
 import argparse
 
+from cluster.cli.commands.run import DEFAULT_SCENARIO
 from cluster.cli.options import Commands, add_command, print_json, print_lines
-from cluster.cli.run import DEFAULT_SCENARIO
 from cluster.scenario.load import load_scenario, scenario_paths
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from string import hexdigits
 from typing import Final
 
+from cluster.cli.commands.prove import describe, lines_of
 from cluster.cli.options import Commands, add_command, print_json, print_lines
-from cluster.cli.prove import describe, lines_of
 from cluster.inspect.proofs import find_difference, find_flaw, read_proof
 
 EXIT_INVALID: Final = 1

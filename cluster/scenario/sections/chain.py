@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
 import msgspec
 
 from cluster.scenario.fields import NotNegative, Positive, Section, means
-from cluster.scenario.lane_section import LaneSection
+from cluster.scenario.sections.lane import LaneSection
 from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, Fifo, Parameters, TimerConfig
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.genesis import MIN_BASEFEE_FLOOR, PolicyEntry

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from checker.record.run_directory import RecordReader
+from cluster.cli.commands.run import print_judged
 from cluster.cli.options import Commands, add_command, command_line
-from cluster.cli.run import print_judged
 from cluster.verdict.replay import replay_record
 from report.console import LiveProgress
 

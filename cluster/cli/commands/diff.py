@@ -10,7 +10,7 @@ from checker.explain.formatting import on_one_line
 from checker.record.fingerprint import CodeChangedError
 from checker.record.run_directory import RecordReader
 from checker.results import CheckResult, verdict_of
-from cluster.cli.explain import INDENT, repeat
+from cluster.cli.commands.explain import INDENT, repeat
 from cluster.cli.options import Commands, add_command, print_json, print_lines
 from cluster.inspect.diff import Diff, compare_records
 from cluster.verdict.replay import CHECK

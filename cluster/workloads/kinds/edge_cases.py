@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, Positive, means
-from cluster.workloads.edge_scripts import (
+from cluster.workloads.kinds.edge_scripts import (
     FORBIDDEN,
     NOBODY,
     SCRIPT_CELLS,
