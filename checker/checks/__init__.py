@@ -1,7 +1,7 @@
 """The checks over one run: one class a check, and the list of all of them.
 
 A check reads the run's events, the blocks that validators applied and what is read back at the end, and returns one
-result (`checker.checks.check`). It never changes a run, and never asks the code that it checks how something should be.
+result (`checker.checks.check`). It never changes a run, and never asks the code under check for the right value.
 What belongs to one check only stands in its file; facts of the run that checks share stand in `context`.
 
 `CHECKS` is the only place that names them all. A new check is a file here and a line there; a check of another package
@@ -82,18 +82,18 @@ CHECKS: Final[tuple[type[Check], ...]] = (
 
 
 def fallible(checks: Iterable[type[Check]]) -> tuple[str, ...]:
-    """Return the names of the checks that can fail: what a scenario may expect to."""
+    """Return the names of the checks that can fail, which a scenario may list under its expected failures."""
     return tuple(check.name for check in checks if check.exit_class != "inconclusive")
 
 
 FALLIBLE: Final = fallible(CHECKS)
 
 OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one_process)
-"""Names of the checks that count what replicas did in one process; what an earlier one showed is shown."""
+"""Names of the checks that count the acts of replicas in one process, and cannot count those of an earlier one."""
 
 
 BESIDE_A_RUN: Final = ("determinism", "replay", "expected-failures")
-"""Names of results that no check of a run makes: they compare it with another run, or with what was expected of it."""
+"""Names of results that no check makes: they compare the run with another run, or with its expected failures."""
 
 
 class DuplicateCheckError(ValueError):
@@ -101,10 +101,10 @@ class DuplicateCheckError(ValueError):
 
 
 def with_plugins(plugins: Iterable[type[Check]]) -> tuple[type[Check], ...]:
-    """Return the checks of a run: all of this package, and then those of other packages in the order of their names.
+    """Return the checks of a run: all of this package, then those of other packages, by name.
 
     Raises:
-        DuplicateCheckError: Two have one name, and a result could be either's.
+        DuplicateCheckError: Two have one name, so that their results could not be told apart.
     """
     checks = (*CHECKS, *sorted(plugins, key=lambda check: check.name))
     names = [*(check.name for check in checks), *BESIDE_A_RUN]

@@ -1,8 +1,8 @@
-"""The storm's books: what a block removes and leaves follows from its budgets, and the living never wait for the dead.
+"""The storm's accounting: a block's budget predicts its clean-up, and live timers never wait for dead ones.
 
 `checker.checks.timers` keeps the list of timers; this one asks, block by block, whether the number of dead timers
 left is what the budget predicts from the number at hand, and whether a live timer that was held back was so by the
-execution lane alone. Which timers are insolvent cannot be told from receipts, so of these it knows bounds only.
+execution lane alone. Receipts do not show which timers are insolvent, so of these it knows bounds only.
 """
 
 from typing import final
@@ -33,12 +33,12 @@ class StormAccounting(Check):
         self._held = 0
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one block."""
+        """Compare one block with the prediction."""
         self._blocks += 1
         self._predict_cleanup(block)
         claimed = block.summary.waiting_dead + block.summary.waiting_live
         if claimed != self._delivery.figures().waiting:
-            # Which timers wait is in doubt, and the delivery check has said so.
+            # The list of waiting timers is in doubt, and the delivery check has reported that.
             return
         waiting = self._delivery.waiting() if claimed else []
         if waiting and not _is_by_cursor(block):
@@ -56,10 +56,10 @@ class StormAccounting(Check):
         )
 
     def _predict_cleanup(self, block: SettledBlock) -> None:
-        """The GC lane removes what is dead as far as its budget goes, in every block."""
+        """Require that the GC lane removes dead timers as far as its budget goes, in every block."""
         spent, config = add_up(block), block.config
         if _is_by_cursor(block):
-            # How far the walk comes depends on what it looks at, and a timer that it did not reach counts as held.
+            # The walk's progress depends on the timers it visits, and a timer that it did not reach counts as held.
             return
         removed, left = spent.removed, block.summary.waiting_dead
         budget = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
@@ -67,7 +67,7 @@ class StormAccounting(Check):
         self._removed += removed
         self._backlog_blocks += left > 0
         if removed > budget:
-            # More than the lane may: for the check on budgets to say.
+            # More removals than the budget are a failure of the check on budgets.
             return
         if not removed and not left:
             return
@@ -76,7 +76,7 @@ class StormAccounting(Check):
         )
 
     def _classify(self, block: SettledBlock, waiting: list[Pending]) -> None:
-        """Whatever is past its expiry is dead, and nothing else that waits but the insolvent."""
+        """Require that every timer past its expiry counts as dead, and of the others only insolvent ones."""
         expired = sum(timer.expires_at < block.now for timer in waiting)
         dead, live = block.summary.waiting_dead, block.summary.waiting_live
         self._require(expired <= dead, block, "{} expired timers wait, the block counts {} as dead", expired, dead)
@@ -84,7 +84,7 @@ class StormAccounting(Check):
         self._require(live <= most, block, "{} live timers are said to wait, {} are not expired", live, most)
 
     def _explain_held(self, block: SettledBlock, unexpired: list[Pending]) -> None:
-        """A live timer waits because the lane had no room for it or one before it, or because it exceeds the lane."""
+        """Require that a live timer waits only for room in the lane, or because it exceeds the lane."""
         counts = _deferred(block)
         held = sum(counts.values())
         live = block.summary.waiting_live
@@ -117,7 +117,7 @@ def _is_by_cursor(block: SettledBlock) -> bool:
 
 
 def _deferred(block: SettledBlock) -> dict[str, int]:
-    """Return how many live timers each reason held back in a block, by the block's own summary of them."""
+    """Return the number of live timers that each reason held back in a block, from the block's summary."""
     counts: dict[str, int] = {}
     for receipt in block.receipts:
         if isinstance(receipt, TimerReceipt) and isinstance(receipt.event, DeferredSummary):

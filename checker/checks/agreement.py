@@ -13,7 +13,7 @@ from validators.stats import BROKEN, REFUSED_FINAL
 
 
 class _Seen(NamedTuple):
-    """A digest, and the validator that said it first."""
+    """A digest, and the first validator that reported it."""
 
     value: bytes
     node: int
@@ -23,8 +23,8 @@ class _Seen(NamedTuple):
 class Agreement(Check):
     """At most one block is final at each height, each linked to the one below, and no validator goes back.
 
-    Two things may move a validator otherwise: what a fault did to its disk takes it back at a start, and a peer's
-    snapshot, which it says, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
+    Two things may move a validator otherwise: a fault of its disk can take it back at a start, and a peer's
+    snapshot, which it reports, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
     """
 
     name = "agreement"
@@ -39,7 +39,7 @@ class Agreement(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """What moves a validator up or back."""
+        """Events that move a validator's chain up or back."""
         return {
             Booted: self.boot,
             DamageFound: self.damage,
@@ -49,9 +49,9 @@ class Agreement(Check):
         }
 
     def boot(self, event: Event, boot: Booted) -> None:
-        """A restarted validator still has all that it finalized, perhaps more: what was synced but not yet said."""
+        """Require that a restarted validator still has all it finalized; it may have synced more unreported."""
         before = self._heights.get(event.node, 0)
-        # A validator that had nothing to lose has shown nothing.
+        # A validator that had finalized no block yet has shown nothing.
         self.tally.compared += before > 0
         if boot.finalized_height < before and event.node not in self.run.disk_faults.destroyed:
             self.tally.fail(
@@ -77,7 +77,7 @@ class Agreement(Check):
             )
 
     def snapshot_joined(self, event: Event, joined: SnapshotJoined) -> None:
-        """A validator goes on from a peer's snapshot: upward only, and at the block that all others have there."""
+        """Require that a peer's snapshot leads upward only, to the block that all others have there."""
         before = self._heights.get(event.node, 0)
         self.tally.compared += 1
         if joined.height <= before:
@@ -90,7 +90,7 @@ class Agreement(Check):
         self._compare(event.node, joined.height, joined.digest)
 
     def finalized(self, event: Event, final_block: BlockFinalized) -> None:
-        """The next height of this validator, in a later view, with the block that all others have there."""
+        """Require the validator's next height, a later view, and the block that all others have there."""
         node, height = event.node, final_block.height
         expected, view = self._heights.get(node, 0) + 1, self._views.get(node, 0)
         self.tally.compared += 2
@@ -108,7 +108,7 @@ class Agreement(Check):
         self._compare(node, height, final_block.digest)
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
-        """The block is what its digest says and extends the block of the height below."""
+        """Require that the block has its digest and extends the block of the height below."""
         self._compare(block.node, block.height, block.digest)
         parent = self._blocks.get(block.height - 1)
         self.tally.compared += 1
@@ -130,14 +130,14 @@ class Agreement(Check):
         self._linked[block.height] = None
 
     def halted(self, event: Event, halted: Halted) -> None:
-        """A validator that broke an invariant of its own, or cannot execute what is final, does not agree."""
+        """Count a validator that broke an invariant of its own, or cannot execute a final block, as disagreeing."""
         reason = halted.reason
         if reason.startswith((BROKEN, REFUSED_FINAL)):
             self.tally.compared += 1
             self.tally.fail(f"validator {event.node} halted: {reason}", validator=event.node, at_us=event.at_us)
 
     def malformed(self, block: AppliedBlock, reason: str) -> None:
-        """Every block that is applied can be decoded."""
+        """Fail on an applied block that cannot be decoded."""
         self.tally.compared += 1
         self.tally.fail(
             f"validator {block.node} applied at height {block.height} what is no block: {reason}",
@@ -146,7 +146,7 @@ class Agreement(Check):
         )
 
     def finish(self) -> CheckResult:
-        """Return the result; one of several validators that finalized alone agrees with no other."""
+        """Return the result; a validator that finalized alone has no other to agree with."""
         judged, height = len(self.run.honest), max(self._blocks)
         nodes = sum(height > 0 for height in self._heights.values())
         if judged == 1 and self._linked:

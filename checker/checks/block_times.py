@@ -1,8 +1,8 @@
-"""The time of blocks: it goes on from block to block, and no voter let it run ahead of its own clock.
+"""Block timestamps: each is later than the last, and no voter accepted one too far ahead of its own clock.
 
-A block's time is what a leader's clock showed, right or wrong, so there is no true value to compare it with. Checked:
+A block's time is a leader's clock, right or wrong, so there is no true value to compare it with. Checked:
 it is above the parent's, the slot follows from it, and each honest validator that notarized the block as another's had
-a clock that was near enough. Of an honest leader whose clock no fault touched more is asked: its block bears a time
+a clock that was near enough. An honest leader whose clock no fault touched is checked further: its block bears a time
 between its entering the view and its vote, or the one right after the parent's. Of others it is not checked that a
 timestamp is not too low; a leader may drag the time, which costs the chain slots but no state.
 """
@@ -25,7 +25,7 @@ _MILLION: Final = 1_000_000
 
 @dataclass(slots=True)
 class _Lead:
-    """How far one wall clock is ahead of true time, and how far it was at most before its last setting."""
+    """The lead of one wall clock over true time, and its greatest lead before the last setting."""
 
     since_us: int = 0
     offset_us: int = 0
@@ -63,7 +63,7 @@ class BlockTimes(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """When leaders entered, who notarized, and what clocks were set to."""
+        """Events of leaders entering views, of notarize votes and of clock settings."""
         return {ClockSet: self.clock, Entered: self.entered, Voted: self.vote}
 
     def clock(self, event: Event, setting: ClockSet) -> None:
@@ -79,13 +79,13 @@ class BlockTimes(Check):
             self._entered_us.setdefault((entered.view, event.node), event.at_us)
 
     def vote(self, event: Event, vote: Voted) -> None:
-        """Remember how far the clock of a notarizing voter may have been by then, in microseconds of virtual time."""
+        """Remember the greatest lead that a notarizing voter's clock can have had by then."""
         if vote.vote == "notarize":
             lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
             self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge a final block."""
+        """Check a final block's timestamp."""
         header = block.header
         time_ms, place = header.timestamp_ms, f"block of height {header.height}"
         self.tally.require(
@@ -117,12 +117,12 @@ class BlockTimes(Check):
         )
 
     def _judge_leader(self, header: Header, voted_us: int | None) -> None:
-        """A leader by true time puts down what its clock shows while it proposes, or what is next after the parent."""
+        """Require that a leader by true time uses its clock while it proposes, or the time after the parent's."""
         entered_us = self._entered_us.pop((header.view, header.proposer), None)
         if voted_us is None or entered_us is None or header.proposer in self._leads:
             return
         if voted_us < entered_us:
-            # What is known is that another life entered the view again, to which another process had sent the vote.
+            # Another life entered the view again, to which an earlier process had sent the vote.
             return
         next_ms = self._parent_ms + 1
         first_ms, last_ms = (max(at_us // MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))

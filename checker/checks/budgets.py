@@ -1,4 +1,4 @@
-"""Budgets: what a block spent, added up from its receipts, within what it may spend."""
+"""Budgets: the amounts that a block used, summed over its receipts, stay within its limits."""
 
 from typing import NamedTuple, final
 
@@ -11,7 +11,7 @@ from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
 
 class Spent(NamedTuple):
-    """What a block's receipts add up to: cycles and cells of transactions, lane cycles of fires, removals."""
+    """The sums over a block's receipts: cycles and cells of transactions, lane cycles of fires, removals."""
 
     cycles: int
     cells: int
@@ -23,7 +23,7 @@ class Spent(NamedTuple):
 
     @property
     def removed(self) -> int:
-        """How many timers the GC lane removed."""
+        """The number of timers that the GC lane removed."""
         return self.expired + self.insolvent + self.overdue
 
 
@@ -38,7 +38,7 @@ class Budgets(Check):
         self._fullest_lane = 0
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one block."""
+        """Check one block."""
         spent = add_up(block)
         config, rules = block.config, self.run.rules
         lane = 0 if config.execution_lane_paused else block.lane_cycles_max
@@ -63,7 +63,7 @@ class Budgets(Check):
         )
 
     def _limit(self, block: SettledBlock, what: str, used: int, limit: int) -> None:
-        # What is not used keeps within any limit.
+        # A budget that is not used keeps within any limit.
         self.tally.compared += used > 0
         if used > limit:
             self.tally.fail(
@@ -97,7 +97,7 @@ class Budgets(Check):
 
 
 def add_up(block: SettledBlock) -> Spent:
-    """Return what a block's receipts add up to."""
+    """Return the sums over a block's receipts."""
     calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
     events = [receipt.event for receipt in block.receipts if isinstance(receipt, TimerReceipt)]
     fires = [event for event in events if isinstance(event, TimerFired)]

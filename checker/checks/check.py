@@ -1,12 +1,12 @@
-"""The one shape of a check: a class with a name, what it reads of the run, and a result.
+"""The interface of a check: a class with a name, the events it reads, and a result.
 
 A check is made before the run. It gets the events that its `handlers` name, in the order of the log, each height once
-when the first honest replica applies it (`settle`), and at last `finish`, when `run.end` says what is left. A check
+when the first honest replica applies it (`settle`), and at last `finish`, when `run.end` holds the end state. A check
 that needs only the end, such as the cold replay, has only `finish`. Comparisons go through `tally`, which counts them:
 a check that compared nothing is inconclusive, whatever it says.
 
-Rejected: results by a function for each check beside the classes. Then the order, the names and what each of them is
-given stood in three places, and a check was known in four.
+Rejected: results by a function for each check beside the classes. Then the order, the names and the arguments of each
+stood in three places, and a check was known in four.
 """
 
 from typing import ClassVar
@@ -25,11 +25,11 @@ class Check:
 
     Attributes:
         name: As the verdict and docs/invariants.md name it.
-        exit_class: What its failure means.
-        activity: A name for what takes long in `finish`, shown to a person who waits.
-        compares_replicas: Whether it compares replicas with each other, and so cannot tell which of them is right.
-        sees_earlier_events: Whether it gets what an earlier process watched, where a run goes on from real disks.
-        counts_one_process: Whether it counts what replicas did in one process; what an earlier one showed is shown.
+        exit_class: The class of exit code that its failure leads to.
+        activity: A name for a long `finish`, shown as progress.
+        compares_replicas: Whether it compares replicas with each other, and so cannot know which of them is right.
+        sees_earlier_events: Whether it gets events of an earlier process, where a run goes on from real disks.
+        counts_one_process: Whether it counts acts of replicas in this process only.
     """
 
     name: ClassVar[str]
@@ -50,21 +50,21 @@ class Check:
 
     @property
     def is_asked(self) -> bool:
-        """Whether this run asks the question at all, looked at when it is over; if not there is no result."""
+        """Return whether this run needs the check, asked when the run is over; if not there is no result."""
         return True
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
         """See a block that an honest replica finalized and applied, in the order of the log."""
 
     def malformed(self, block: AppliedBlock, reason: str) -> None:
-        """See that what an honest replica applied is no block."""
+        """See bytes that an honest replica applied and that are not a valid block."""
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one height, when the first honest replica applied it; heights ascend by one."""
+        """Check one height, when the first honest replica applied it; heights ascend by one."""
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
         """See the structures of a replica that dropped or took back blocks, at the block where its database stands."""
 
     def finish(self) -> CheckResult:
-        """Return the result; `run.end` has what is left of the run."""
+        """Return the result; `run.end` has the state in which the run ended."""
         raise NotImplementedError

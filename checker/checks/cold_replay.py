@@ -1,4 +1,4 @@
-"""Whether a fresh process comes from genesis and the final blocks to the roots of the run."""
+"""The check of the cold replay: a fresh process reaches the run's roots from genesis and the final blocks."""
 
 from typing import final
 

@@ -28,7 +28,7 @@ class ExpectedStorm(NamedTuple):
 
 @final
 class ReorgCounts(NamedTuple):
-    """Reorganizations in counts: what a run showed, or has to show at least.
+    """Reorganizations in counts: those that a run showed, or the least that it has to show.
 
     Attributes:
         rolled_back: Executed blocks dropped for another, over all validators.
@@ -37,7 +37,7 @@ class ReorgCounts(NamedTuple):
         undone_depth: Heights that one validator took back at once.
         returned: Blocks of one validator that were taken back at once and are final there in the end.
         reexecuted: Blocks that were executed again when their branch came back, over all validators.
-        audited: How often what a validator derives from its state was compared after it dropped or took back blocks.
+        audited: Comparisons of a validator's derived values after it dropped or took back blocks.
         crossed: Validators that dropped heights on both sides of an activation at once.
     """
 
@@ -57,9 +57,9 @@ class ExpectedWorkload:
     """A workload that may not be idle.
 
     Attributes:
-        name: What the scenario calls it.
+        name: Its name in the scenario.
         is_enabled: Whether it was on.
-        is_required: Whether every transaction in `digests` must succeed, and not just any.
+        is_required: Whether every transaction in `digests` must succeed, instead of at least one.
         digests: Hashes of its transactions.
         uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
     """
@@ -74,19 +74,19 @@ class ExpectedWorkload:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectations:
-    """What a scenario expects of its run.
+    """The expectations of a scenario for its run.
 
     Attributes:
-        requires: Names of faults that must take effect; an enabled one that may not be idle must as well.
+        requires: Names of faults that must take effect, besides enabled ones that may not be idle.
         workloads: Workloads that may not be idle.
         storm: The storm of dead timers, None where none is expected.
         reorg: Least counts of reorganizations.
-        counts: Least counts of what happens on the chain.
+        counts: Least counts of events on the chain.
         at_most: Greatest counts of the same.
         fired_by: By workload the least fires of each of its actors.
-        recovery: Least counts of what replicas make of their disks.
-        reports: Least counts of why views are left and of evidence.
-        replica_modes: By observer how often it does at least what its replica mode is about.
+        recovery: Least counts of damage found, repairs, observers and joins.
+        reports: Least counts of reasons to leave a view and of evidence.
+        replica_modes: By observer, the least number of acts of its replica mode.
         finality_views_max: Views within which finality must come back.
         finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.
     """
@@ -109,7 +109,7 @@ class WrittenDisk(Protocol):
     """A disk that can be read beside its validator: `SimulatedDisk` and `DirectoryDisk` are such."""
 
     def written(self) -> Disk:
-        """Return a view of it, for reading, that always shows the bytes that were written to it."""
+        """Return a view for reading that always shows the bytes written to the disk."""
 
 
 class Sample(NamedTuple):
@@ -122,18 +122,18 @@ class Sample(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """What is left when a run is over.
+    """The state in which a run ended.
 
     Attributes:
-        reason: What ended it: `stopped` is its own goal.
-        faults: What each fault of the plan came to.
-        readbacks: What each replica that still runs holds.
+        reason: The reason why it ended; `stopped` means that it reached its goal.
+        faults: The effect of each fault of the plan.
+        readbacks: The memory and disk of each replica that still runs.
         unreadable: Replicas whose memory could not be read, and why.
         cold: The cold replay, or None where none was made.
         record: The run directory as it is being written, with the executed blocks, or None.
-        recoveries: Counts of what all replicas made of their disks, by name.
-        replica_modes: By observer how often it did what its replica mode is about.
-        duties: By replica and deed how often each replica mode that may not be idle did what it is about.
+        recoveries: Counts of recovery events of all replicas, by name.
+        replica_modes: By observer, the number of acts of its replica mode.
+        duties: By replica and kind of act, the acts of each replica mode that may not be idle.
     """
 
     reason: str = ""
@@ -153,14 +153,14 @@ class RunContext:
     """One run as its checks know it.
 
     Attributes:
-        rules: What is known of the chain before its first block.
-        validators: How many validators there are; replicas with a greater number are observers.
-        honest: Numbers of the replicas that are judged, ascending.
+        rules: The rules of the chain, known before its first block.
+        validators: The number of validators; replicas with a greater number are observers.
+        honest: Numbers of the replicas that the checks cover, ascending.
         genesis: The chain's genesis, None in a test of a check that does not look at it.
         genesis_values: The state before the first block, state key to encoded value.
-        expect: What the scenario expects.
+        expect: The scenario's expectations.
         disk_faults: Replicas whose disks the plan touches.
-        max_skew_ms: How far a block may be ahead of the clocks of those that notarize it.
+        max_skew_ms: The most that a block may be ahead of the clocks of its notarizing voters.
         view_retention: A journal keeps the entries of this many views below its floor.
         engine: The name of the consensus engine.
         public_keys: Of each validator, by number.
@@ -169,7 +169,7 @@ class RunContext:
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
         chain: The final blocks so far, as the first honest replica executed each of them.
         state: The state after the last block that was settled, state key to encoded value.
-        end: What is left when the run is over; empty before.
+        end: The state in which the run ended; empty before.
     """
 
     rules: ChainRules
@@ -192,7 +192,7 @@ class RunContext:
     _made: dict[Any, Any] = field(default_factory=dict)
 
     def check(self, kind: "Callable[[RunContext], _Made]") -> _Made:
-        """Return the check of a class, made when it is first asked for: one may read what another knows."""
+        """Return the check of a class, made on first use: a check may read results of another."""
         if kind not in self._made:
             self._made[kind] = kind(self)
         made: _Made = self._made[kind]

@@ -1,4 +1,4 @@
-"""One root for a block: on every validator, in whatever replica mode it came to its state."""
+"""Equal roots: a block leads to one state root on every validator, in every replica mode."""
 
 from typing import NamedTuple, final
 
@@ -12,7 +12,7 @@ from validators.execution.blocks import Header
 
 
 class _Seen(NamedTuple):
-    """A root, and the validator that said it first."""
+    """A root, and the first validator that reported it."""
 
     value: bytes
     node: int
@@ -37,7 +37,7 @@ class EqualRoots(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Every root that a validator comes to."""
+        """Events with a root that a validator reached."""
         return {
             BlockExecuted: self.executed,
             BlockFinalized: self.finalized,
@@ -50,7 +50,7 @@ class EqualRoots(Check):
         self._compare(event.node, block.height, block.digest, root=block.root)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
-        """A final block: both directions are judged."""
+        """Compare a final block's root in both directions: by block and by height."""
         self._compare(event.node, block.height, block.digest, root=block.root)
         self.tally.compared += block.height in self._final
         digest, root = self._final.setdefault(block.height, (block.digest, block.root))
@@ -74,7 +74,7 @@ class EqualRoots(Check):
         self._compare(event.node, joined.height, joined.digest, root=joined.root)
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
-        """The header's root is the one that the validator came to."""
+        """Require that the header's root is the one that the validator computed."""
         self._compare(block.node, block.height, block.digest, root=block.root)
         self._compare(block.node, block.height, block.digest, root=header.state_root)
 

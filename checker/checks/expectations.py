@@ -1,8 +1,8 @@
 """The counts that a scenario expects its run to show; a run that shows less is inconclusive, never passed.
 
 `[expect.counts]` and `[expect.fired_by]` are about timers, counted over the canonical chain, as the first validator to
-apply each block did; a run that shows more than `[expect.at_most]` allows has failed. `[expect.recovery]` is about what
-validators made of their disks, counted over all of them, `[expect.replica_modes]` about what observers did by theirs.
+apply each block did; a run that shows more than `[expect.at_most]` allows has failed. `[expect.recovery]` is about how
+validators recovered from their disks, summed over all, `[expect.replica_modes]` about acts of observers' replica modes.
 """
 
 from bisect import bisect_left
@@ -45,7 +45,7 @@ COUNTED_EVENTS: Final[dict[type[msgspec.Struct], str]] = {
     EpochPromoted: "epochs_promoted",
     Emitted: "emitted",
 }
-"""Events that are counted one by one, with the name of the count; those of a timer that was gone do not count."""
+"""Counted events, with the name of each count; events of a timer that was gone do not count."""
 
 COUNTS: Final = (
     "transactions_reverted",
@@ -68,10 +68,10 @@ COUNTS: Final = (
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
-"""Everything that can be expected of timers. `tipped_wait_peak`: the blocks in which a tipped timer was passed over."""
+"""Names of `[expect.counts]`. `tipped_wait_peak`: the most blocks in which a tipped timer was passed over."""
 
 RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
-"""Everything that can be expected of recoveries; in a storm means: of a state in which dead timers wait."""
+"""Names of `[expect.recovery]`; "in a storm" means from a state in which dead timers wait."""
 
 
 class LeastCounts(Check):
@@ -91,7 +91,7 @@ class LeastCounts(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether the scenario expects any of these counts."""
+        """Return whether the scenario expects any of these counts."""
         return bool(self.minimums)
 
     def finish(self) -> CheckResult:
@@ -140,7 +140,7 @@ class ExpectedCounts(LeastCounts):
         return {**self.found, **fired_by}
 
     def settle(self, block: SettledBlock) -> None:
-        """Count what happened in a block."""
+        """Count a block's events."""
         self._presents.append(block.now)
         counts, summary = self.found, block.summary
         counts["fired"] += summary.fired
@@ -172,7 +172,7 @@ class ExpectedCounts(LeastCounts):
             self._fires[event.actor] = self._fires.get(event.actor, 0) + 1
             if event.tip:
                 counts["fires_tipped"] += 1
-                # The blocks since the first one in which it was due, this one not counted.
+                # The blocks since the first one in which the timer was due, this one not counted.
                 self._peak("tipped_wait_peak", len(self._presents) - 1 - bisect_left(self._presents, event.due))
         elif isinstance(event, DeferredSummary):
             held = dict(event.counts)
@@ -192,7 +192,7 @@ class ExpectedLimits(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether the scenario sets any limit."""
+        """Return whether the scenario sets any limit."""
         return bool(self.run.expect.at_most)
 
     def finish(self) -> CheckResult:
@@ -235,7 +235,7 @@ class ExpectedRecovery(LeastCounts):
         return {**self.run.end.recoveries, **joined}
 
     def snapshot_joined(self, _event: Event, joined: SnapshotJoined) -> None:
-        """A replica took a peer's state."""
+        """Count a join from a peer's state."""
         self._joined_heights.append(joined.height)
 
 
@@ -253,7 +253,7 @@ class ExpectedModes(LeastCounts):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How often each observer did what its replica mode is about."""
+        """The number of acts of each observer's replica mode."""
         return self.run.end.replica_modes
 
 
@@ -266,12 +266,12 @@ class ModesEffective(LeastCounts):
 
     @property
     def minimums(self) -> Mapping[str, int]:
-        """Once for each replica and deed."""
+        """One act for each replica and kind of act."""
         return dict.fromkeys(self.run.end.duties, 1)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How often each replica did it."""
+        """The number of acts of each replica, by kind."""
         return self.run.end.duties
 
 

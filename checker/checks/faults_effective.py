@@ -1,4 +1,4 @@
-"""Whether the faults of a plan did what they are there for: a fault without effect shows nothing."""
+"""The check that the faults of a plan took effect: a fault without effect shows nothing."""
 
 from typing import ClassVar, final
 
@@ -10,7 +10,7 @@ from checker.results import CheckResult, ExitClass
 class FaultsEffective(Check):
     """Every fault that is required, or enabled and may not be idle, touched the run.
 
-    A required one has to be enabled as well. Not judging is not passing.
+    A required one has to be enabled as well. A fault without effect makes the run inconclusive, not passed.
     """
 
     name = "faults-effective"
@@ -18,7 +18,7 @@ class FaultsEffective(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether any fault may not be idle."""
+        """Return whether any fault may not be idle."""
         return bool(self._names())
 
     def finish(self) -> CheckResult:

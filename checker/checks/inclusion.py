@@ -1,11 +1,11 @@
-"""Nobody leaves a transaction out: what is valid and pooled everywhere is taken by the next honest leaders.
+"""Inclusion: the next honest leaders take a transaction that is valid and in every mempool.
 
-What counts is chosen so that an honest leader without a mistake never fails it. A transaction counts while every honest
-validator that serves has it in its mempool. A block of an honest leader counts against it where the leader entered the
-view after that, without having lost its memory since, and where the transaction could have stood at the end of the
-block: its sender's next one by the state before, charge and fees covered by that state, none of the sender's in the
-block, and room left in cycles, cells and bytes. A leader tries everything in its mempool in turn, and whoever sends
-nothing else has no less then than before the block: so it would have been taken.
+The conditions are chosen so that an honest leader without a mistake never fails them. A transaction counts while every
+honest validator that serves has it in its mempool. A block of an honest leader counts against it where the leader
+entered the view after that, without having lost its memory since, and where the transaction could have stood at the
+end of the block: its sender's next one by the state before, charge and fees covered by that state, none of the
+sender's in the block, and room left in cycles, cells and bytes. A leader tries everything in its mempool in turn, and
+a sender without another transaction in the block still has those funds: so the leader would have taken it.
 """
 
 from collections.abc import Mapping
@@ -63,12 +63,12 @@ class Inclusion(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """When leaders enter their views, and when validators lose their memory."""
+        """Events of leaders that enter views, and of validators that lose their memory."""
         return {Booted: self.boot, Entered: self.entered}
 
     @property
     def is_asked(self) -> bool:
-        """Whether any transaction was seen in every mempool and then in a block, or left out."""
+        """Return whether any transaction was seen in every mempool, and then in a block or left out."""
         return self.tally.compared > 0
 
     def boot(self, event: Event, _boot: Booted) -> None:
@@ -81,12 +81,12 @@ class Inclusion(Check):
             self._entered_us.setdefault((event.node, entered.view), event.at_us)
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge a final block when the first validator applies it."""
-        # Others could not have been left out.
+        """Check a final block when the first validator applies it."""
+        # Only a transaction that is followed could have been left out, so only those count as compared.
         self.tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
         leader = block.header.proposer
         entered_us = self._entered_us.pop((leader, block.header.view), -1)
-        # A leader that booted since may have lost what it had.
+        # A leader that booted since may have lost its mempool.
         booted_us = self._booted_us.get(leader, 0)
         senders = dict.fromkeys(map(_sender_of, block.transactions)) if self._waiting else {}
         for digest, waiting in self._waiting.items() if leader in self._honest else ():
@@ -118,7 +118,7 @@ class Inclusion(Check):
             )
 
     def _fits(self, waiting: _Waiting, block: SettledBlock) -> bool:
-        """Say whether a transaction could have stood at the end of a block in which its sender has none."""
+        """Return whether a transaction could have stood at the end of a block that has none of its sender's."""
         transaction, rules, summary = waiting.transaction, self.run.rules, block.summary
         nonce, balance = _account(block.before, waiting.sender)
         cycle_basefee, cell_basefee = _basefees(block.before)
@@ -136,7 +136,7 @@ class Inclusion(Check):
         )
 
     def _follow(self, sample: Sample) -> None:
-        """Follow what every mempool has; what is gone from one of them is not followed any more."""
+        """Follow the transactions in every mempool; one that leaves a mempool is not followed any more."""
         first, others = (sample.pools[0], sample.pools[1:]) if sample.pools else ({}, ())
         everywhere = {
             digest: pooled.encoded
@@ -180,7 +180,7 @@ def _basefees(state: Mapping[bytes, bytes]) -> tuple[int, int]:
 
 
 def _numbers(value: bytes | None) -> tuple[int, int] | None:
-    """Return the two numbers of a record, None where it is absent or none of those."""
+    """Return the two numbers of a record, or None where it is absent or holds anything else."""
     fields = None if value is None else read_fields(value)
     if fields is None or len(fields) != 2:
         return None

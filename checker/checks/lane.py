@@ -1,6 +1,6 @@
-"""The timer lane's books: its basefee, what fires burn and tip, and the fairness window, worked out from receipts.
+"""The timer lane's accounts: its basefee, the burns and tips of fires, and the fairness window, from receipts.
 
-Which timers fire is the oracle's question. Here the fires of each block are taken as they are, and the state's records
+The choice of timers that fire is the oracle's to check. Here the fires are taken as they are, and the state's records
 of the lane have to follow from them (docs/state.md, the timer lane). Where a chain has no lane its state holds none.
 """
 
@@ -37,7 +37,7 @@ class LaneBooks(Check):
         self._dearest = 0
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one block."""
+        """Check one block."""
         self._blocks += 1
         if not self._first_height or block.height < self._first_height:
             self._judge_absence(block)
@@ -71,7 +71,7 @@ class LaneBooks(Check):
         )
 
     def _judge_absence(self, block: SettledBlock) -> None:
-        """Where no lane is active the state holds nothing of one; where one is to be, its rules stand there already."""
+        """Require no lane records in a chain without an active lane, but the lane's rules before an activation."""
         tables = LANE_TABLES if not self._first_height else LANE_BOOKS
         written = [key for key, value in block.changes.items() if key[0] in tables and value is not None]
         known = [key for key in block.before if key[0] in tables] if self._blocks == 1 else []
@@ -104,13 +104,13 @@ class LaneBooks(Check):
         encoded = block.changes.get(LANE_MARKET_KEY, block.before.get(LANE_MARKET_KEY))
         found = [] if encoded is None else read_fields(encoded) or []
         for name, one, other in zip(expected.__struct_fields__, msgspec.structs.astuple(expected), found, strict=False):
-            # A fire without cycles does not show what it would have tipped for one.
+            # A fire without cycles does not show the tip it would have paid for one.
             if name != "p50_tip" or all(fire.used_cycles for fire in fires):
                 self._require(one == other, block, "the lane's {} is {}, what fired leads to {}", name, other, one)
         self._require(len(found) == len(expected.__struct_fields__), block, "the lane's market is {}", found)
 
     def _judge_window(self, block: SettledBlock, market: LaneMarket, fires: Sequence[TimerFired]) -> None:
-        """Every subject's recent fires are those of the blocks that the window holds, and each block's are its own."""
+        """Require that each subject's recent fires match the window's blocks, and each block's list its own fires."""
         config, height = block.lane, block.height
         assert config is not None, "it was read"
         own = self._fires_of(block, fires)
@@ -136,10 +136,10 @@ class LaneBooks(Check):
             self._require(not missing, block, "the sums of {} subjects were not written", len(missing))
 
     def _fires_of(self, block: SettledBlock, fires: Sequence[TimerFired]) -> dict[bytes, int]:
-        """Return how often each subject fired in a block: by actor, or as the block says.
+        """Return the number of fires of each subject in a block: by actor, or from the block's own list.
 
-        Who deployed an actor is not in what fired. So where fires count for deployers, the block's own list is taken,
-        if it has as many fires as there were; the oracle knows whose they are.
+        A fire's event does not name the actor's deployer. Where fires count for deployers, the block's list is taken,
+        if its total is right; the oracle checks whose fires they are.
         """
         assert block.lane is not None, "it was read"
         own: dict[bytes, int] = {}
@@ -186,7 +186,7 @@ def next_basefee(basefee: int, utilisation: Fraction, config: LaneConfig) -> int
 
 
 def median(values: Iterable[int], kind: str) -> int:
-    """Return the median of some values, the mean of the middle two rounded down; 0 of none."""
+    """Return the median, the mean of the middle two rounded down; 0 without values."""
     ordered = sorted(values)
     if not ordered:
         return 0

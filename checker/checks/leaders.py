@@ -1,4 +1,4 @@
-"""Leader election: every view has the leader that the rotation gives it, and only that one's block is final in it."""
+"""Leader election: every view has the leader of the rotation, and only that leader's block is final in it."""
 
 from typing import Final, final
 
@@ -33,11 +33,11 @@ class Leaders(Check):
         return {Entered: self.entered}
 
     def leader_of(self, view: int) -> int:
-        """Return the validator whose turn a view is."""
+        """Return the leader of a view."""
         return (EPOCH + view) % self.run.validators
 
     def entered(self, event: Event, entered: Entered) -> None:
-        """A validator that enters a view says whom it takes for its leader."""
+        """Compare the leader that a validator reports for a view with the rotation."""
         expected = self.leader_of(entered.view)
         self.tally.compared += 1
         self._led[expected] = None
@@ -51,7 +51,7 @@ class Leaders(Check):
             )
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge who proposed a final block."""
+        """Check the proposer of a final block."""
         header = block.header
         expected = self.leader_of(header.view)
         self.tally.compared += 1

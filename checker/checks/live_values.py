@@ -1,6 +1,6 @@
-"""What validators hold at the end: memory, disk and a cold replay must give the same values, byte for byte.
+"""Live values at the end: memory, disk and a cold replay must give the same values, byte for byte.
 
-The online checks see what validators said. This sees what they have: live values encoded again from the objects in
+The online checks see the events of validators. This check sees their data: live values encoded again from objects in
 memory, and values folded from the operation log as it is on the disk. A byte that changed in one validator without a
 block to change it shows here, however long its key was not touched.
 """
@@ -21,7 +21,7 @@ from validators.state.operations import DELETE, UPDATE, choose_codec
 class LiveValues(Check):
     """At the end each validator's values in memory are those of its log on disk and of the cold replay.
 
-    A log that a fault of the plan has damaged says nothing; then there is the cold replay.
+    A log that a fault of the plan has damaged is skipped; then memory is compared with the cold replay alone.
     """
 
     name = "live-values"
@@ -112,7 +112,7 @@ class LiveValues(Check):
 def fold_operations(genesis_values: Mapping[bytes, bytes], operations: Sequence[bytes]) -> dict[bytes, bytes]:
     """Return the values that an operation log leads to; raises CorruptLog.
 
-    The log may begin with genesis' own operations or after them: they only say again what genesis says.
+    The log may begin with genesis' own operations or after them: they only repeat the values of genesis.
     """
     decode = choose_codec("variable", bare_values=False).decode
     values = dict(genesis_values)

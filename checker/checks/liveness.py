@@ -1,4 +1,4 @@
-"""Progress: finality comes back after healing, and what the scenario promised did happen."""
+"""Liveness: finality comes back after healing, and within the views and times that the scenario states."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
@@ -15,12 +15,12 @@ from validators.identity import NEVER_VOTED
 from validators.stats import DISK
 
 STOPPED: Final = "stopped"
-"""The outcome of a run that ended as it should, by its own goal; every other one ended it from outside."""
+"""The outcome of a run that reached its own goal; every other one was ended from outside."""
 
 
 @dataclass(slots=True)
 class _Healing:
-    """When the judged phase began: virtual time, the greatest view entered, the greatest height."""
+    """The start of the measured phase: virtual time, the greatest view entered, the greatest height."""
 
     at_us: int
     view: int
@@ -33,9 +33,9 @@ class FinalityRegained(Check):
 
     Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
     fault was over, to the greatest one entered when this validator finalizes a block that is new to all. Without a
-    fault the run is judged from its start.
+    fault the run is measured from its start.
 
-    Replicas beyond the validators have no vote to lose, and have to follow finality like the others.
+    Replicas beyond the validators have no vote, and have to follow finality like the others.
 
     A disk may cost a validator its vote (an observer) or stop it. Where a fault of the plan explains that it counts
     towards f, and an observer has to follow finality like the others; without such a fault it is a failure.
@@ -65,7 +65,7 @@ class FinalityRegained(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Views, new blocks, and who is up and has a vote."""
+        """Events of views, new blocks, power, and validators that lose their votes."""
         return {
             Entered: self.entered,
             Voted: self.vote,
@@ -83,11 +83,11 @@ class FinalityRegained(Check):
         self._view = max(self._view, entered.view)
 
     def vote(self, _event: Event, vote: Voted) -> None:
-        """A vote is sent in a view that was entered, be it by an earlier process, of which nothing else is known."""
+        """Take a view from a vote too: an earlier process may have entered it."""
         self._view = max(self._view, vote.view)
 
     def boot(self, event: Event, boot: Booted) -> None:
-        """A restarted validator may hold a block that it had no time to announce."""
+        """Take a restarted validator's block that it had no time to announce."""
         self._height = max(self._height, boot.finalized_height)
         self._stopped.pop(event.node, None)
 
@@ -102,13 +102,13 @@ class FinalityRegained(Check):
             self._progress_view = max(self._view, block.view)
 
     def halted(self, event: Event, halted: Halted) -> None:
-        """A validator stopped: until somebody mends its disk, or for good."""
+        """Note that a validator stopped: until its disk is repaired, or for good."""
         reason = halted.reason
         is_explained = reason.startswith(DISK) and event.node in self.run.disk_faults.touched
         (self._stopped if is_explained else self._halted)[event.node] = reason
 
     def observer(self, event: Event, observer: StoppedVoting) -> None:
-        """A validator has lost its vote, or a replica that never had one has begun to follow."""
+        """Note that a validator lost its vote, or that a replica without one began to follow."""
         reason = observer.reason
         if event.node < self._validators:
             self._observers[event.node] = reason
@@ -126,11 +126,11 @@ class FinalityRegained(Check):
         self._set_up(crashed.machine, is_up=False)
 
     def restarted(self, _event: Event, restarted: Restarted) -> None:
-        """The supervisor gave it back."""
+        """The supervisor gave a validator its power back."""
         self._set_up(restarted.machine, is_up=True)
 
     def healed(self, event: Event, _healed: Healed) -> None:
-        """The last fault is over: judge anew from here."""
+        """Start the measurement again: the last fault is over."""
         self._healing = _Healing(event.at_us, self._view, self._height)
         self._regained.clear()
 
@@ -163,7 +163,7 @@ class FinalityRegained(Check):
         return self._result() if run_reason == STOPPED else self._judge_unfinished(run_reason)
 
     def _judge_gap(self, at_us: int, height: int) -> None:
-        """At most f are down at a time: the others go on without them."""
+        """Require finality within the greatest gap: at most f validators are down, the others go on without them."""
         gap_us, self._progress_us = at_us - self._progress_us, at_us
         gap_max_us = self.run.expect.finality_gap_max_us
         if gap_max_us is None:
@@ -177,7 +177,7 @@ class FinalityRegained(Check):
             )
 
     def _judge_unfinished(self, run_reason: str) -> CheckResult:
-        """A run that was ended from outside has not reached its goal; whether it still moved makes the difference."""
+        """Return the result of a run ended from outside: failed if it stood still, inconclusive if it still moved."""
         idle_views = self._view - self._progress_view
         self.tally.compared += 1
         if run_reason == "deadlock" or idle_views > self._views_max:

@@ -1,7 +1,7 @@
-"""Failures of checks that compare validators with each other, worded once the oracle has been heard.
+"""Failures of checks that compare validators with each other, worded again with the oracle's result.
 
-Such a check cannot tell who is right; it names whoever differs from the others. Where the oracle differs from what a
-quorum made final, those others are wrong, and the one that is named may be the only one who is right.
+Such a check cannot know which is right; it names the validator that differs. Where the oracle differs from the block a
+quorum made final, those others are wrong, and the validator that is named may be the only one that is right.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,11 +12,11 @@ from checker.oracle import NAME as ORACLE
 from checker.results import CheckResult
 
 OF_NO_FINAL_BLOCK: Final = ("refusal", "audit")
-"""Findings of the oracle about what no quorum did."""
+"""Findings of the oracle about blocks that no quorum made final."""
 
 
 def hear_the_oracle(results: Iterable[CheckResult], by_comparison: Collection[str]) -> list[CheckResult]:
-    """Return the results, in which no failure by comparison calls a minority wrong that has the oracle on its side.
+    """Return the results, reworded where a check by comparison blames a minority that agrees with the oracle.
 
     Args:
         results: Of all checks of a run.

@@ -1,7 +1,7 @@
-"""Messages, judged from the receipts of final blocks alone: sent in sequence, delivered in that order, exactly once.
+"""Messages, checked from the receipts of final blocks alone: sent in sequence, delivered in that order, once.
 
 The check keeps its own list of the messages that wait. Timers go first: within a block the mailbox is served when the
-last event of the timer phase has happened, and what is sent from then on waits for the next block.
+last event of the timer phase has happened, and messages sent from then on wait for the next block.
 """
 
 from typing import Final, final
@@ -30,7 +30,7 @@ OF_THE_TIMER_PHASE: Final = (
     TimerCancelledForDelay,
     DeferredSummary,
 )
-"""Events that nothing but the timer phase makes."""
+"""Events that only the timer phase makes."""
 
 
 @final
@@ -50,7 +50,7 @@ class MessageDelivery(Check):
         self._in_state = sum(key[0] == MESSAGE for key in run.genesis_values)
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one block."""
+        """Check one block."""
         sent, delivered, reverted = self._sent, self._delivered, self._reverted
         calls = [event for it in block.receipts if isinstance(it, TransactionReceipt) for event in it.events]
         later = [it.event for it in block.receipts if not isinstance(it, TransactionReceipt)]
@@ -79,7 +79,7 @@ class MessageDelivery(Check):
         )
 
     def _take(self, block: SettledBlock, events: list[ChainEvent], list_end: int | None) -> int:
-        """Follow events in their order; return the cycles of delivered messages. No `list_end`: not served yet."""
+        """Follow events in their order; return the cycles of delivered messages. `list_end` None: not served yet."""
         used = 0
         for event in events:
             if isinstance(event, MessageSent):
@@ -108,7 +108,7 @@ class MessageDelivery(Check):
         self._require(used <= cycles, block, "message {} used {} of {} cycles", sequence, used, cycles)
 
     def _judge_budget(self, block: SettledBlock, used: int, list_end: int) -> None:
-        """The budget holds, and what was left waiting did not fit it."""
+        """Require that the budget holds, and that the next waiting message did not fit it."""
         budget = self._budget
         if used:
             self._require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
@@ -118,7 +118,7 @@ class MessageDelivery(Check):
             self._require(cycles > room, block, "message {} of {} cycles waits beside {} free", oldest, cycles, room)
 
     def _judge_state(self, block: SettledBlock) -> None:
-        """The state holds the messages that wait, and the record of the mailbox says which ones these are."""
+        """Require that the state holds the waiting messages, and that the mailbox's record names them."""
         for key, value in block.changes.items():
             if key[0] != MESSAGE:
                 continue

@@ -1,4 +1,4 @@
-"""The checker's own copy of the state, fed by what the first validator applied at each height.
+"""The checker's own copy of the state, built from the changes of the first validator to apply each height.
 
 Every block-wise check sees a height once, as a SettledBlock, before the mirror takes the block's changes over; whether
 the other validators applied the same is the write-sets check's question.
@@ -23,7 +23,7 @@ class SettledBlock(NamedTuple):
 
     `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
     `config` the timer configuration in it, and `lane` the lane's where the block is in one. Where the policy
-    `has_lane_budget` not, fires may use as much as they like. `root` is what the first replica to apply it came to.
+    `has_lane_budget` not, fires have no budget. `root` is that of the first replica to apply it.
     """
 
     header: Header
@@ -78,7 +78,7 @@ class Mirror:
     def config(self) -> TimerConfig:
         """Return the timer configuration that holds for the next block.
 
-        Where the state has none, or what is there cannot be read, the last one that could be holds on.
+        Where the state has no readable configuration, the last one that could be read stays.
         """
         encoded = self.values.get(TIMER_CONFIG_KEY, b"")
         if encoded != self._config[0]:
@@ -86,7 +86,7 @@ class Mirror:
         return self._config[1]
 
     def lane_config(self) -> LaneConfig | None:
-        """Return the lane configuration that holds for the next block; None where there is none that can be read."""
+        """Return the lane configuration that holds for the next block; None where no readable one exists."""
         encoded = self.values.get(LANE_CONFIG_KEY)
         try:
             return None if encoded is None else msgspec.msgpack.decode(encoded, type=LaneConfig)
@@ -94,13 +94,13 @@ class Mirror:
             return None
 
     def take(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """Move on to the next height."""
+        """Apply the changes of the next height."""
         self.height += 1
         take_changes(self.values, changes)
 
 
 def take_changes(values: dict[bytes, bytes], changes: Mapping[bytes, bytes | None]) -> None:
-    """Bring a state one block further."""
+    """Apply one block's changes to a state."""
     for key, value in changes.items():
         if value is None:
             values.pop(key, None)
@@ -109,7 +109,7 @@ def take_changes(values: dict[bytes, bytes], changes: Mapping[bytes, bytes | Non
 
 
 def read_timer_config(encoded: bytes | None, otherwise: TimerConfig) -> TimerConfig:
-    """Return a stored timer configuration; where there is none, or it cannot be read, the other one."""
+    """Return a stored timer configuration; where it is missing or malformed, the other one."""
     try:
         return otherwise if encoded is None else msgspec.msgpack.decode(encoded, type=TimerConfig)
     except (msgspec.MsgspecError, InvalidInput):

@@ -42,12 +42,12 @@ class ProvedState(NamedTuple):
 
 @final
 class ReadBack(NamedTuple):
-    """What one validator holds at the end of a run, in memory and on its disk.
+    """A validator's memory and disk, read at the end of a run.
 
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
-    with or without those of genesis; `error` says why they could not be read, or is empty. Where the log stands on a
+    with or without those of genesis; `error` is the reason if they could not be read. Where the log stands on a
     peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
-    that of the header at its height, and `audit` what came of deriving all that it holds from its log anew.
+    that of the header at its height, and `audit` compares all derived values with its log.
     """
 
     node: int
@@ -63,7 +63,7 @@ class ReadBack(NamedTuple):
 
 @final
 class DiskFaults(NamedTuple):
-    """Validators whose disks the plan's faults touch, and among them those that may lose what was synced."""
+    """Validators whose disks the plan's faults touch, and among them those that may lose synced data."""
 
     touched: Collection[int] = ()
     destroyed: Collection[int] = ()
@@ -74,7 +74,7 @@ NO_DISK_FAULTS: Final = DiskFaults()
 
 
 class FaultOutcome(Protocol):
-    """What one fault of the plan came to; `faults.FaultEffect` is one."""
+    """The effect of one fault of the plan; `faults.FaultEffect` is one."""
 
     @property
     def name(self) -> str:
@@ -82,24 +82,24 @@ class FaultOutcome(Protocol):
 
     @property
     def is_enabled(self) -> bool:
-        """Whether the plan lets it happen."""
+        """Return whether the plan enables the fault."""
 
     @property
     def may_be_idle(self) -> bool:
-        """Whether the run proves something without its effect as well."""
+        """Return whether the run is conclusive without the fault's effect as well."""
 
     @property
     def count(self) -> int:
-        """How often it touched the run: messages, or validators stopped and restarted."""
+        """The number of effects on the run: messages, or validators stopped and restarted."""
 
     @property
     def is_past(self) -> bool:
-        """Whether it was over before this process began, of a run that goes on from real disks."""
+        """Return whether the fault ended before this process began, in a run that goes on from real disks."""
 
 
 @final
 class ChainRules(NamedTuple):
-    """What the checks must know of the chain before its first block. Limits are per block, `timestamp_ms` is its."""
+    """The rules of the chain, known before its first block. Limits are per block; `timestamp_ms` is that of genesis."""
 
     genesis_digest: bytes
     genesis_root: bytes
@@ -122,11 +122,11 @@ class ChainRules(NamedTuple):
 
     @property
     def activation_height(self) -> int:
-        """The height at which the chain changes its policy for the last time; 0 where it never does."""
+        """The height of the chain's last change of policy; 0 without one."""
         return self.policies[-1].height if len(self.policies) > 1 else 0
 
     def is_in_lane(self, height: int) -> bool:
-        """Say whether a block of this height goes by the rules of the timer lane."""
+        """Return whether a block of this height follows the rules of the timer lane."""
         return self.policy(height) == Eip1559.name
 
 

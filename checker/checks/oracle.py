@@ -1,4 +1,4 @@
-"""The check that asks the oracle: hands it the run in bytes and numbers, and nothing of the validators' types."""
+"""The check that runs the oracle: it passes the run on in bytes and numbers, without the validators' types."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,7 +34,7 @@ def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | N
     Args:
         genesis: The chain's.
         chain: Its final blocks from height 1 on.
-        record: A run directory; what its validators executed beside the chain is judged with it.
+        record: A run directory; blocks that its validators executed beside the chain are checked as well.
     """
     blocks = (
         OracleBlock(

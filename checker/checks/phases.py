@@ -1,9 +1,9 @@
-"""The ledger of a block's phases: what each found equals what it did and what it left, and the receipts say the same.
+"""The ledger of a block's phases: in each, items found = items done + items left, and the receipts agree.
 
-Chains have halted because a phase that must run was skipped: an earlier one had used the block's budget up. The state
-need not show it in that block. So each phase counts, outside the state, what it found in the tables and what it left
-there; here these counts are added up, and compared with what the receipts and the other checks' own lists say.
-Which phases a block must have is restated by the oracle (`checker/oracle/phases.py`).
+Chains have halted because a phase that must run was skipped: an earlier one had used up the block's budget. The state
+need not show it in that block. So each phase counts, outside the state, the entries it found and those it left
+there; here these counts are added up, and compared with the receipts and with the other checks' own lists.
+The oracle restates the list of phases that a block must have (`checker/oracle/phases.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class PhaseLedger(Check):
         self._messages = 0
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one block."""
+        """Check one block."""
         entries: dict[str, Counts] = {entry.phase: entry.counts for entry in block.phases}
         self._entries += len(block.phases)
         self._require(len(entries) == len(block.phases), block, "a phase ran twice: {}", _names(block))
@@ -61,19 +61,19 @@ class PhaseLedger(Check):
         self._match(block, "transactions", counts, found)
 
     def _judge_timers(self, block: SettledBlock, counts: Counts | None) -> None:
-        """What was due left by an exit of the phase or waits; why it waits is for the accounting of storms to say."""
+        """Require that every due timer left by an exit or waits; `accounting` checks the reasons for waiting."""
         spent, waiting = add_up(block), self._delivery.figures().waiting
         done = spent.fired + spent.removed
         self._match(block, "timers", counts, {"fired": spent.fired, "removed": spent.removed})
         if counts is None or waiting != block.summary.waiting_live + block.summary.waiting_dead:
-            # Which timers wait is in doubt, and the delivery check has said so.
+            # The list of waiting timers is in doubt, and the delivery check has reported that.
             return
         self._match(block, "timers", counts, {"due": waiting + done, "left": waiting})
         due, left = counts["due"], counts["left"]
         self._require(due == done + left, block, "{} timers were due, {} left and {} wait", due, done, left)
 
     def _judge_mailbox(self, block: SettledBlock, counts: Counts | None) -> None:
-        """What waited was delivered or waits on; what was sent meanwhile was not found."""
+        """Require that each waiting message was delivered or still waits; one sent in this block was not found."""
         events = [event for receipt in block.receipts for event in _events_of(receipt)]
         sent = sum(isinstance(event, MessageSent) for event in events)
         delivered = sum(isinstance(event, MessageDelivered) for event in events)
@@ -96,7 +96,7 @@ class PhaseLedger(Check):
         self._match(block, "tiers", tiers, {})
 
     def _judge_promotion(self, block: SettledBlock, counts: Counts | None) -> None:
-        """As many heights were promoted as the overflow tree has lost, and the event of an epoch says how many."""
+        """Require that the promoted heights, the overflow tree's loss and the epoch's event agree."""
         if counts is None:
             self._match(block, "promotion", counts, {})
             return

@@ -1,7 +1,7 @@
-"""Whether what each validator proves of its state is true for everybody who has the final header, and nothing else is.
+"""State proofs: each validator's proofs hold against the final header, and falsified ones do not.
 
 The verifier shares no code with the prover (`validators/state/verify.py`), so that a mistake in either shows here: a
-proof that is refused, or one that is taken for something that it does not prove.
+valid proof that is refused, or a false one that is accepted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from validators.state import Database, verify_key, verify_operation, verify_root
 
 KEYS_PROVED: Final = 8
 OPERATIONS_PROVED: Final = 4
-"""Spread over all that there are, both ends included."""
+"""Operations proved, spread over the whole log with both ends included."""
 
 DIGEST_BYTES: Final = 32
 
@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 
 class _Claim(NamedTuple):
-    """What a proof is said to prove, how it is verified, and what it is verified with: as it is, and falsified."""
+    """A claim: its name, its verifier, and the verifier's arguments, both true and falsified."""
 
     what: str
     verify: Callable[..., bool]
@@ -111,12 +111,12 @@ def _prove(prove: Callable[..., bytes], *subject: object) -> bytes:
 
 
 def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
-    """Return `count` items, both ends among them; all where there are fewer."""
+    """Return `count` evenly spread items with both ends; all where there are fewer."""
     if len(items) <= count:
         return list(items)
     return [items[place * (len(items) - 1) // (count - 1)] for place in range(count)]
 
 
 def _flip(data: bytes) -> bytes:
-    """Return other bytes: the last bit is another one."""
+    """Return the bytes with the last bit flipped."""
     return data[:-1] + bytes((data[-1] ^ 1,)) if data else b"\0"

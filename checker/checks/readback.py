@@ -1,4 +1,4 @@
-"""Reads what a replica holds at the end of a run, for the checks that compare it: memory, disk, proofs, audit."""
+"""Reads a replica's memory, disk, proofs and audit at the end of a run, for the checks that compare them."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -15,11 +15,11 @@ from validators.storage import Disk, DiskError, FinalizedLog
 def read_back(
     node: int, engine: Engine, disk: Disk, around: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> ReadBack:
-    """Return what a validator holds in memory and on its disk, both at the height that its engine has finalized.
+    """Return a validator's memory and disk, both at the height that its engine has finalized.
 
-    What it proves it proves itself: `around` is what its steps run in.
+    The validator makes its proofs itself, within `around`.
 
-    What was applied early is taken back for it, so that a validator in that mode has shown that it can.
+    Blocks applied early are taken back first, so that a validator in that mode has shown that it can do so.
     """
     engine.rewind_to_finalized()
     height = engine.finalized.height
@@ -30,7 +30,7 @@ def read_back(
         if log.base is not None:
             base_height = log.base.height
             operations += msgspec.msgpack.decode(log.base.encoded, type=StateBase).snapshot.operations
-        # What was synced but not applied when the run ended lies above the values in memory.
+        # Blocks synced but not applied when the run ended lie above the values in memory.
         operations += [operation for entry in log.entries if entry.height <= height for operation in entry.operations]
         error = "; ".join(f"{damage.file} at byte {damage.offset}: {damage.what}" for damage in log.damages)
         last = log.entries[-1].height if log.entries else base_height
@@ -54,9 +54,9 @@ def read_back(
 
 
 def take_back(readback: ReadBack, engine: Engine) -> ReadBack:
-    """Have a validator take back every block that it can, as its last act; return what is wrong with it then as well.
+    """Have a validator take back every block that it can, as its last act; return the audit of that as well.
 
-    Most blocks are never taken back, and those that are come again: what taking back does wrong would not show.
+    Most blocks are never taken back, and those that are return: an error in taking back would not show otherwise.
     """
     database = engine.database
     blocks = database.retained

@@ -1,6 +1,6 @@
 """Reorganizations: executed blocks that validators dropped or took back because of another branch.
 
-Judged from the events of the run. A block that was rolled back is final nowhere. A block that was undone, that is
+Checked from the events of the run. A block that was rolled back is final nowhere. A block that was undone, that is
 applied early and then taken back, was not final where that happened; it may become final later, which is a return to
 its branch. A run that was expected to have such blocks, a branch of some length at once, or a return, and had less is
 inconclusive.
@@ -17,12 +17,12 @@ from validators.execution.blocks import Header
 from validators.state import StateAudit
 
 REAPPLY = "reapply"
-"""The mode of an execution that was made because a branch came back."""
+"""The apply mode of an execution made because a branch came back."""
 
 
 @final
 class _Node:
-    """What one validator did."""
+    """The acts of one validator: blocks rolled back, undone, executed again."""
 
     def __init__(self, activation: int) -> None:
         self._activation = activation
@@ -67,12 +67,12 @@ class Reorganizations(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether the scenario expects any reorganization."""
+        """Return whether the scenario expects any reorganization."""
         return any(self.run.expect.reorg)
 
     @property
     def handlers(self) -> Handlers:
-        """What was executed, made final, dropped and taken back."""
+        """Events of executed, final, dropped and undone blocks."""
         return {
             BlockFinalized: self.finalized,
             BlockRolledBack: self.rolled_back,
@@ -81,23 +81,23 @@ class Reorganizations(Check):
         }
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
-        """A block is final, and what it drops comes after it."""
+        """Note a final block; blocks that it drops come after it."""
         self._final.setdefault(block.height, block.digest)
         node = self._node(event.node)
         node.final[block.digest] = None
         node.dropped_heights = {}
 
     def rolled_back(self, event: Event, dropped: BlockRolledBack) -> None:
-        """An executed block lost."""
+        """Note an executed block that lost to another branch."""
         self._dropped.append((event.node, dropped))
         self._node(event.node).drop(dropped.height)
 
     def executed(self, _event: Event, block: BlockExecuted) -> None:
-        """A branch may have come back."""
+        """Note an execution made because a branch came back."""
         self._reexecuted += block.mode == REAPPLY
 
     def reorganized(self, _node: int, _header: Header, _audit: StateAudit) -> None:
-        """The structures were compared: `operation-log`, `bitmap` and `indexes` say with what result."""
+        """Count a comparison of structures; `operation-log`, `bitmap` and `indexes` have its result."""
         self._audited += 1
 
     def finish(self) -> CheckResult:
@@ -145,7 +145,7 @@ class Reorganizations(Check):
         )
 
     def undone(self, event: Event, undone: BlockUndone) -> None:
-        """A block that was applied early is taken back."""
+        """Note that a block applied early was taken back."""
         node = self._node(event.node)
         self.tally.require(
             undone.digest not in node.final,

@@ -19,10 +19,10 @@ EVIDENCE: Final = tuple(name for rules in RULES.values() for name in rules.evide
 """Names of two votes that exclude each other, of every engine."""
 
 UNANSWERED: Final = (UNDER_WAY, TOO_MANY)
-"""Why requests of peers are not answered."""
+"""Reasons why requests of peers are not answered."""
 
 REPORTS: Final = (*(reason for rules in RULES.values() for reason in rules.reasons), *EVIDENCE, *UNANSWERED)
-"""Everything that is counted and can be expected: reasons to leave a view, kinds of evidence, requests not answered."""
+"""Names of `[expect.reports]`: reasons to leave a view, kinds of evidence, reasons for unanswered requests."""
 
 
 SHOWN: Final = 3
@@ -31,7 +31,7 @@ SHOWN: Final = 3
 
 @final
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """Two signed votes of one signer that exclude each other, encoded in hexadecimal, and who holds them."""
+    """Two signed votes of one signer that exclude each other, encoded in hexadecimal, and the validators with both."""
 
     activity: str
     signer: int
@@ -40,7 +40,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     holders: list[int]
 
     def describe(self) -> str:
-        """Return a line about it."""
+        """Return one line that names the signer, its view and the votes."""
         rules = next(rules for rules in RULES.values() if self.activity in rules.evidence)
         first, second = (rules.describe_vote(bytes.fromhex(vote)) for vote in self.votes)
         held_by = ", ".join(map(str, self.holders))
@@ -65,7 +65,7 @@ class ExpectedReports(LeastCounts):
 
     @property
     def handlers(self) -> Handlers:
-        """What validators report, and what they refuse."""
+        """Reports of validators, and messages that they refuse."""
         return {MessageRefused: self.refused, Reported: self.report}
 
     @property
@@ -79,7 +79,7 @@ class ExpectedReports(LeastCounts):
         return self.reported
 
     def refused(self, _event: Event, refused: MessageRefused) -> None:
-        """A request of a peer may have been left without an answer."""
+        """Count a peer's request that was left without an answer."""
         if refused.reason in UNANSWERED:
             self._count(refused.reason)
 
@@ -91,7 +91,7 @@ class ExpectedReports(LeastCounts):
             self._keep(event)
 
     def evidence(self) -> tuple[Contradiction, ...]:
-        """Return what is held against Byzantine validators, each pair once, in the order in which it was found."""
+        """Return the evidence against Byzantine validators, each pair once, in the order of discovery."""
         return tuple(
             Contradiction(
                 activity=activity, signer=signer, view=view, votes=(first.hex(), second.hex()), holders=sorted(holders)
@@ -103,7 +103,7 @@ class ExpectedReports(LeastCounts):
         self.reported[name] = self.reported.get(name, 0) + 1
 
     def _keep(self, event: Event) -> None:
-        """Note who holds a pair; two validators may have had its votes in another order."""
+        """Note a validator that holds a pair; two validators may have got its votes in opposite order."""
         report, holder = read_event(event, EvidenceReported), event.node
         assert report is not None, "the log has one kind for both reports"
         first, second = sorted((report.first, report.second))

@@ -1,6 +1,6 @@
-"""The storm after an outage: was there one, how long did it take to drain, did live timers go on firing?
+"""The storm of dead timers after an outage: its size, the length of its drain, and live fires in the meantime.
 
-Judged from the blocks of the canonical chain alone, as the first validator to apply each one did. The storm begins with
+Measured from the blocks of the canonical chain alone, as the first validator to apply each did. The storm begins with
 the last block in which the most dead timers were at hand (removed in it or left waiting), and the drain lasts until no
 dead timer waits. A block whose execution lane is paused need not have a fire, nor one that serves no slot of its own
 (in slot time, where a leader's clock was behind the parent's timestamp). A run that was expected to have a
@@ -21,7 +21,7 @@ from scheduler import TimerCancelledInsufficientFunds, TimerExpired, TimerSchedu
 class StormFigures:
     """A storm in numbers: dead timers at its peak, the drain's first height and length, fires during it.
 
-    ``actors`` is of how many actors timers were removed dead, over the whole chain.
+    `actors` is the number of actors of which dead timers were removed, over the whole chain.
     """
 
     dead_timers: int
@@ -52,11 +52,11 @@ class StormDrained(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether the scenario expects a storm."""
+        """Return whether the scenario expects a storm."""
         return self.run.expect.storm is not None
 
     def settle(self, block: SettledBlock) -> None:
-        """Count what a block found dead and what fired in it."""
+        """Count a block's dead timers and its fires."""
         summary = block.summary
         self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead)
         self._waiting_dead.append(summary.waiting_dead)

@@ -1,7 +1,7 @@
-"""Whether what each validator holds in memory at the end is what its operation log leads to, structure by structure.
+"""Structures in memory: each is compared with the one that the validator's operation log leads to.
 
-The audit is the validator's own code over its own memory (`validators/state/audit.py`): everything derived is derived
-anew from the log. Here it is held against what others know: the finalized header's root, and the disk.
+The audit is the validator's own code over its own memory (`validators/state/audit.py`): every derived value is derived
+again from the log. Here it is compared with outside facts: the finalized header's root, and the disk.
 """
 
 from typing import ClassVar, Final, NamedTuple, final
@@ -18,7 +18,7 @@ _SHOWN_BYTES: Final = 80
 
 
 class _Where(NamedTuple):
-    """A validator, where its database stands, and when that was looked at if not at the end."""
+    """A validator, its database's height, and the time of the audit unless that is the end."""
 
     node: int
     height: int
@@ -26,7 +26,7 @@ class _Where(NamedTuple):
 
 
 class StructureCheck(Check):
-    """A check of one structure of every replica: what its audit says of it, at the end and after reorganizations."""
+    """A check of one structure of every replica by its audit, at the end and after reorganizations."""
 
     name: ClassVar[Structure]
     summary: ClassVar[str]
@@ -36,7 +36,7 @@ class StructureCheck(Check):
         self._reorganizations = 0
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
-        """Compare one replica in the midst of the run, after blocks were dropped or taken back."""
+        """Compare one replica in the middle of the run, after blocks were dropped or taken back."""
         self._reorganizations += 1
         self.compare_audit(_Where(node, header.height, " after a reorganization"), audit, header.state_root)
 
@@ -54,7 +54,7 @@ class StructureCheck(Check):
         self.compare_audit(where, readback.audit, readback.root)
 
     def compare_audit(self, where: _Where, audit: StateAudit, _root: bytes) -> None:
-        """Take over what an audit says of this structure."""
+        """Compare this structure's part of an audit."""
         self.tally.compared += audit.compared.get(self.name, 0)
         for structure, place, kept, expected, key in audit.deviations:
             if structure == self.name:
@@ -64,7 +64,7 @@ class StructureCheck(Check):
     def fail(
         self, where: _Where, place: str, text: str, values: tuple[str, str], *, source: str = "its operation log"
     ) -> None:
-        """Note a failure; `values` are what is found in memory, and what is expected there by `source`."""
+        """Note a failure; `values` are the one found in memory and the one that `source` has."""
         found, expected = values
         self.tally.fail(
             f"validator {where.node}, height {where.height}{where.moment}: {text}",

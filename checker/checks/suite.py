@@ -1,9 +1,9 @@
-"""All checks of one run: what the run shows, handed to those that asked for it, and their results.
+"""All checks of one run: events and blocks go to the checks that ask for them, and results come back.
 
 Events go to the checks that asked for their type, each decoded once, and nothing is decoded for others: most of a run's
 events are sends and deliveries, which no check reads. Blocks go to every check that compares validators; the first
 application of a height goes, with the state before it, to the checks that need each height once. Only honest replicas
-are judged.
+are checked.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ class Suite:
     """The checks of one run, fed in the order of its log.
 
     Args:
-        run: What the checks know of it.
+        run: The facts that the checks share.
         checks: Their classes, in the order of the results.
     """
 
@@ -52,16 +52,16 @@ class Suite:
 
     @property
     def height(self) -> int:
-        """The greatest height whose block has been judged."""
+        """The greatest height whose block has been checked."""
         return self._mirror.height
 
     def observe(self, event: Event) -> None:
-        """See one event of the run, in the order of the log."""
+        """Pass one event of the run to the checks that ask for its type, in the order of the log."""
         if event.node in self._honest or event.node == SUPERVISOR:
             self._router.route(event)
 
     def observe_earlier(self, event: Event) -> None:
-        """See one event that an earlier process watched."""
+        """Pass on one event that an earlier process watched."""
         if event.node in self._honest or event.node == SUPERVISOR:
             self._earlier.route(event)
 
@@ -81,7 +81,7 @@ class Suite:
             self._settle(block, decoded)
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
-        """See what became of a validator's structures in a reorganization, at the block where its database stands."""
+        """Pass on the audit of a validator after a reorganization, at the block where its database stands."""
         if node in self._honest:
             for check in self._checks:
                 check.reorganized(node, header, audit)
@@ -92,8 +92,8 @@ class Suite:
         """Return the results of the checks that the run asks, in their order.
 
         Args:
-            end: What is left of the run; of replicas that are not judged nothing is taken.
-            during: Makes what surrounds the end of a check, to show a person and to time.
+            end: The end of the run; parts of replicas that are not checked are dropped.
+            during: Makes a context around the end of each check, for progress and timing.
         """
         self._run.end = replace(
             end,

@@ -1,4 +1,4 @@
-"""Conservation: what all accounts hold and what was burned always add up to the supply of genesis."""
+"""Conservation: all accounts and the burned total always add up to the supply of genesis."""
 
 from typing import final
 
@@ -23,14 +23,14 @@ class Supply(Check):
         self._supply = self._total
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge the sum after a block."""
+        """Check the sum after a block."""
         before_block = self._total
         for key, value in block.changes.items():
             if key[0] == ACCOUNT or key == BURNED_KEY:
                 self._move(block, key, value)
         self.tally.compared += 1
         if self._total != self._supply:
-            # Told once: from here on the sum is judged against what it is now, so that a later leak shows as well.
+            # Reported once: from here on the sum is compared with its value now, so that a later leak shows as well.
             self.tally.fail(
                 f"height {block.height}: balances and burned units add up to {self._total:,} after {before_block:,}",
                 height=block.height,

@@ -1,8 +1,8 @@
-"""Timer delivery, judged from the receipts of final blocks alone: scheduled once, never early, gone exactly once.
+"""Timer delivery, checked from the receipts of final blocks alone: scheduled once, never early, gone once.
 
 A timer is due later than the block that makes it and fires no sooner than it is due: so it never fires in the block
 that made it. The check keeps its own list of pending timers. It knows nothing of buckets or tiers; only the count of
-entries in the state's timer table is compared, after each block, and at the end the very identifiers.
+entries in the state's timer table is compared, after each block, and at the end the identifiers.
 """
 
 import heapq
@@ -92,11 +92,11 @@ class TimerDelivery(Check):
         )
 
     def waiting(self) -> list[Pending]:
-        """Return the timers whose time has come and that have not left, in the order in which they came due."""
+        """Return the due timers that have not left, in the order in which they came due."""
         return [self._pending[timer_id] for timer_id in self._waiting]
 
     def settle(self, block: SettledBlock) -> None:
-        """Judge one block's events in their order, then the sums."""
+        """Check one block's events in their order, then the sums."""
         self._now = block.now
         self._last_place = (-1, -1)
         self._count_due()
@@ -129,7 +129,7 @@ class TimerDelivery(Check):
         )
 
     def _count_due(self) -> None:
-        """Count the timers whose time has come with this block and that have not left before."""
+        """Count the timers that come due with this block and have not left before."""
         heap = self._not_yet_due
         while heap and heap[0][0] <= self._now:
             _, timer_id = heapq.heappop(heap)
@@ -209,7 +209,7 @@ class TimerDelivery(Check):
         return timer
 
     def _judge_sums(self, block: SettledBlock) -> None:
-        """Compare with what the validator says: due timers that wait, and timers in the state."""
+        """Compare with the validator's own counts: due timers that wait, and timers in the state."""
         figures = self.figures()
         waiting = figures.waiting
         left = figures.fired + figures.expired + figures.insolvent + figures.cancelled_after_due
@@ -244,7 +244,7 @@ class TimerDelivery(Check):
             )
 
     def _require(self, holds: object, block: SettledBlock, timer_id: bytes, what: str, *values: object) -> None:
-        """Compare once; the text is put together only when it is needed, five times an event would be dear."""
+        """Compare once; the text is built only for a failure, since this runs five times an event."""
         self.tally.compared += 1
         if not holds:
             self._fail(timer_id, what.format(*values), block)
@@ -256,7 +256,7 @@ class TimerDelivery(Check):
 
 
 def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pending]]:
-    """Yield identifier and place of each entry in the timer table; a damaged one goes by its key."""
+    """Yield identifier and record of each entry in the timer table; a damaged one is named by its key."""
     for key, value in values.items():
         if key[0] == TIMER:
             match read_fields(value):

@@ -1,9 +1,9 @@
-"""Which votes one validator may send, and when: its journal is audited entry by entry, by a reckoning of its own.
+"""The audit of a validator's journal, entry by entry: every vote must follow from the entries before it.
 
 A journal holds votes, certificates and answers of certification in the order in which they came about, over all lives.
-So each vote has before it all that its validator knew of certificates, and whether it was allowed follows from that
-alone. What is pruned is remembered here: nothing above the floor may go, and no vote may contradict one that went. A
-vote that breaks a rule seldom harms: it takes others that say the same. This check does not wait for them.
+So each vote has before it all certificates that its validator held, and whether it was allowed follows from that
+alone. Pruned entries are remembered here: none above the floor may go, and no vote may contradict a pruned one. A
+vote that breaks a rule seldom harms alone: it takes others of the same kind. This check does not wait for them.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from validators.consensus.registry import ENGINES
 class Signatures:
     """The validators' signatures, each verified once; `public_keys` has 32 bytes for each validator, by index.
 
-    A signer that is none of the validators is for the check `certificates` to name.
+    A signer outside the validator set is a failure of the check `certificates`.
     """
 
     def __init__(self, public_keys: Sequence[bytes]) -> None:
@@ -53,15 +53,15 @@ class Signatures:
 
 @final
 class JournalAudit:
-    """One validator's journal, read from its beginning, and again whenever it is written or read anew.
+    """One validator's journal, read from its beginning, and again whenever it is rewritten or reread.
 
-    What was read stays known: a vote against one that was pruned since is seen, and so is an entry that went too early.
+    Entries read stay known: a vote against one that was pruned since is seen, and so is an entry that went too early.
 
     Args:
         node: The validator.
         engine: The rules of its consensus engine.
-        signatures: Verifies what the entries are signed with.
-        fail: Gets validator, view and what is wrong with an entry.
+        signatures: Verifies the signatures of the entries.
+        fail: Gets the validator, the view and the rule that an entry breaks.
         view_retention: Entries of this many views below the floor have to stay.
     """
 
@@ -86,11 +86,11 @@ class JournalAudit:
 
     @property
     def judged(self) -> int:
-        """Entries judged, each once."""
+        """The number of entries checked, each once."""
         return self._judged
 
     def forget(self) -> None:
-        """The journal was lost, and all certificates with it; what the validator has voted stays voted."""
+        """Note the loss of the journal with all certificates; the validator's votes stay cast."""
         self._rules.forget()
         self._floor_view = 0
         self._unwatched = 0
@@ -98,14 +98,14 @@ class JournalAudit:
         self._expected: deque[Record] = deque()
 
     def begin_anew(self, floor: Finality | None = None, *, carried: int = 0) -> None:
-        """The journal is read again from its head, with what is left above its floor.
+        """Begin to read the journal again from its head and the entries left above its floor.
 
         Args:
             floor: The finality in its head, None in a journal that was never pruned.
             carried: Entries that the pruning left.
         """
         if floor is not None and not self._kept:
-            # Written by a process that was not watched: what led to the floor is gone.
+            # Written by a process that was not watched: the entries that led to the floor are gone.
             self._rules.begin_after(floor)
             self._unwatched = carried
         elif floor is not None and floor not in self._kept:
@@ -119,7 +119,7 @@ class JournalAudit:
         self._expected = deque(self._kept)
 
     def read(self, records: Iterable[Record]) -> None:
-        """Judge the next entries, and take them in."""
+        """Check the next entries, and take them in."""
         for record in records:
             if record in self._expected:
                 self._recognize(record)
@@ -127,17 +127,17 @@ class JournalAudit:
                 self._add(record)
 
     def end_rereading(self) -> None:
-        """All that is durable has been read again: what is missing now is lost."""
+        """Report the kept entries that the reread journal no longer has."""
         for lost in self._expected:
             self._lose(lost)
         self._expected.clear()
 
     def refuse(self, reason: str) -> None:
-        """There is an entry that says nothing."""
+        """Report an entry that cannot be decoded."""
         self._fail(self._node, 0, f"validator {self._node} wrote what is neither vote nor certificate: {reason}")
 
     def _recognize(self, record: Record) -> None:
-        """Find an entry that was read before; what stood in front of it and does not any more is lost."""
+        """Find an entry that was read before; known entries skipped on the way to it are lost."""
         while (expected := self._expected.popleft()) != record:
             self._lose(expected)
 

@@ -1,7 +1,7 @@
-"""What the workloads of a scenario came to: do their transactions stand in the chain, and did they succeed?
+"""The effect of a scenario's workloads: their transactions are in the chain and succeeded.
 
-Judged from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
-missing or failed, did not show what the scenario expects; any other that is on has to have one transaction at least
+Checked from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
+missing or failed, misses the scenario's expectation; any other that is on needs one transaction at least
 that did something. Otherwise the run is inconclusive.
 """
 
@@ -31,7 +31,7 @@ class WorkloadsEffective(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether any workload may not be idle."""
+        """Return whether any workload may not be idle."""
         return bool(self.run.expect.workloads)
 
     def settle(self, block: SettledBlock) -> None:
@@ -57,7 +57,7 @@ class WorkloadsEffective(Check):
 
 
 def _find_lack(workload: ExpectedWorkload, statuses: Mapping[bytes, int]) -> str:
-    """Return what a workload lacks, nothing where it did what it had to."""
+    """Return the missing effect of a workload, or an empty string."""
     found = [statuses[digest] for digest in workload.digests if digest in statuses]
     succeeded = found.count(OK_STATUS)
     is_tried = not workload.digests and any(digest in statuses for digest in workload.uncertain)

@@ -1,9 +1,9 @@
-"""Every message sent must already be durable on its sender's disk: the write-ahead order, judged by the disks.
+"""Every message sent must already be durable on its sender's disk: the write-ahead order, read from the disks.
 
-A word that leaves too early is seldom punished: it takes a loss of power in just that moment, and a second life that
-says otherwise. This check does not wait for it. Whenever a vote is sent, a certificate is held or a block is final, it
-looks at what a crash in this instant would leave on that validator's disk, as it was written, damaged or not. And after
-a start it demands the view that the journal leads to, by a reckoning of its own.
+A message sent too early seldom does harm: it takes a loss of power in just that moment, and a second life that
+contradicts it. This check does not wait for that. Whenever a vote is sent, a certificate held or a block final, it
+reads the bytes that a crash in this instant would leave on that validator's disk, damaged or not. And after
+a start it requires the view that the journal leads to, by its own computation.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _SYNCED_BYTES: Final = 8
 
 
 class _Stored(msgspec.Struct, array_like=True, frozen=True):
-    """How an entry of the operation log and one of the block file begin."""
+    """The first fields of an entry of the operation log or of the block file."""
 
     height: int
     digest: bytes
@@ -66,7 +66,7 @@ class _Durable:
         self._end = 0
 
     def is_rewritten(self) -> bool:
-        """Whether the file begins with another record than the one that was yielded first."""
+        """Return whether the file begins with another record than the one that was yielded first."""
         return bool(self._end) and self._read_start() != self._start
 
     def read_head(self) -> JournalHead | None:
@@ -86,7 +86,7 @@ class _Durable:
 
 @final
 class DurableView:
-    """A validator's disk as a crash would leave it: what it said, by each copy of the journal, and blocks by digest."""
+    """A validator's disk as a crash would leave it: votes and certificates by journal copy, and blocks by digest."""
 
     def __init__(self, disk: Disk, audit: JournalAudit) -> None:
         self._audit = audit
@@ -103,23 +103,23 @@ class DurableView:
         self.next_view = self.reopen()
 
     def has_said(self, said: Said) -> bool:
-        """Whether both copies of the journal hold it."""
+        """Return whether both copies of the journal hold an entry."""
         self._read_journal()
         return all(said in held for held in self._said)
 
     def has_final(self, digest: bytes) -> bool:
-        """Whether the log of the finalized state holds the block."""
+        """Return whether the log of the finalized state holds the block."""
         for log in self._logs:
             self._final.update((_digest_of(payload), None) for _, payload in log.news())
         return digest in self._final
 
     def has_block(self, digest: bytes) -> bool:
-        """Whether the block file holds the block."""
+        """Return whether the block file holds the block."""
         self._blocks.update((_digest_of(payload), None) for _, payload in self._block_file.news())
         return digest in self._blocks
 
     def reopen(self) -> int:
-        """The validator starts from this disk: read all of it anew and return the view in which it has to go on."""
+        """Read the whole disk again for a start, and return the view in which the validator has to go on."""
         self._final.clear()
         self._blocks.clear()
         self._block_file.begin_anew()
@@ -128,22 +128,22 @@ class DurableView:
         return self.next_view
 
     def cut_logs(self) -> None:
-        """A log may stand now where another one stood."""
+        """Read the logs again: they may have been cut or replaced."""
         for log in self._logs:
             log.begin_anew()
 
     def _reread_journal(self, *, is_start: bool) -> list[Record]:
-        """Read the journal from its head, and return what it says: it was pruned, repaired, or a start reads it."""
+        """Read the journal from its head and return its entries: it was pruned or repaired, or a start reads it."""
         for copy, held in zip(self._copies, self._said, strict=True):
             copy.begin_anew()
             held.clear()
         heads = [copy.read_head() for copy in self._copies]
-        # A crash in the midst of a pruning leaves one copy whole; the newer one counts.
+        # A crash in the middle of a pruning leaves one copy whole; the newer one counts.
         newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
         head = heads[newest]
         self._reported = self._copies[newest]
         if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):
-            # Lost, or that of a replica without a vote, whose disk may be another one after each start.
+            # Lost, or the journal of a replica without a vote, whose disk may be another one after each start.
             self._audit.forget()
         self._observes = None if head is None else head.observes
         floor = None if head is None else _floor_of(head, self._codec)
@@ -153,7 +153,7 @@ class DurableView:
         return found if floor is None else [floor, *found]
 
     def _read_journal(self) -> None:
-        """Read on, or anew where a pruning has begun the journal again."""
+        """Read the journal's new records, or all where a pruning has begun it again."""
         if any(copy.is_rewritten() for copy in self._copies):
             self._reread_journal(is_start=False)
         else:
@@ -196,7 +196,7 @@ class WriteAhead(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Starts, and everything that a validator says."""
+        """Starts, and all events that need a durable record."""
         return {
             Restarted: self.restarted,
             Booted: self.booted,
@@ -211,14 +211,14 @@ class WriteAhead(Check):
         return self.tally.result(f"{self.tally.compared:,} words and blocks were durable before they were told")
 
     def restarted(self, _event: Event, restarted: Restarted) -> None:
-        """A validator has read its disk: nothing but what is there counts from now on."""
+        """Reread the disk after a restart: from now on only its contents count."""
         node = restarted.machine
         if node in self._honest:
             self._views[node].reopen()
             self._is_starting[node] = True
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """The first view of a life is the one that its journal leads to; not asked where votes were destroyed."""
+        """Require that a life begins in the view that its journal leads to; not checked where votes were destroyed."""
         node, view = event.node, booted.view
         if self._is_starting.pop(node, False) and node not in self._destroyed:
             expected = self._views[node].next_view
@@ -231,7 +231,7 @@ class WriteAhead(Check):
                 )
 
     def voted(self, event: Event, vote: Voted) -> None:
-        """A vote was sent: it stands in both copies of the journal, and the block that it makes final is stored."""
+        """Require a sent vote in both copies of the journal, and the block that it makes final in the block file."""
         self._judge_said(event.node, "sent", Said(vote.vote, vote.view, vote.payload))
         for needed in self._engine.needed_by(vote):
             self._judge_said(event.node, f"voted to {vote.vote} without", needed)
@@ -240,18 +240,18 @@ class WriteAhead(Check):
             self._judge(event.node, is_stored, f"voted to {vote.vote} block {short(vote.payload)} of view {vote.view}")
 
     def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
-        """A certificate is held: so after a crash."""
+        """Require a held certificate in both copies of the journal."""
         self._judge_said(event.node, "held", Said(certificate.certificate, certificate.view, certificate.payload))
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
-        """A block was applied: its operations stand in the log, and its bytes where peers can be given them."""
+        """Require the operations of an applied block in the log, and its bytes in the block file for peers."""
         view, deed = self._views[event.node], f"applied block {short(block.digest)} of height {block.height}"
         self._judge(event.node, view.has_final(block.digest), deed)
         if event.node not in self._destroyed:
             self._judge(event.node, view.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
 
     def snapshot_joined(self, event: Event, _joined: SnapshotJoined) -> None:
-        """A base was put in the place of an older one."""
+        """Read the logs again: a base took the place of an older one."""
         self._views[event.node].cut_logs()
 
     def _judge_said(self, node: int, verb: str, said: Said) -> None:
@@ -269,7 +269,7 @@ def _generation_of(head: JournalHead | None) -> int:
 
 
 def _floor_of(head: JournalHead, codec: RecordCodec) -> Finality | None:
-    """Return the finality in a head; None before the first pruning, and where there is something else."""
+    """Return the finality in a head; None before the first pruning, or where the head cannot be decoded."""
     try:
         return codec.decode_finality(head.floor) if head.floor else None
     except CorruptRecordError:

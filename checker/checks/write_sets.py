@@ -13,7 +13,7 @@ from validators.state import mmr_root
 
 
 class _Writes(NamedTuple):
-    """What the first validator to apply a height wrote there, and who has not applied it yet."""
+    """The writes of the first validator to apply a height, and the validators that have not applied it yet."""
 
     node: int
     changes: Mapping[bytes, bytes | None]
@@ -35,7 +35,7 @@ class WriteSets(Check):
         self._compared_heights: dict[int, None] = {}
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
-        """Compare with the first; writes are let go when the last validator has applied the height."""
+        """Compare with the first validator's; writes are dropped when the last validator has applied the height."""
         first = self._writes.get(block.height)
         if first is None:
             self.tally.compared += 1
@@ -55,7 +55,7 @@ class WriteSets(Check):
             self._writes[block.height] = _Writes(first.node, {}, (), first.awaited)
 
     def finish(self) -> CheckResult:
-        """Return the result; writes of one validator alone are compared with no other's."""
+        """Return the result; a height that one validator alone applied is not compared."""
         if len(self.run.honest) == 1:
             return self.tally.result(
                 f"receipts at {len(self._writes)} heights are those of the headers; no other validator wrote the same"
@@ -66,7 +66,7 @@ class WriteSets(Check):
         return self.tally.result(f"{self._keys:,} writes at {heights} heights are the same everywhere")
 
     def _compare(self, first: _Writes, block: AppliedBlock) -> None:
-        # A second application by the same validator is the agreement check's matter; the writes may be gone already.
+        # A second application by the same validator is the agreement check's matter; the writes may be dropped already.
         if block.node not in first.awaited:
             return
         self.tally.compared += 1

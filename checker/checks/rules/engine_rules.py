@@ -28,13 +28,13 @@ class JournalRules(Protocol):
     """One validator's journal so far, and what its next entry may be."""
 
     def forget(self) -> None:
-        """The journal was lost, and all certificates with it; votes stay cast."""
+        """Note the loss of the journal with all certificates; votes stay cast."""
 
     def begin_after(self, floor: Finality) -> None:
-        """The journal begins with what a process left that was not watched: only its floor is known."""
+        """Begin with a floor alone: the journal comes from a process that was not watched."""
 
     def find_fault(self, record: Record) -> str:
-        """Return what speaks against an entry here, or nothing."""
+        """Return the rule that an entry here breaks, or an empty string."""
 
     def take_in(self, record: Record) -> None:
         """Note an entry, allowed or not."""
@@ -43,7 +43,7 @@ class JournalRules(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRules:
-    """What the checks know of one engine.
+    """The rules of one engine, as the checks use them.
 
     Attributes:
         name: The engine's name in the registry of engines.

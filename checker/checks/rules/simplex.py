@@ -1,4 +1,4 @@
-"""The rules of Simplex: which entry may follow which in a journal, and what votes and certificates mean.
+"""The rules of Simplex: the order of entries in a journal, and the meaning of votes and certificates.
 
 Restated from the specification and not from the engine, of which only the types of messages and records come in.
 """
@@ -58,17 +58,17 @@ class SimplexJournal:
         self.forget()
 
     def forget(self) -> None:
-        """The journal was lost, and all certificates with it; votes stay cast."""
+        """Note the loss of the journal with all certificates; votes stay cast."""
         self._view = 1
         self._finalized_view = 0
         self._book = _Book({}, {}, {})
 
     def begin_after(self, floor: Finality) -> None:
-        """The journal begins with what a process left that was not watched: only its floor is known."""
+        """Begin with a floor alone: the journal comes from a process that was not watched."""
         self._view, self._finalized_view = floor.view + 1, floor.view
 
     def find_fault(self, artifact: Artifact) -> str:  # noqa: PLR0911 - one line per kind of entry
-        """Return what speaks against an entry here, or nothing."""
+        """Return the rule that an entry here breaks, or an empty string."""
         match artifact:
             case Notarize(signer=signer, proposal=proposal):
                 return self._find_notarize_fault(signer, proposal)
@@ -108,12 +108,12 @@ class SimplexJournal:
                 self._view = max(self._view, view + 1) if ok else self._view
 
     def _find_news_fault(self, view: int, *, is_held: bool) -> str:
-        """A certificate is kept once, and none of a view that finality has passed."""
+        """Return the rule that a new certificate breaks: each is held once, and only of views above finality."""
         passed = f"view {self._finalized_view} was final" if view <= self._finalized_view else ""
         return passed or (_HELD if is_held else "")
 
     def _find_vote_fault(self, signer: int, view: int) -> str:
-        """Return what speaks against any vote to take up or give up a view: it is for the current one alone."""
+        """Return the rule that a vote to notarize or nullify breaks: such a vote is for the current view alone."""
         if signer != self._node:
             return f"it is by {signer}"
         return f"it was in view {self._view}" if view != self._view else ""
@@ -174,7 +174,7 @@ def _signatures_of(artifact: Artifact) -> list[Signed]:
 
 
 def _find_next_view(journal: Sequence[Artifact]) -> int:
-    """Return the view after the best certificate, and none below a vote; a notarization alone leads nowhere."""
+    """Return the view after the best certificate, but none below a vote; a notarization alone leads nowhere."""
     finalized = max((artifact_view(each) for each in journal if isinstance(each, Finalization)), default=0)
     views = [finalized + 1]
     for artifact in journal:

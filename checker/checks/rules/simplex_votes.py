@@ -13,7 +13,7 @@ from validators.consensus.quorum import quorum_of
 from validators.events import CertificateHeld, Reported, StoppedVoting, Uncertified, Voted
 
 VOTE_OF: Final[dict[str, str]] = {"notarization": "notarize", "nullification": "nullify", "finalization": "finalize"}
-"""The vote that each kind of certificate is made of."""
+"""The kind of vote of which each kind of certificate is made."""
 
 
 class _Place(NamedTuple):
@@ -28,8 +28,8 @@ class NoDoubleVote(Check):
     """No honest validator ever sends two votes that contradict each other, restarts included.
 
     It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view. One that
-    has lost its journal does not know what it said: from then on any vote of it is a contradiction. What the validators
-    themselves hold as evidence is against Byzantine ones only.
+    has lost its journal does not know its votes: from then on any vote of it is a contradiction. Evidence held by
+    validators is against Byzantine ones only.
     """
 
     name = "no-double-vote"
@@ -44,17 +44,17 @@ class NoDoubleVote(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Votes, who has given its vote up, and evidence."""
+        """Votes, validators that stop voting, and evidence."""
         return {StoppedVoting: self.observer, Voted: self.vote, Reported: self.report}
 
     def observer(self, event: Event, observer: StoppedVoting) -> None:
-        """A validator has given its vote up, for good."""
+        """Note that a validator stopped voting, for good."""
         self._observers[event.node] = observer.reason
 
     def vote(self, event: Event, vote: Voted) -> None:
         """Compare a vote with those of the same validator in the same view."""
         node = event.node
-        # The first word of a validator cannot be against another of it.
+        # A validator's first vote cannot contradict another of it.
         self.tally.compared += node in self._spoken
         self._spoken[node] = None
         self._sent += 1
@@ -82,7 +82,7 @@ class NoDoubleVote(Check):
             )
 
     def report(self, event: Event, evidence: Reported) -> None:
-        """Two signed votes of an honest validator that contradict each other cannot exist."""
+        """Fail on two signed votes of an honest validator that contradict each other."""
         if evidence.activity in SIMPLEX_RULES.evidence and evidence.signer in self._honest:
             self.tally.fail(
                 f"validator {event.node} holds evidence against validator {evidence.signer} in view {evidence.view}: "
@@ -100,9 +100,9 @@ class NoDoubleVote(Check):
 class Certificates(Check):
     """Certificates have a quorum of signers that voted, contradict no other, and explain every skipped view.
 
-    A validator holds its own vote before it sends it, and may crash in between: of its own signature nothing is asked.
-    Up to `earlier_height` another process saw the certificates, so that nothing can be asked of skipped views.
-    Whether a block may be certified follows from the block: no honest validator refuses one that becomes final.
+    A validator holds its own vote before it sends it, and may crash in between: its own signature is not checked.
+    Up to `earlier_height` another process saw the certificates, so that skipped views there are not checked.
+    The answer to certify follows from the block alone: no honest validator refuses one that becomes final.
     """
 
     name = "certificates"
@@ -128,11 +128,11 @@ class Certificates(Check):
         self._refused[event.node, refusal.view] = refusal.payload
 
     def vote(self, event: Event, vote: Voted) -> None:
-        """Remember who voted for what."""
+        """Remember the vote of each signer."""
         self._votes[event.node, _Place(vote.vote, vote.view), vote.payload] = None
 
     def certificate(self, event: Event, certificate: CertificateHeld) -> None:
-        """Judge a certificate that a validator holds."""
+        """Check a certificate that a validator holds."""
         self.tally.compared += 1
         if certificate.certificate not in VOTE_OF:
             self.tally.fail(f"validator {event.node} holds an unknown {certificate.certificate}", validator=event.node)
@@ -154,7 +154,7 @@ class Certificates(Check):
             self._skips.append(block)
 
     def finish(self) -> CheckResult:
-        """Judge skipped views, whose certificates may have come after the block, and return the result."""
+        """Check skipped views, whose certificates may have come after the block, and return the result."""
         for block in self._skips:
             for view in range(block.parent_view + 1, block.view):
                 self._judge_skip(block, view)
