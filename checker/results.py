@@ -9,7 +9,7 @@ A scenario may say which checks must fail. Then the verdict is *failed as expect
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias
 
 Status: TypeAlias = Literal["passed", "failed", "inconclusive"]
 """What a check came to."""
@@ -45,7 +45,6 @@ PRECEDENCE: Final = ("environment", "usage", "determinism", "safety", "liveness"
 """When several hold, the first of these is the verdict."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What one check came to.
@@ -70,7 +69,6 @@ class CheckResult:
         assert self.status != "passed" or self.compared > 0, f"{self.name} passed without having compared anything"
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of a run: its name, `passed`, `failed as expected` or an exit class, and the process's exit code."""
@@ -79,7 +77,6 @@ class Verdict:
     exit_code: int
 
 
-@final
 class CheckTally:
     """The running count of one check: comparisons made, failures found.
 

@@ -3,13 +3,12 @@
 The cluster writes those of machines and clients. They stand here, below it, because faults and checks read them.
 """
 
-from typing import ClassVar, final
+from typing import ClassVar
 
 from network.events import TraceEvent
 from network.types import Micros, NodeId
 
 
-@final
 class FaultEdge(TraceEvent, frozen=True):
     """A fault of the plan came to one of its edges: its name, and the edge's."""
 
@@ -18,14 +17,12 @@ class FaultEdge(TraceEvent, frozen=True):
     edge: str
 
 
-@final
 class Healed(TraceEvent, frozen=True):
     """No fault of the plan is at work any more."""
 
     kind: ClassVar[str] = "healed"
 
 
-@final
 class Tampered(TraceEvent, frozen=True):
     """An adversary sent something else than its validator would have: by which behaviour, what, and to whom."""
 
@@ -35,7 +32,6 @@ class Tampered(TraceEvent, frozen=True):
     to: tuple[NodeId, ...]
 
 
-@final
 class Crashed(TraceEvent, frozen=True):
     """A machine lost its power, and its disk this many bytes that were not synced."""
 
@@ -44,7 +40,6 @@ class Crashed(TraceEvent, frozen=True):
     lost_bytes: int
 
 
-@final
 class Restarted(TraceEvent, frozen=True):
     """A machine got its power back."""
 
@@ -52,7 +47,6 @@ class Restarted(TraceEvent, frozen=True):
     machine: NodeId
 
 
-@final
 class ClockSet(TraceEvent, frozen=True):
     """The clocks of a machine were set: how far the wall clock is ahead (None: as it is), and their rate.
 
@@ -66,7 +60,6 @@ class ClockSet(TraceEvent, frozen=True):
     strobe_us: Micros
 
 
-@final
 class ObserverSwitchedOff(TraceEvent, frozen=True):
     """An observer was switched off by its replica mode."""
 
@@ -75,7 +68,6 @@ class ObserverSwitchedOff(TraceEvent, frozen=True):
     mode: str
 
 
-@final
 class TransactionSubmitted(TraceEvent, frozen=True):
     """A client handed a transaction to a validator; `outcome` is `submitted`, or `refused` where it was down."""
 

@@ -1,7 +1,7 @@
 """Chance by names, for whatever is drawn before a run: every draw has a name, none is streamed."""
 
 from collections.abc import Sequence
-from typing import Final, TypeVar, final
+from typing import Final, TypeVar
 
 from network.chance import Chance, below
 
@@ -11,7 +11,6 @@ SWARM: Final = "swarm"
 _Value = TypeVar("_Value")
 
 
-@final
 class Draw:
     """The chance of one seed, by names. Each name is drawn once."""
 

@@ -11,7 +11,7 @@ and no reader asks for all. Structs rather than named tuples: building one costs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -33,7 +33,6 @@ class TraceEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
 AnyEvent = TypeVar("AnyEvent", bound=TraceEvent)
 
 
-@final
 class LoggedValues(msgspec.Struct, frozen=True, gc=False):
     """The values of an event that was read from a log, before `read_event` gives them their type."""
 
@@ -41,7 +40,6 @@ class LoggedValues(msgspec.Struct, frozen=True, gc=False):
     values: tuple[Value, ...]
 
 
-@final
 class Event(msgspec.Struct, frozen=True, gc=False):
     """One event of a run: when, whose, and its typed values, which `read_event` returns."""
 
@@ -99,7 +97,6 @@ def events_of_type(events: Iterable[Event], expected: type[AnyEvent]) -> Iterato
             yield event, body
 
 
-@final
 class EventRouter:
     """Hands each event to the handlers of its type, in the order given; one of another type costs a look-up."""
 
@@ -131,7 +128,6 @@ def _as_logged(value: Value) -> Value:
     return [_as_logged(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-@final
 class Sent(TraceEvent, frozen=True):
     """A node sent a message, the `ordinal`-th of its link to `destination`."""
 
@@ -143,7 +139,6 @@ class Sent(TraceEvent, frozen=True):
     checksum: bytes
 
 
-@final
 class Delivered(TraceEvent, frozen=True):
     """A node got a message; copies of it have other ordinals."""
 
@@ -155,7 +150,6 @@ class Delivered(TraceEvent, frozen=True):
     checksum: bytes
 
 
-@final
 class Dropped(TraceEvent, frozen=True):
     """A message of this sender will not arrive: the reason, and the condition that dropped it if one did."""
 
@@ -166,7 +160,6 @@ class Dropped(TraceEvent, frozen=True):
     condition: str
 
 
-@final
 class Lost(TraceEvent, frozen=True):
     """A message to this receiver was lost on its way, by the reset of a condition's links."""
 
@@ -176,7 +169,6 @@ class Lost(TraceEvent, frozen=True):
     condition: str
 
 
-@final
 class HeldBack(TraceEvent, frozen=True):
     """A condition keeps a message of this sender back."""
 
@@ -186,7 +178,6 @@ class HeldBack(TraceEvent, frozen=True):
     condition: str
 
 
-@final
 class Released(TraceEvent, frozen=True):
     """A condition lets a message of this sender go on."""
 
@@ -196,7 +187,6 @@ class Released(TraceEvent, frozen=True):
     condition: str
 
 
-@final
 class TimerElapsed(TraceEvent, frozen=True):
     """A timer of a node is due."""
 
@@ -204,7 +194,6 @@ class TimerElapsed(TraceEvent, frozen=True):
     key: str | tuple[object, ...]
 
 
-@final
 class WorkFinished(TraceEvent, frozen=True):
     """Work on a lane of a node's machine has taken its virtual time."""
 

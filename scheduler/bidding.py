@@ -2,14 +2,13 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
 from scheduler.types import MAX_U63, LaneMarket, Moment, Timer
 
 
-@final
 class GbaContext(msgspec.Struct, frozen=True, array_like=True):
     """The context that an agent is given; fees in units per cycle or cell, heights in the timebase (A-17, K-28)."""
 
@@ -23,7 +22,6 @@ class GbaContext(msgspec.Struct, frozen=True, array_like=True):
     owner_actor_balance: int
 
 
-@final
 class FeeParams(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """TxFeeParams: what an agent answers, per cycle and per cell. A timer pays the cell basefee in any case."""
 
@@ -51,7 +49,6 @@ class GbaFailure(enum.StrEnum):
     """The block has asked as many agents as it may."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Prices:
     """The prices of a block, from which default values derive: units per cycle or cell."""
@@ -66,7 +63,6 @@ class Prices:
         return FeeParams(2 * self.lane, self.p50_tip, self.cell, 0)
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Bid:
     """The fee arguments of a call; None was left out."""

@@ -5,12 +5,11 @@ first timer leaves; each gap is passed once in a bucket's life.
 """
 
 from collections.abc import Iterator
-from typing import Protocol, final
+from typing import Protocol
 
 import msgspec
 
 
-@final
 class Bucket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The timers due at one height: `head` is the lowest live sequence, `tail` the next free one, `count` the live.
 

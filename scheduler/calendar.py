@@ -11,7 +11,7 @@ every block as much as there are heights.
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 from scheduler.errors import InvalidInput
 from scheduler.height_tree import EMPTY, HeightTree
@@ -32,7 +32,6 @@ class Tier(enum.StrEnum):
     OVERFLOW = "overflow"
 
 
-@final
 class CalendarProfile(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The sizes of the tiers: places of the ring, heights in an epoch, epochs that the epoch queue reaches ahead.
 
@@ -97,7 +96,6 @@ INTRO_CALENDAR: Final = CalendarProfile(256, 360, 13)
 """The sizes of the introduction page (part E, Q-33)."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Advance:
     """The result of moving the present: heights due now, ascending, and the number that left the overflow tree."""
@@ -106,7 +104,6 @@ class Advance:
     left_overflow: int
 
 
-@final
 class CalendarQueue:
     """The heights above the present that have a bucket.
 

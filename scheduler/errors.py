@@ -4,7 +4,7 @@ Each error carries the values that decided, and reverts the call that asked. No 
 a hostile program may raise every one of them.
 """
 
-from typing import ClassVar, final
+from typing import ClassVar
 
 
 class Rejected(Exception):  # noqa: N818 - the specification names its errors without a suffix, and they derive from this
@@ -14,7 +14,6 @@ class Rejected(Exception):  # noqa: N818 - the specification names its errors wi
     """The error's name in receipts: the name in the specification, which renaming a class leaves alone."""
 
 
-@final
 class HeightNotInFuture(Rejected):
     """The due height is not strictly above the current one."""
 
@@ -24,7 +23,6 @@ class HeightNotInFuture(Rejected):
         super().__init__(f"due height {due} must be above the current {now}")
 
 
-@final
 class PayloadTooLarge(Rejected):
     """The payload exceeds its limit in bytes."""
 
@@ -34,7 +32,6 @@ class PayloadTooLarge(Rejected):
         super().__init__(f"payload of {size} bytes exceeds {limit}")
 
 
-@final
 class HandlerTooLong(Rejected):
     """The handler's name exceeds its limit in UTF-8 bytes."""
 
@@ -44,7 +41,6 @@ class HandlerTooLong(Rejected):
         super().__init__(f"handler name of {size} bytes exceeds {limit}")
 
 
-@final
 class TooManyTimers(Rejected):
     """The actor already has as many live timers as one actor may have."""
 
@@ -54,7 +50,6 @@ class TooManyTimers(Rejected):
         super().__init__(f"{live} timers are live, the cap is {limit}")
 
 
-@final
 class DuplicateTimer(Rejected):
     """A live timer already has this identifier."""
 
@@ -64,7 +59,6 @@ class DuplicateTimer(Rejected):
         super().__init__(f"timer {timer_id.hex()} exists")
 
 
-@final
 class GasLimitTooHigh(Rejected):
     """The gas limit exceeds what one fire, or the whole lane, may use."""
 
@@ -74,7 +68,6 @@ class GasLimitTooHigh(Rejected):
         super().__init__(f"gas limit {gas_limit} exceeds {limit} cycles")
 
 
-@final
 class TtlTooLong(Rejected):
     """The expiry lies beyond the longest time to live."""
 
@@ -84,7 +77,6 @@ class TtlTooLong(Rejected):
         super().__init__(f"expiry {expires_at} is after the latest allowed, {latest}")
 
 
-@final
 class TimerRejectedBelowBasefee(Rejected):
     """The greatest fee per cycle is below the lane's price now (A-13)."""
 
@@ -94,7 +86,6 @@ class TimerRejectedBelowBasefee(Rejected):
         super().__init__(f"max fee {max_fee} per cycle is below the lane basefee {price}")
 
 
-@final
 class TimerArgDeprecated(Rejected):
     """The argument `bid` was withdrawn, and the time in which it is ignored is over (A-14)."""
 
@@ -104,7 +95,6 @@ class TimerArgDeprecated(Rejected):
         super().__init__("bid is withdrawn: state max_fee_per_cycle and max_priority_fee_per_cycle")
 
 
-@final
 class InvalidInput(Rejected):
     """An argument has no meaning here; `reason` says why in a word or two."""
 
@@ -116,7 +106,6 @@ class InvalidInput(Rejected):
         self.reason = reason
 
 
-@final
 class Unauthorized(Rejected):
     """Only the actor that owns a timer may change it, and only a system deployer may give system instructions."""
 
@@ -135,7 +124,6 @@ class UnknownTimer(Rejected):
         super().__init__(f"no live timer {timer_id.hex()}")
 
 
-@final
 class AlreadyCollected(UnknownTimer):
     """The timer phase has this timer on its list: too late to change or cancel it in this block (Q-28)."""
 

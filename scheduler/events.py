@@ -6,7 +6,6 @@ Records are msgpack arrays that begin with their tag; tags 0 to 31 belong to thi
 """
 
 import enum
-from typing import final
 
 import msgspec
 
@@ -22,7 +21,6 @@ class DeferralReason(enum.StrEnum):
     """Its greatest fee is below the lane's price (Q-8)."""
 
 
-@final
 class TimerScheduled(msgspec.Struct, frozen=True, array_like=True, tag=0):
     """A timer was admitted and now waits at (due, sequence)."""
 
@@ -35,7 +33,6 @@ class TimerScheduled(msgspec.Struct, frozen=True, array_like=True, tag=0):
     expires_at: int
 
 
-@final
 class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """A handler ran; `ok` is false when it reverted. Cycles and cells are those paid for; `burned`, `tip`: units."""
 
@@ -49,7 +46,6 @@ class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=1):
     tip: int
 
 
-@final
 class TimerDeferred(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """A live timer's first attempt failed; it waits. Later failures appear in DeferredSummary only."""
 
@@ -57,7 +53,6 @@ class TimerDeferred(msgspec.Struct, frozen=True, array_like=True, tag=2):
     reason: DeferralReason
 
 
-@final
 class TimerExpired(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """The GC lane removed a timer past its time to live; heights are in the chain's timebase."""
 
@@ -66,7 +61,6 @@ class TimerExpired(msgspec.Struct, frozen=True, array_like=True, tag=3):
     current_height: int
 
 
-@final
 class TimerCancelledInsufficientFunds(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """The GC lane removed a timer whose payer could not cover its greatest possible cost."""
 
@@ -76,7 +70,6 @@ class TimerCancelledInsufficientFunds(msgspec.Struct, frozen=True, array_like=Tr
     available: int
 
 
-@final
 class TimerCancelled(msgspec.Struct, frozen=True, array_like=True, tag=5):
     """The owner cancelled the timer."""
 
@@ -84,14 +77,12 @@ class TimerCancelled(msgspec.Struct, frozen=True, array_like=True, tag=5):
     actor: bytes
 
 
-@final
 class DeferredSummary(msgspec.Struct, frozen=True, array_like=True, tag=6):
     """The live timers that each reason held back in this block, in the order of DeferralReason, without zeros."""
 
     counts: tuple[tuple[DeferralReason, int], ...]
 
 
-@final
 class TimerExtended(msgspec.Struct, frozen=True, array_like=True, tag=7):
     """The owner moved the timer's expiry to `expires_at`, which is already clamped."""
 
@@ -99,7 +90,6 @@ class TimerExtended(msgspec.Struct, frozen=True, array_like=True, tag=7):
     expires_at: int
 
 
-@final
 class TimerCancelledByGovernance(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """`timer.cancelled_by_governance`: instruction 48; when the timer was not live any more it changed nothing."""
 
@@ -107,14 +97,12 @@ class TimerCancelledByGovernance(msgspec.Struct, frozen=True, array_like=True, t
     was_live: bool
 
 
-@final
 class TimerConfigUpdated(msgspec.Struct, frozen=True, array_like=True, tag=9):
     """`timer_config.updated`: instruction 49; `config` is the encoded record that holds from the next block on."""
 
     config: bytes
 
 
-@final
 class TimerExtendedByGovernance(msgspec.Struct, frozen=True, array_like=True, tag=10):
     """`timer.extended_by_governance`: instruction 50; `expires_at` is already clamped."""
 
@@ -122,7 +110,6 @@ class TimerExtendedByGovernance(msgspec.Struct, frozen=True, array_like=True, ta
     expires_at: int
 
 
-@final
 class TimerPriorityClampedAtSchedule(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """A tip did not fit between the lane's price and the greatest fee; units per cycle (A-13)."""
 
@@ -131,7 +118,6 @@ class TimerPriorityClampedAtSchedule(msgspec.Struct, frozen=True, array_like=Tru
     clamped: int
 
 
-@final
 class GbaFailed(msgspec.Struct, frozen=True, array_like=True, tag=12):
     """`count` timers, `timer_id` the first, have default values in this block although they name an agent (Q-13)."""
 
@@ -140,7 +126,6 @@ class GbaFailed(msgspec.Struct, frozen=True, array_like=True, tag=12):
     count: int
 
 
-@final
 class EpochPromoted(msgspec.Struct, frozen=True, array_like=True, tag=13):
     """Epoch maintenance: `heights` heights came from the overflow tree into the epoch queue as `epoch` began."""
 
@@ -148,7 +133,6 @@ class EpochPromoted(msgspec.Struct, frozen=True, array_like=True, tag=13):
     heights: int
 
 
-@final
 class TimerCancelledForDelay(msgspec.Struct, frozen=True, array_like=True, tag=14):
     """The GC lane removed a live timer passed over `delays` times; `penalty` units of its payer were burned (Q-34)."""
 

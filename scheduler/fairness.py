@@ -7,7 +7,6 @@ the window, and how many different sums there are, never from how many actors ex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
 
 import msgspec
 
@@ -16,7 +15,6 @@ from scheduler.lane import Lane
 from scheduler.types import LaneMarket
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Weights:
     """W of every subject in one block, as numerators over one denominator: they compare as integers (Q-10)."""

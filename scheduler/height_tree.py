@@ -7,12 +7,11 @@ root is asked for, and kept with their node.
 
 import hashlib
 from collections.abc import Iterator
-from typing import Final, final
+from typing import Final
 
 HEIGHT_BITS: Final = 64
 
 
-@final
 class _Leaf:
     """A height with its bucket's record."""
 
@@ -24,7 +23,6 @@ class _Leaf:
         self.root: bytes | None = None
 
 
-@final
 class _Inner:
     """The heights below it agree before `bit`, 0 the most significant, and differ there: `low` has it clear."""
 
@@ -42,7 +40,6 @@ class _Inner:
 _Node = _Leaf | _Inner
 
 
-@final
 class HeightTree:
     """An immutable set of heights; `put`, `drop` and `take` return what it becomes."""
 

@@ -5,7 +5,7 @@ LaneConfig and LaneMarket are also records of consensus state (docs/state.md, th
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, final
+from typing import Final, Literal
 
 import msgspec
 
@@ -27,7 +27,6 @@ def _require(name: str, value: object, is_valid: bool) -> None:  # noqa: FBT001 
         raise InvalidInput(name, f"{value} is out of range")
 
 
-@final
 class LaneConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The parameters of the lane and the switches between readings, read once per block; changes apply from the next.
 
@@ -119,7 +118,6 @@ Bidder = Callable[[Timer, GbaContext], FeeParams | GbaFailure]
 """Asks the agent that a timer names: read-only, within `gba_call_cycles`. Never raises."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Lane:
     """One block's view of the lane: what holds for all of it, and where it reads and writes.

@@ -5,7 +5,7 @@ Invariant: what is carried equals what the window's records in the state lead to
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import msgspec
 
@@ -22,14 +22,12 @@ FireCounts: TypeAlias = tuple[tuple[bytes, int], ...]
 """The number of timers of each subject that fired in one block of the fairness window, ascending by subject."""
 
 
-@final
 class RecentFires(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The number of timers of a subject that fired within the fairness window."""
 
     count: int
 
 
-@final
 class GcCursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The place of the timer that the GC lane's walk looked at last."""
 
@@ -54,7 +52,6 @@ def recent_fires_key(subject: bytes) -> bytes:
     return RECENT_FIRES.key(subject)
 
 
-@final
 class LaneState:
     """The LaneTables of one block over its state; `carried` are the parent's sums, which stay as they are."""
 

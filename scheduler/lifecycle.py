@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -48,7 +48,6 @@ MAX_CONVENTION_BRACKETS: Final = 64
 """A payload with more opening brackets than this is not read as JSON: parsers differ in how deep they can go."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
     """A request for a timer. None means the default; heights are in the timebase, limits in cycles."""
@@ -67,7 +66,6 @@ class ScheduleRequest:
     """Withdrawn; ignored until it is refused (A-14)."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class SchedulingContext:
     """The tables, the block's moment and configuration, and the policy's word: what calls about timers go by.
@@ -98,7 +96,6 @@ KEY_CELLS: Final = 32
 """Cells of the key of each record that a timer adds to the state."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Admission:
     """A timer that may come in, what its call pays for its place in the state first, and what tells of it."""

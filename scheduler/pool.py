@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Final, final
+from typing import Final
 
 from scheduler.types import Timer
 
@@ -32,7 +32,6 @@ Entry = tuple[int, Tie, Timer]
 """A timer in an order of a block: what it offers, negated; its tie; itself. Ties differ, so timers never compare."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class PoolRules:
     """The rules that the pool's orders depend on; another configuration needs another pool.
@@ -61,7 +60,6 @@ class PoolRules:
         return (timer.due, timer.sequence) if self.is_by_age else timer.timer_id
 
 
-@final
 class Chunk:
     """Neighbours in a book, by tip and by greatest fee, best first."""
 
@@ -79,7 +77,6 @@ LOWEST: Final[Bound] = (-(1 << 64), 0)
 """Below every timer."""
 
 
-@final
 class Book:
     """The timers of one actor and payer that leave the same fees open and have nearly the same gas limit.
 
@@ -145,7 +142,6 @@ OPEN: Final = -1
 """Stands for an open fee where only numbers can stand."""
 
 
-@final
 class Payer:
     """The live timers within the cap that one address pays for, with what decides their cost, and bounds of it.
 
@@ -189,7 +185,6 @@ class Payer:
             row.pop()
 
 
-@final
 class DueBucket:
     """The waiting timers of one due height by sequence; `sequences` may name some that are gone."""
 
@@ -223,7 +218,6 @@ class DueBucket:
                 yield timer
 
 
-@final
 class FeeCounts:
     """The greatest fees of the live timers within the cap, to count those below a price. Open fees are not in it."""
 
@@ -274,7 +268,6 @@ class FeeCounts:
         return sum(self._sizes[:index]) + sum(self._counts[fee] for fee in fees[: bisect_left(fees, price)])
 
 
-@final
 class WaitingPool:
     """All timers due, live and dead, in every order that the lane asks for."""
 

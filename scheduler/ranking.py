@@ -7,13 +7,11 @@ pays for each book once and for the timers that it takes, not for those that wai
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import final
 
 from scheduler.pool import Book, Entry, Tie, WaitingPool
 from scheduler.types import Timer
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A timer's greatest fee and tip in one block, in units per cycle, open fees filled in."""
@@ -22,7 +20,6 @@ class Offer:
     tip: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Scale:
     """The scale by which priorities and weights make effective priorities that compare as integers.
@@ -48,7 +45,6 @@ class Scale:
         return min(offer.tip, offer.max_fee - self.price)
 
 
-@final
 class _Stream:
     """One order of a block, read from its best end. In a mixed block each timer is in the order that binds it."""
 
@@ -62,7 +58,6 @@ class _Stream:
         self.position = 0
 
 
-@final
 class Ranking:
     """Takes timers out of the order of the auction, best first. The pool must not change meanwhile.
 

@@ -7,7 +7,6 @@ timers that leave. Rejected: a generator per timer with an enum for its class, t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 from scheduler.events import TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 from scheduler.lifecycle import is_expired
@@ -15,7 +14,6 @@ from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import MAX_U63, Basefees, RunOutcome, Timer, TimerConfig
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class WaitingSet:
     """The timers due by now, split by their class; each part keeps the order (due, sequence)."""
@@ -28,7 +26,6 @@ class WaitingSet:
     """Expired or insolvent."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """A paid fire: the run's outcome, the units that were burned, and the event."""

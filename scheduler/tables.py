@@ -6,7 +6,7 @@ encoding or a batch.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from scheduler.identifiers import keccak256
 from scheduler.pool import PoolRules, WaitingPool
@@ -19,7 +19,6 @@ Record = TypeVar("Record")
 """The decoded form of an entry, which nothing can change: a record, or a tuple of tuples."""
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class StateTable(Generic[Record]):
     """One kind of entry of the state: the byte its keys begin with, its name in reports, its record."""
@@ -132,7 +131,6 @@ Runner = Callable[[Timer], RunOutcome]
 """Runs a timer's handler within its gas limit; its writes are kept if and only if the outcome is ok. Never raises."""
 
 
-@final
 class AgentCall(NamedTuple):
     """A read-only call of an agent on behalf of an actor, within some cycles and at nobody's cost."""
 

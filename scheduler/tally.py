@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from scheduler.policies.policy import BlockContext
 
 
-@final
 @dataclass(slots=True)
 class Tally:
     """The running counts of one timer phase; `basefees` are what a fire burns."""

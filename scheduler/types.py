@@ -6,7 +6,7 @@ state holds, as msgpack arrays in the order of their fields (docs/state.md).
 
 import enum
 from dataclasses import dataclass
-from typing import Final, Literal, final
+from typing import Final, Literal
 
 import msgspec
 
@@ -34,7 +34,6 @@ Timebase = Literal["height", "slot"]
 """The unit of due heights, time to live and expiry: blocks, or the slots of the chain's clock."""
 
 
-@final
 class Quote(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """The offer of a timer for the lane, in units per cycle; None is decided anew in each block, by `gba` or a default.
 
@@ -46,7 +45,6 @@ class Quote(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
     gba: bytes | None = None
 
 
-@final
 class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """A call that an actor asked for: run `handler(payload)` once, at `due` or as soon after as the lane allows.
 
@@ -84,7 +82,6 @@ class Parameters(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
         """
 
 
-@final
 class TimerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The limits and prices of timers, read once per block; a change applies from the next block."""
 
@@ -137,7 +134,6 @@ class TimerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
         return min(self.max_cycles_per_fire, self.lane_timer_cycles)
 
 
-@final
 class LaneMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The lane market: the values that one block leaves to the next (docs/state.md, lane market).
 
@@ -153,7 +149,6 @@ class LaneMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     burned: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Moment:
     """When a block runs, in blocks and in slots; the timebase decides which of the two timers count."""
@@ -174,7 +169,6 @@ class Moment:
         return self.parent_slot if self.timebase == "slot" else self.height - 1
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Basefees:
     """The block's prices per cycle and per cell, fixed by the block before it (Q-5)."""
@@ -183,7 +177,6 @@ class Basefees:
     cell: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """The result of one run of a handler; a revert has `ok` false, no cells and no events."""
@@ -203,7 +196,6 @@ class BlockPhase(enum.Enum):
     END_OF_BLOCK = "end of block"
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
     """The result of a timer phase: counts of timers, cycles, cells and units, and the events in order.

@@ -6,10 +6,9 @@ By hand and not by msgspec, which a run needs: a command that is started where i
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Code:
     """The code that ran: `fingerprint` tells it from any other."""
@@ -19,7 +18,6 @@ class Code:
     python: str
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Check:
     """The result of one check.
@@ -41,7 +39,6 @@ class Check:
     compared: int
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """One run with its verdict.
@@ -80,7 +77,6 @@ class RunResult:
         return {check.name: check for check in self.checks}[name]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class FailedSeed:
     """A seed of a sweep that did not pass: its headline, and its run directory, empty where none was kept."""
@@ -90,7 +86,6 @@ class FailedSeed:
     directory: str
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepResult:
     """Many seeds with one verdict.

@@ -6,7 +6,7 @@ after the sync.
 
 from collections import deque
 from functools import partial
-from typing import assert_never, final
+from typing import assert_never
 
 from network.codec import Codec
 from network.port import Port
@@ -31,7 +31,6 @@ from validators.pruning import JournalPruner
 from validators.storage import Barrier, Journal
 
 
-@final
 class EffectRunner:
     """Performs one validator's effects, step by step."""
 

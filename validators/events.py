@@ -3,12 +3,11 @@
 A type whose `kind` differs from its name keeps the word that logs and digests have had from the start.
 """
 
-from typing import ClassVar, final
+from typing import ClassVar
 
 from network.events import TraceEvent
 
 
-@final
 class Booted(TraceEvent, frozen=True):
     """A validator read its disk and starts to serve. `root` is the state's at `finalized_height`."""
 
@@ -19,7 +18,6 @@ class Booted(TraceEvent, frozen=True):
     root: bytes
 
 
-@final
 class Halted(TraceEvent, frozen=True):
     """A validator stopped for good, with its reason."""
 
@@ -27,7 +25,6 @@ class Halted(TraceEvent, frozen=True):
     reason: str
 
 
-@final
 class StoppedVoting(TraceEvent, frozen=True):
     """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
 
@@ -35,7 +32,6 @@ class StoppedVoting(TraceEvent, frozen=True):
     reason: str
 
 
-@final
 class Entered(TraceEvent, frozen=True):
     """A validator entered a view."""
 
@@ -44,7 +40,6 @@ class Entered(TraceEvent, frozen=True):
     leader: int
 
 
-@final
 class Voted(TraceEvent, frozen=True):
     """A validator sent a vote, or found it in its journal: `notarize`, `nullify` (empty payload) or `finalize`."""
 
@@ -54,7 +49,6 @@ class Voted(TraceEvent, frozen=True):
     payload: bytes
 
 
-@final
 class CertificateHeld(TraceEvent, frozen=True):
     """A validator holds a `notarization`, `nullification` (empty payload) or `finalization`."""
 
@@ -75,7 +69,6 @@ class Reported(TraceEvent, frozen=True):
     detail: str
 
 
-@final
 class EvidenceReported(Reported, frozen=True):
     """A validator holds two signed votes of `signer`, encoded, that exclude each other.
 
@@ -86,7 +79,6 @@ class EvidenceReported(Reported, frozen=True):
     second: bytes
 
 
-@final
 class Uncertified(TraceEvent, frozen=True):
     """A validator refused to certify the notarized payload of a view."""
 
@@ -95,7 +87,6 @@ class Uncertified(TraceEvent, frozen=True):
     payload: bytes
 
 
-@final
 class BlockExecuted(TraceEvent, frozen=True):
     """A validator executed a block, speculatively or again after a restart; `mode` says what for."""
 
@@ -107,7 +98,6 @@ class BlockExecuted(TraceEvent, frozen=True):
     mode: str
 
 
-@final
 class BlockFinalized(TraceEvent, frozen=True):
     """A validator applied a finalized block."""
 
@@ -118,7 +108,6 @@ class BlockFinalized(TraceEvent, frozen=True):
     root: bytes
 
 
-@final
 class BlockRolledBack(TraceEvent, frozen=True):
     """A validator dropped a block that it had executed, because another one became final."""
 
@@ -127,7 +116,6 @@ class BlockRolledBack(TraceEvent, frozen=True):
     digest: bytes
 
 
-@final
 class BlockUndone(TraceEvent, frozen=True):
     """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
 
@@ -136,7 +124,6 @@ class BlockUndone(TraceEvent, frozen=True):
     digest: bytes
 
 
-@final
 class SnapshotJoined(TraceEvent, frozen=True):
     """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
 
@@ -146,7 +133,6 @@ class SnapshotJoined(TraceEvent, frozen=True):
     root: bytes
 
 
-@final
 class DamageFound(TraceEvent, frozen=True):
     """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
 
@@ -156,7 +142,6 @@ class DamageFound(TraceEvent, frozen=True):
     what: str
 
 
-@final
 class DamageRepaired(TraceEvent, frozen=True):
     """A validator repaired a place of its disk."""
 
@@ -166,7 +151,6 @@ class DamageRepaired(TraceEvent, frozen=True):
     how: str
 
 
-@final
 class MessageRefused(TraceEvent, frozen=True):
     """A validator did not take a message or request: its kind, and why."""
 

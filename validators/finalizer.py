@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import final
 
 from validators.consensus.interface import Finality
 from validators.execution import Engine
@@ -13,7 +12,6 @@ from validators.storage import Barrier, FinalizedEntry, FinalizedLog
 from validators.sync.follower import Follower, Goal, Purpose, Settled
 
 
-@final
 class Finalizer:
     """Applies final blocks as soon as they are executed here.
 

@@ -5,7 +5,7 @@ were verified before it; and answers are limited (`sync/serving.py`). So a flood
 it would from a real one.
 """
 
-from typing import Final, final
+from typing import Final
 
 from network.codec import Codec, Refused
 from network.port import Delivery, Port
@@ -31,7 +31,6 @@ from validators.sync.serving import Serving
 KIB: Final = 1_024
 
 
-@final
 class Intake:
     """One validator's way in for messages; `serving` has its limits on answers."""
 

@@ -4,7 +4,6 @@ The validator calls this behind the write-ahead barrier only.
 """
 
 from collections.abc import Callable
-from typing import final
 
 from network.codec import Codec
 from network.port import Port
@@ -27,7 +26,6 @@ def trace_certificate(port: Port, records: RecordCodec, record: Record) -> None:
         port.trace(certificate)
 
 
-@final
 class Outbox:
     """Sends one replica's consensus messages; `height_of` knows the height of a block that is here.
 

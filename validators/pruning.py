@@ -9,7 +9,7 @@ the time of two syncs on a lane of its own: votes do not wait for it.
 """
 
 from functools import partial
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from network.port import Port
 from network.types import Micros
@@ -23,7 +23,6 @@ class PruneDue(NamedTuple):
     finality: Finality
 
 
-@final
 class JournalPruner:
     """Prunes one validator's journal; `view_retention` is how many views below the finalized one stay."""
 

@@ -7,7 +7,7 @@ the disk is had from peers, except votes: a validator whose journal is lost has 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -53,7 +53,6 @@ class Reopened(NamedTuple):
     entries: list[FinalizedEntry]
 
 
-@final
 class RepairLog:
     """Notes in the trace, and counts, what was found damaged and what was repaired."""
 

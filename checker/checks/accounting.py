@@ -5,8 +5,6 @@ left is what the budget predicts from the number at hand, and whether a live tim
 execution lane alone. Receipts do not show which timers are insolvent, so of these it knows bounds only.
 """
 
-from typing import final
-
 from checker.checks.budgets import add_up
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -17,7 +15,6 @@ from scheduler.events import DeferralReason, DeferredSummary
 from validators.execution.receipts import TimerReceipt
 
 
-@final
 class StormAccounting(Check):
     """Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone."""
 

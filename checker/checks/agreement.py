@@ -1,6 +1,6 @@
 """One history: at each height one block, and each validator's chain grows one linked block at a time."""
 
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -19,7 +19,6 @@ class _Seen(NamedTuple):
     node: int
 
 
-@final
 class Agreement(Check):
     """At most one block is final at each height, each linked to the one below, and no validator goes back.
 

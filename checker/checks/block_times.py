@@ -8,7 +8,7 @@ timestamp is not too low; a leader may drag the time, which costs the chain slot
 """
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -42,7 +42,6 @@ class _Lead:
         return max(self.greatest_us, *leads, *(lead + self.strobe_us for lead in leads))
 
 
-@final
 class BlockTimes(Check):
     """Each block is later than its parent, in its timestamp's slot, and not far ahead of the clocks of its voters.
 

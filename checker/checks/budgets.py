@@ -1,6 +1,6 @@
 """Budgets: the amounts that a block used, summed over its receipts, stay within its limits."""
 
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -27,7 +27,6 @@ class Spent(NamedTuple):
         return self.expired + self.insolvent + self.overdue
 
 
-@final
 class Budgets(Check):
     """No block spends more than its limits and the budgets of the two timer lanes, and its summary adds up."""
 

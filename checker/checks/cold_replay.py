@@ -1,7 +1,5 @@
 """The check of the cold replay: a fresh process reaches the run's roots from genesis and the final blocks."""
 
-from typing import final
-
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
@@ -9,7 +7,6 @@ from checker.checks.observations import short
 from checker.results import CheckResult
 
 
-@final
 class EqualColdReplay(Check):
     """A fresh process comes from genesis and the final blocks alone to the same root at every height."""
 

@@ -6,7 +6,7 @@ Plain data from the room that runs a scenario, so that no check knows a scenario
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, final
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.record.cold_replay import ColdReplay
@@ -17,7 +17,6 @@ from validators.storage import Disk
 _Made = TypeVar("_Made")
 
 
-@final
 class ExpectedStorm(NamedTuple):
     """The least storm of dead timers that a run has to show."""
 
@@ -26,7 +25,6 @@ class ExpectedStorm(NamedTuple):
     drain_blocks_min: int
 
 
-@final
 class ReorgCounts(NamedTuple):
     """Reorganizations in counts: those that a run showed, or the least that it has to show.
 
@@ -51,7 +49,6 @@ class ReorgCounts(NamedTuple):
     crossed: int = 0
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ExpectedWorkload:
     """A workload that may not be idle.
@@ -71,7 +68,6 @@ class ExpectedWorkload:
     uncertain: tuple[bytes, ...] = ()
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectations:
     """The expectations of a scenario for its run.
@@ -119,7 +115,6 @@ class Sample(NamedTuple):
     pools: Sequence[Mapping[bytes, Pooled]]
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
     """The state in which a run ended.
@@ -147,7 +142,6 @@ class RunEnd:
     duties: Mapping[str, int] = field(default_factory=dict)
 
 
-@final
 @dataclass(slots=True, kw_only=True)
 class RunContext:
     """One run as its checks know it.

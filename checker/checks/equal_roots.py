@@ -1,6 +1,6 @@
 """Equal roots: a block leads to one state root on every validator, in every replica mode."""
 
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -18,7 +18,6 @@ class _Seen(NamedTuple):
     node: int
 
 
-@final
 class EqualRoots(Check):
     """Equal blocks lead to equal state roots on every validator in every replica mode.
 

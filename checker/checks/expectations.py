@@ -7,7 +7,7 @@ validators recovered from their disks, summed over all, `[expect.replica_modes]`
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -107,7 +107,6 @@ class LeastCounts(Check):
         return self.tally.result(", ".join(f"{key} {count:,}" for key, count in shown.items()), **shown)
 
 
-@final
 class ExpectedCounts(LeastCounts):
     """The chain shows what the scenario expects of it, counted once for each height."""
 
@@ -184,7 +183,6 @@ class ExpectedCounts(LeastCounts):
             counts["heights_promoted"] += event.heights
 
 
-@final
 class ExpectedLimits(Check):
     """No count of the chain is greater than the scenario allows."""
 
@@ -205,7 +203,6 @@ class ExpectedLimits(Check):
         return self.tally.result(", ".join(f"{name} {counts[name]:,}" for name in limits))
 
 
-@final
 class ExpectedRecovery(LeastCounts):
     """Replicas make of their disks what the scenario expects: damage found, repairs, observers, joins."""
 
@@ -239,7 +236,6 @@ class ExpectedRecovery(LeastCounts):
         self._joined_heights.append(joined.height)
 
 
-@final
 class ExpectedModes(LeastCounts):
     """Observers do by their replica modes what the scenario expects."""
 
@@ -257,7 +253,6 @@ class ExpectedModes(LeastCounts):
         return self.run.end.replica_modes
 
 
-@final
 class ModesEffective(LeastCounts):
     """Each replica with a mode of its own that may not be idle did once what the mode is about."""
 

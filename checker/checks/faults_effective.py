@@ -1,12 +1,11 @@
 """The check that the faults of a plan took effect: a fault without effect shows nothing."""
 
-from typing import ClassVar, final
+from typing import ClassVar
 
 from checker.checks.check import Check
 from checker.results import CheckResult, ExitClass
 
 
-@final
 class FaultsEffective(Check):
     """Every fault that is required, or enabled and may not be idle, touched the run.
 

@@ -11,7 +11,7 @@ a sender without another transaction in the block still has those funds: so the 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext, Sample
@@ -46,7 +46,6 @@ class _Waiting:
     left_out: int = 0
 
 
-@final
 class Inclusion(Check):
     """A transaction that is valid and pooled everywhere is in one of the next `BLOCKS_MAX` blocks of honest leaders."""
 

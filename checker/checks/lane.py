@@ -6,7 +6,6 @@ of the lane have to follow from them (docs/state.md, the timer lane). Where a ch
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import final
 
 import msgspec
 
@@ -19,7 +18,6 @@ from scheduler import LaneConfig, LaneMarket, TimerFired
 from validators.execution.receipts import TimerReceipt
 
 
-@final
 class LaneBooks(Check):
     """The timer lane's basefee, burns, tips and fairness sums follow from what fired."""
 

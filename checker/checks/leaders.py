@@ -1,6 +1,6 @@
 """Leader election: every view has the leader of the rotation, and only that leader's block is final in it."""
 
-from typing import Final, final
+from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -13,7 +13,6 @@ EPOCH: Final = 0
 """The consensus epoch of every block: the validators never change."""
 
 
-@final
 class Leaders(Check):
     """Leaders take turns: view v is led by validator (epoch + v) mod n, by whatever certificate it was entered.
 

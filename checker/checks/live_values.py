@@ -6,7 +6,6 @@ block to change it shows here, however long its key was not touched.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -17,7 +16,6 @@ from validators.state import CorruptLog
 from validators.state.operations import DELETE, UPDATE, choose_codec
 
 
-@final
 class LiveValues(Check):
     """At the end each validator's values in memory are those of its log on disk and of the cold replay.
 

@@ -1,7 +1,7 @@
 """Liveness: finality comes back after healing, and within the views and times that the scenario states."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -27,7 +27,6 @@ class _Healing:
     height: int
 
 
-@final
 class FinalityRegained(Check):
     """After the last fault each live honest validator finalizes a new block within a stated number of views.
 

@@ -4,7 +4,7 @@ The check keeps its own list of the messages that wait. Timers go first: within 
 last event of the timer phase has happened, and messages sent from then on wait for the next block.
 """
 
-from typing import Final, final
+from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -33,7 +33,6 @@ OF_THE_TIMER_PHASE: Final = (
 """Events that only the timer phase makes."""
 
 
-@final
 class MessageDelivery(Check):
     """Messages are delivered in the order in which they were sent, once, after the timers, within their budget."""
 

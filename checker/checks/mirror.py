@@ -5,7 +5,7 @@ the other validators applied the same is the write-sets check's question.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,7 +17,6 @@ from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionR
 from validators.execution.run import BlockSummary
 
 
-@final
 class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
@@ -66,7 +65,6 @@ class SettledBlock(NamedTuple):
         return self.config.lane_timer_cycles if self.has_lane_budget else MAX_U63
 
 
-@final
 class Mirror:
     """The state after `height`: state key to encoded value."""
 

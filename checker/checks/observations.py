@@ -1,7 +1,7 @@
 """The blocks that validators applied and what is read back of them at the end, as the checks see both."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, final
+from typing import Final, NamedTuple, Protocol
 
 from scheduler import Eip1559, Timebase
 from validators.execution.genesis import Genesis, PolicyEntry
@@ -10,7 +10,6 @@ from validators.execution.run import BlockSummary
 from validators.state import StateAudit
 
 
-@final
 class AppliedBlock(NamedTuple):
     """A block that one validator finalized and applied.
 
@@ -30,7 +29,6 @@ class AppliedBlock(NamedTuple):
     phases: Sequence[PhaseEntry] = ()
 
 
-@final
 class ProvedState(NamedTuple):
     """Proofs about what a validator has finalized: of `log_root`, of (key, value) and of (location, operation)."""
 
@@ -40,7 +38,6 @@ class ProvedState(NamedTuple):
     operations: Sequence[tuple[int, bytes, bytes]]
 
 
-@final
 class ReadBack(NamedTuple):
     """A validator's memory and disk, read at the end of a run.
 
@@ -61,7 +58,6 @@ class ReadBack(NamedTuple):
     proved: ProvedState | None = None
 
 
-@final
 class DiskFaults(NamedTuple):
     """Validators whose disks the plan's faults touch, and among them those that may lose synced data."""
 
@@ -97,7 +93,6 @@ class FaultOutcome(Protocol):
         """Return whether the fault ended before this process began, in a run that goes on from real disks."""
 
 
-@final
 class ChainRules(NamedTuple):
     """The rules of the chain, known before its first block. Limits are per block; `timestamp_ms` is that of genesis."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import final
 
 import msgspec
 
@@ -14,7 +13,6 @@ from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
 
 
-@final
 class EqualOracle(Check):
     """An independent execution of every executed block comes to the same receipts, writes, roots and budgets."""
 

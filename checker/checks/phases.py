@@ -7,7 +7,6 @@ The oracle restates the list of phases that a block must have (`checker/oracle/p
 """
 
 from collections.abc import Mapping, Sequence
-from typing import final
 
 from checker.checks.budgets import add_up
 from checker.checks.check import Check
@@ -22,7 +21,6 @@ from validators.execution.receipts import MessageDelivered, TimerReceipt, Transa
 Counts = Mapping[str, int]
 
 
-@final
 class PhaseLedger(Check):
     """Each phase of a block accounts for all that it found: done, or left with a reason.
 

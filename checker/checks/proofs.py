@@ -5,7 +5,7 @@ valid proof that is refused, or a false one that is accepted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar, final
+from typing import Final, NamedTuple, TypeVar
 
 from checker.checks.check import Check
 from checker.checks.observations import ProvedState, ReadBack
@@ -48,7 +48,6 @@ def prove_database(database: Database) -> ProvedState:
     )
 
 
-@final
 class Proofs(Check):
     """At the end each validator can prove what its final header's root covers, and nothing falsified passes."""
 

@@ -6,8 +6,6 @@ its branch. A run that was expected to have such blocks, a branch of some length
 inconclusive.
 """
 
-from typing import final
-
 from checker.checks.check import Check
 from checker.checks.context import ReorgCounts, RunContext
 from checker.results import CheckResult
@@ -20,7 +18,6 @@ REAPPLY = "reapply"
 """The apply mode of an execution made because a branch came back."""
 
 
-@final
 class _Node:
     """The acts of one validator: blocks rolled back, undone, executed again."""
 
@@ -50,7 +47,6 @@ class _Node:
         return max((sum(digest in self.final for digest in rewind) for rewind in self.rewinds), default=0)
 
 
-@final
 class Reorganizations(Check):
     """Blocks that were rolled back or undone are not final, and there are as many of them as the scenario expects."""
 

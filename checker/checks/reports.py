@@ -4,7 +4,7 @@ Evidence is two signed votes of one signer that exclude each other. It has no co
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -29,7 +29,6 @@ SHOWN: Final = 3
 """Pieces of evidence that the verdict shows; all of them are in its file."""
 
 
-@final
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     """Two signed votes of one signer that exclude each other, encoded in hexadecimal, and the validators with both."""
 
@@ -47,7 +46,6 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
         return f"view {self.view}, validator {self.signer}: {first} and {second}, held by {held_by}"
 
 
-@final
 class ExpectedReports(LeastCounts):
     """Validators report what the scenario expects: why they left views, evidence, requests not answered.
 

@@ -8,7 +8,6 @@ storm and had less of one is inconclusive, never passed.
 """
 
 from dataclasses import dataclass
-from typing import final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -34,7 +33,6 @@ class StormFigures:
     is_drained: bool
 
 
-@final
 class StormDrained(Check):
     """The expected storm of dead timers came and was drained, and live timers went on firing meanwhile."""
 

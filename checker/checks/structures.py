@@ -4,7 +4,7 @@ The audit is the validator's own code over its own memory (`validators/state/aud
 again from the log. Here it is compared with outside facts: the finalized header's root, and the disk.
 """
 
-from typing import ClassVar, Final, NamedTuple, final
+from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -77,7 +77,6 @@ class StructureCheck(Check):
         )
 
 
-@final
 class OperationLog(StructureCheck):
     """At the end each validator's operations in memory give its final header's root and are those on its disk."""
 
@@ -115,7 +114,6 @@ class OperationLog(StructureCheck):
                 self.fail(where, place, found, held, source="its disk")
 
 
-@final
 class Bitmap(StructureCheck):
     """At the end each validator's activity bitmap and grafted tree are those that its operations lead to."""
 
@@ -123,7 +121,6 @@ class Bitmap(StructureCheck):
     summary = "chunks and grafted nodes of {} validators are those of the log"
 
 
-@final
 class Indexes(StructureCheck):
     """At the end each validator's locations, flags, tree, heights and waiting timers are those of its operations."""
 

@@ -9,7 +9,7 @@ are checked.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Final, final
+from typing import Final
 
 from checker.checks import CHECKS
 from checker.checks.check import Check
@@ -30,7 +30,6 @@ KEPT_BLOCKS: Final = 64
 """Heights whose block is kept, so that a validator that applies the same bytes needs no second decoding."""
 
 
-@final
 class Suite:
     """The checks of one run, fed in the order of its log.
 

@@ -1,7 +1,5 @@
 """Conservation: all accounts and the burned total always add up to the supply of genesis."""
 
-from typing import final
-
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
@@ -9,7 +7,6 @@ from checker.results import CheckResult
 from checker.tables import ACCOUNT, BURNED_KEY, describe_key, describe_value, read_amount
 
 
-@final
 class Supply(Check):
     """After every block balances and burned units add up to the supply of genesis."""
 

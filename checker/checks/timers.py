@@ -8,7 +8,7 @@ entries in the state's timer table is compared, after each block, and at the end
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -38,7 +38,6 @@ class Pending(NamedTuple):
     expires_at: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class TimerFigures:
     """All timers of the chain so far, in counts.
@@ -57,7 +56,6 @@ class TimerFigures:
     waiting: int
 
 
-@final
 class TimerDelivery(Check):
     """Each timer is scheduled once, fires in order and never early, and leaves by exactly one exit."""
 

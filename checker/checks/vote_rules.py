@@ -8,7 +8,7 @@ vote that breaks a rule seldom harms alone: it takes others of the same kind. Th
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, final
+from typing import Final
 
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
@@ -22,7 +22,6 @@ from validators.consensus.interface import Finality, Record
 from validators.consensus.registry import ENGINES
 
 
-@final
 class Signatures:
     """The validators' signatures, each verified once; `public_keys` has 32 bytes for each validator, by index.
 
@@ -51,7 +50,6 @@ class Signatures:
         return self._known[key]
 
 
-@final
 class JournalAudit:
     """One validator's journal, read from its beginning, and again whenever it is rewritten or reread.
 
@@ -168,7 +166,6 @@ class JournalAudit:
             self._fail(self._node, view, f"validator {self._node} wrote a {kind} of view {view}: {fault}")
 
 
-@final
 class VoteRules(Check):
     """Every entry of a journal follows from those before it, over all lives, and is signed by whom it names.
 

@@ -6,7 +6,7 @@ that did something. Otherwise the run is inconclusive.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import ExpectedWorkload, RunContext
@@ -18,7 +18,6 @@ OK_STATUS: Final = 0
 """The status of a receipt whose transaction succeeded."""
 
 
-@final
 class WorkloadsEffective(Check):
     """Each workload that may not be idle did something, and of a required one every transaction succeeded."""
 

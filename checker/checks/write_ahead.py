@@ -7,7 +7,7 @@ a start it requires the view that the journal leads to, by its own computation.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -38,7 +38,6 @@ class _Stored(msgspec.Struct, array_like=True, frozen=True):
     digest: bytes
 
 
-@final
 class _Durable:
     """One file as a crash would leave it, read as it grows."""
 
@@ -84,7 +83,6 @@ class _Durable:
         return self._disk.read(self._file.name, 0, HEAD_BYTES)
 
 
-@final
 class DurableView:
     """A validator's disk as a crash would leave it: votes and certificates by journal copy, and blocks by digest."""
 
@@ -178,7 +176,6 @@ class DurableView:
                 self._audit.refuse(str(error))
 
 
-@final
 class WriteAhead(Check):
     """Votes, certificates and final blocks are durable at a validator before it sends or reports them."""
 

@@ -1,7 +1,7 @@
 """One set of writes and receipts at each height, on every validator."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -21,7 +21,6 @@ class _Writes(NamedTuple):
     awaited: dict[int, None]
 
 
-@final
 class WriteSets(Check):
     """All validators apply the same writes and receipts at a height, to the byte, and the header names the receipts."""
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from checker.checks.observations import name_validators, short
 from checker.explain.divergence import AgreedBlock, Divergence
@@ -81,7 +81,6 @@ class Mention(NamedTuple):
     line: str
 
 
-@final
 @dataclass(slots=True)
 class Thread:
     """The events of a run that belong to one difference.
@@ -219,14 +218,14 @@ def read_taken_back(event: Event) -> BlockRolledBack | BlockUndone | None:
 
 def _view_of(event: Event) -> int | None:
     body = read_event(event, Entered) or read_event(event, Voted) or read_event(event, CertificateHeld)
-    return body and body.view
+    return None if body is None else body.view
 
 
 def _height_of(event: Event) -> int | None:
     if (booted := read_event(event, Booted)) is not None:
         return booted.finalized_height
     body = read_event(event, BlockExecuted) or read_event(event, BlockFinalized) or read_taken_back(event)
-    return body and body.height
+    return None if body is None else body.height
 
 
 def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import NamedTuple, TypeVar, final
+from typing import NamedTuple, TypeVar
 
 from checker.checks.mirror import take_changes
 from checker.explain.executions import (
@@ -41,7 +41,6 @@ class AgreedBlock(NamedTuple):
     receipts: tuple[bytes, ...]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
     """The first block at which groups differ.
@@ -124,7 +123,6 @@ def first_difference(lists: Iterable[Sequence[_Item]]) -> tuple[int, tuple[_Item
     return next((place for place in places if any(item != place[1][0] for item in place[1])), None)
 
 
-@final
 class OracleReplay:
     """The oracle, executing the blocks that lead to a place anew."""
 

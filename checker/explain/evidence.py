@@ -6,7 +6,7 @@ that pays for it, before the block and after.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final
 
 from checker.checks.mirror import take_changes
 from checker.checks.observations import name_validators
@@ -67,7 +67,6 @@ def _describe_payer(
     return [f"its payer's {name_key(key)}: {had} before the block, {has} after it"]
 
 
-@final
 @dataclass(slots=True)
 class _View:
     """The fate of one view: its leader, who entered it and left it for which reason, who got a certificate."""

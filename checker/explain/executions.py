@@ -6,7 +6,7 @@ to there, and with the state that it began from where that reads otherwise than 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from checker.checks.observations import name_validators
 from validators.execution.blocks import Block
@@ -49,7 +49,6 @@ class Outcome(NamedTuple):
     misread: tuple[bytes, ...] = ()
 
 
-@final
 @dataclass(slots=True)
 class ExecutionGroup:
     """The validators with one outcome of a block, in the order in which they executed it."""
@@ -65,7 +64,6 @@ class ExecutionGroup:
         return " and ".join([*names, *["the oracle"] * self.has_oracle])
 
 
-@final
 @dataclass(slots=True)
 class ObservedBlock:
     """A block as it was proposed, and its executions by their outcome."""
@@ -87,7 +85,6 @@ class RefusedLog(NamedTuple):
     reason: str
 
 
-@final
 class Executions:
     """Every execution of a run, by block; equal outcomes are kept once."""
 

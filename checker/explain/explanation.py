@@ -1,7 +1,7 @@
 """The failure report as data, and all that it is made from."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,7 +13,6 @@ from network.events import Event
 from scheduler import Timebase
 
 
-@final
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):
     """A group with one outcome; `block` is set where groups finalized different blocks.
 
@@ -28,7 +27,6 @@ class SideReport(msgspec.Struct, frozen=True, kw_only=True):
     says: str = ""
 
 
-@final
 class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
     """A key whose values differ: its name, its timer if it is one's, its value before, and after on each side."""
 
@@ -39,7 +37,6 @@ class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
     values: list[str]
 
 
-@final
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The report, as plain data.
 

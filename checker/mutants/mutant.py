@@ -12,7 +12,7 @@ a mutant that swaps nothing would survive for the wrong reason.
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias
 
 from validators.settings import ValidatorFactory
 
@@ -33,7 +33,6 @@ class MissingTargetError(LookupError):
     """A mutant replaces an attribute that is not there: the code has moved on."""
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """A known-bad version of some attributes.
@@ -114,7 +113,6 @@ def original(owner: object, name: str) -> Any:
     return vars(owner)[name]
 
 
-@final
 class Swaps:
     """A context in which some attributes are replaced; it never nests, neither with itself nor with another one."""
 
@@ -141,7 +139,6 @@ def validator_with(mutants: list[Mutant]) -> ValidatorFactory:
     return ValidatorFactory(around=lambda: swaps)
 
 
-@final
 class OtherLedger:
     """Passes everything on to a ledger but what a mutant does in ways of its own."""
 

@@ -6,7 +6,7 @@ claims, and a refused one has to be invalid.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias
 
 from checker.oracle.blocks import InvalidBlockError, OracleChain
 from checker.oracle.compare import Difference, compare_roots
@@ -41,7 +41,6 @@ def no_branches(_parent: bytes) -> Iterable[OracleBranch]:
     return ()
 
 
-@final
 class Branches:
     """The losing branches of a chain, and counts of the blocks compared."""
 

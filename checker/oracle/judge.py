@@ -8,7 +8,7 @@ more, so nothing is compared beyond the first.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
 from checker.oracle.branches import Branches, ExecutedOn, no_branches
@@ -92,7 +92,6 @@ def judge_oracle(
     )
 
 
-@final
 class _Audits:
     """Audits a chain at intervals, and counts the audits and the operations that they hashed."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -19,7 +19,6 @@ from validators.execution import Block, BrokenOff, Executed, InvalidBlockError
 from validators.execution.blocks import encode_block, header_digest
 
 
-@final
 class ExecutedBlocks:
     """Each block once as kept and once as refused; `pending` are those not yet written.
 
@@ -72,7 +71,6 @@ class _Entry:
     reason: str = ""
 
 
-@final
 class BranchIndex:
     """The executed blocks of a run directory by their parents.
 

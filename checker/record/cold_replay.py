@@ -19,7 +19,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Protocol, Self, final
+from typing import IO, Final, Protocol, Self
 
 import msgspec
 
@@ -32,7 +32,6 @@ from validators.execution.blocks import decode_block
 from validators.identity import TransactionVerifier
 
 
-@final
 class ColdReplay(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """What a cold replay came to.
 
@@ -68,7 +67,6 @@ class ReplayRequest(msgspec.Struct, frozen=True, array_like=True):
     values_at: tuple[int, ...]
 
 
-@final
 class ColdReplayWorker:
     """One process that replays one run directory after another; a context manager.
 

@@ -15,7 +15,7 @@ import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -66,7 +66,6 @@ class Code(NamedTuple):
         return f"{show_fingerprint(self.fingerprint)}, commit {commit}, Python {self.python}"
 
 
-@final
 class PluginCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plug-in that took part in a run: `fingerprint` is the SHA-256 over relative path and bytes of its sources."""
 

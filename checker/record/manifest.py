@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Final, final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -34,7 +34,6 @@ Fingerprint = Annotated[str, msgspec.Meta(pattern=rf"^([0-9a-f]{{64}}|{UNKNOWN})
 Version = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z.+-]{1,80}\Z")]
 
 
-@final
 class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Size in bytes and SHA-256 of one file."""
 
@@ -42,7 +41,6 @@ class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Hexadecimal
 
 
-@final
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The description of a run directory: `digest` is the run's, `code` says which code wrote it."""
 

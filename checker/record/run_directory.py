@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self, TypeVar, final
+from typing import IO, Final, Self, TypeVar
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
@@ -73,7 +73,6 @@ REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
-@final
 class RecordWriter:
     """Writes one run directory beside its final place, and moves it there at `finish`; see checker.record.places.
 
@@ -198,7 +197,6 @@ class RecordWriter:
             opened.close()
 
 
-@final
 class RecordReader:
     """Reads a run directory; everything in it has been checked against the manifest when the constructor returns.
 

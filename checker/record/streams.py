@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Annotated, Final, final
+from typing import IO, Annotated, Final
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
@@ -52,7 +52,6 @@ class DamagedRecordError(Exception):
         self.reason = reason
 
 
-@final
 class BlockRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A finalized block: height, digest, state root after it, and its encoding."""
 
@@ -62,7 +61,6 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     block: bytes
 
 
-@final
 class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A block that validators executed: parent, digest, who was the first, and why that one refused it or nothing."""
 
@@ -73,7 +71,6 @@ class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     block: bytes
 
 
-@final
 class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What one validator finalized at a height."""
 
@@ -83,7 +80,6 @@ class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     root: Digest32
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The first place at which two logs differ: its index from 0 and both events as lines for a person."""

@@ -6,7 +6,7 @@ kept makes it inconclusive. Each kind of fault says what it promises.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias
 
 from faults import Cell, kind_named
 
@@ -21,7 +21,6 @@ class Reached(NamedTuple):
     hits: int
 
 
-@final
 @dataclass(slots=True)
 class CoverageTable:
     """Adds up the cells of runs.

@@ -17,7 +17,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, final
+from typing import Any, Final, NamedTuple, Self
 
 from checker.record.places import put_in_place, scratch_directory, work_directory
 from checker.record.program import PACKAGE
@@ -61,7 +61,6 @@ def run_remotely(task: Task) -> Parcel:
         return Parcel(result, packed.getvalue())
 
 
-@final
 class _Call:
     """A call that is made where its pickle is loaded.
 
@@ -76,7 +75,6 @@ class _Call:
         return self._function, (self._argument,)
 
 
-@final
 class DaskWorkers:
     """Judges tasks on the Dask cluster at an address, as `sweep.Workers` does in processes of this machine.
 

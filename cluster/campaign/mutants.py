@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Self, final
+from typing import Final, NamedTuple, Self
 
 from checker.mutants import Mutant
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -46,7 +46,6 @@ class Size(NamedTuple):
     workloads: int
 
 
-@final
 @dataclass(slots=True)
 class MutantSearch:
     """The search for a seed that kills one mutant; `results` are by seed, as far as they count."""
@@ -113,7 +112,6 @@ def needs_repeat(mutant: Mutant) -> bool:
     return "determinism" in mutant.kills
 
 
-@final
 class MutationCampaign:
     """The searches for some mutants, with their results files; a context manager.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self, final
+from typing import Final, NamedTuple, Self
 
 from checker.record.fingerprint import UNKNOWN, is_fingerprint
 from checker.record.locks import held
@@ -81,7 +81,6 @@ class SeedResult(NamedTuple):
     cells: tuple[Cell, ...] = ()
 
 
-@final
 class ResultsFile:
     """Opens or makes the file of one sweep; a context manager.
 

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import tomli_w
@@ -59,7 +59,6 @@ class Shrunk(NamedTuple):
     steps: tuple[str, ...]
 
 
-@final
 class Shrinker:
     """Reduces one scenario.
 

@@ -19,7 +19,7 @@ from itertools import islice
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Final, Self
 
 from checker.record.fingerprint import this_code
 from cluster.campaign.results_db import SeedResult
@@ -35,7 +35,6 @@ _CONTEXT: Final = multiprocessing.get_context("spawn")
 """Spawned, not forked: a worker that inherits nothing can share nothing."""
 
 
-@final
 class Workers:
     """Processes that run tasks; a context manager.
 

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TextIO, final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from checker.record.program import program_name
 from cluster.cli.options import EXIT_ENVIRONMENT
@@ -23,7 +23,6 @@ _STDOUT: Final = 1
 _STDERR: Final = 2
 
 
-@final
 class _Writer(io.FileIO):
     """The bytes of one standard stream; after the first failure all that is written is dropped."""
 

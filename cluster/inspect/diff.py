@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import islice, zip_longest
-from typing import Any, Final, final
+from typing import Any, Final
 
 import msgspec
 
@@ -28,7 +28,6 @@ Pair = tuple[str, str]
 """A value of the first run, and of the second one."""
 
 
-@final
 class KeyDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A key with its value in both runs."""
 
@@ -38,7 +37,6 @@ class KeyDifference(msgspec.Struct, frozen=True, kw_only=True):
     second: str
 
 
-@final
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """The differences of two runs; `height` is None where all blocks and roots are the same."""
 

@@ -7,7 +7,7 @@ from elsewhere. A file comes from a stranger; whatever is in it, reading takes b
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Final, Literal, final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -42,7 +42,6 @@ class ProofError(Exception):
         super().__init__(" ".join(message.split()))
 
 
-@final
 class ProofDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A proof file. Bytes stand in lower-case hexadecimal digits.
 
@@ -69,7 +68,6 @@ class ProofDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     digest: Hexadecimal32
 
 
-@final
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """A proof file as bytes and header."""
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -84,7 +84,6 @@ class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
     values: tuple[Any, ...]
 
 
-@final
 class WatchFile:
     """What one validator has said aloud, over all processes."""
 

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
 
 from checker.record.host import NO_ROOM, naming
 from validators.storage import DiskError, DiskFullError, DiskReadError, DiskSyncError, DiskWriteError, SyncPoint
@@ -24,7 +23,6 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-@final
 class DirectoryDisk:
     """See ``validators.storage.Disk``."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, final
+from typing import Final
 
 from cluster.runtime.machines import MachineController
 from cluster.scenario.sections.replicas import ColdReplayMode, Observer, Rounds
@@ -44,7 +44,6 @@ class _Status:
     edges: int = 0
 
 
-@final
 class ObserverController:
     """Switches observers off and on.
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Final, Self
 
 from checker.record.program import program_name
 
@@ -27,7 +27,6 @@ def end_process(message: str) -> None:
     os._exit(EXIT_ENVIRONMENT)
 
 
-@final
 class Watchdog:
     """Calls ``give_up`` with a message when ``count`` has not grown for ``seconds``; a context manager."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias, final
+from typing import TypeAlias
 
 import msgspec
 
@@ -25,7 +25,6 @@ from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotO
 Certificate: TypeAlias = Notarization | Nullification | Finalization
 
 
-@final
 class ForgeAnswers(Behaviour):
     """Answers peers that catch up with forged blocks and snapshots; `what` says which, by default both."""
 
@@ -93,7 +92,6 @@ class ForgeAnswers(Behaviour):
         return msgspec.structs.replace(message, operations=operations)
 
 
-@final
 class ThinCertificates(Behaviour):
     """Sends certificates with too few signers, with signers that did not sign, and some of its own signature alone."""
 

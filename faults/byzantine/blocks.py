@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -40,7 +40,6 @@ class _OtherBlock(Behaviour):
             self.adversary.wire.send_all((Outgoing((source,), response, block_label(response, block.header)),))
 
 
-@final
 class Equivocate(_OtherBlock):
     """Proposes two valid blocks, one to each half of the honest validators, and votes for each before its half."""
 
@@ -96,7 +95,6 @@ class Equivocate(_OtherBlock):
             yield Outgoing((*half, *self.adversary.colluders), sign(proposal), outgoing.label)
 
 
-@final
 class SilentLeader(Behaviour):
     """Proposes nothing: neither its block nor its vote for it leaves."""
 
@@ -111,7 +109,6 @@ class SilentLeader(Behaviour):
         return (outgoing,)
 
 
-@final
 class ForgeBlock(_OtherBlock):
     """Claims for its block what executing it does not give; which claim, `what` says, or chance for each block."""
 
@@ -182,7 +179,6 @@ class ForgeBlock(_OtherBlock):
         return Block(header, body)
 
 
-@final
 class DragTime(Behaviour):
     """Gives its block the earliest time that is valid, the latest one, or one years ahead (`absurd`)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, final
+from typing import Final
 
 from faults.byzantine.adversary import Behaviour, Outgoing
 from network.types import NO_LABEL, Label
@@ -82,7 +82,6 @@ class _Noise(Behaviour):
         return Block(header, body)
 
 
-@final
 class Garbage(_Noise):
     """Sends bytes that are no message, and messages that make no sense."""
 
@@ -128,7 +127,6 @@ class Garbage(_Noise):
         yield Finalize(victim, Proposal(0, 0, self.junk(32)), b"")
 
 
-@final
 class Flood(_Noise):
     """Sends many requests, unasked blocks, or certificates that nobody signed; `what` says which, by default all."""
 

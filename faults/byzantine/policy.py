@@ -5,7 +5,7 @@ All who execute its block come to other roots, and none of them may vote for it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, cast, final
+from typing import Literal, TypeAlias, cast
 
 import msgspec
 
@@ -15,7 +15,6 @@ from scheduler.tables import TimerTables
 TamperingKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
 
 
-@final
 class Tampering:
     """The rule that the timer phase of the block that is being built breaks; none while `kind` is empty.
 
@@ -62,7 +61,6 @@ def _tamper(block: BlockContext, tampering: Tampering) -> BlockContext:
     return block
 
 
-@final
 class _Reversed:
     """Tables that give the waiting timers in the reverse order, and are the true ones in all else."""
 

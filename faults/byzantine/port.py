@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import final
 
 from faults.byzantine.adversary import Adversary, Outgoing
 from faults.events import Tampered
@@ -18,7 +17,6 @@ from network.types import NO_LABEL, Label, NodeId
 from validators.messages import Message
 
 
-@final
 class ByzantinePort(Port):
     """One incarnation's handle to kernel and bus, as `Port`, with an adversary in between."""
 

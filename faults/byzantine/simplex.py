@@ -3,7 +3,7 @@
 Who leads a view is restated here: an adversary asks the engine nothing.
 """
 
-from typing import Final, final
+from typing import Final
 
 from network.types import NodeId
 from validators.consensus.signing import Scheme
@@ -15,7 +15,6 @@ from validators.messages import Message
 _VIEWS_KEPT: Final = 64
 
 
-@final
 class SimplexVotes:
     """Signs any vote, and remembers the proposals of the latest views that were sent or heard."""
 

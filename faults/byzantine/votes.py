@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -41,7 +41,6 @@ def other_digest(digest: bytes) -> bytes:
     return bytes(byte ^ 0xFF for byte in digest)
 
 
-@final
 class DoubleVote(Behaviour):
     """Notarizes and finalizes two blocks of a view: one half of the honest gets votes for one, the other for the other.
 
@@ -88,7 +87,6 @@ class DoubleVote(Behaviour):
         yield Outgoing(deceived, make(invented), outgoing.label)
 
 
-@final
 class ConflictingVotes(Behaviour):
     """Notarizes and finalizes two blocks of a view before everybody: a block that does not exist, then the true one."""
 
@@ -107,7 +105,6 @@ class ConflictingVotes(Behaviour):
         return (outgoing._replace(message=invented), outgoing)
 
 
-@final
 class BlindVote(Behaviour):
     """Notarizes the first block that it hears of in a view, whatever it claims, and finalizes what is notarized.
 
@@ -148,7 +145,6 @@ class BlindVote(Behaviour):
         self.adversary.wire.send_all([Outgoing(everybody, vote, label_of(vote))])
 
 
-@final
 class NullifyAndFinalize(Behaviour):
     """Says of a view both that it is to be left and that it is final."""
 
@@ -168,7 +164,6 @@ class NullifyAndFinalize(Behaviour):
         return None
 
 
-@final
 class Withhold(Behaviour):
     """Sends some kinds of messages not at all, or not to some; by default no votes and no certificates to anybody."""
 
@@ -185,7 +180,6 @@ class Withhold(Behaviour):
         return (outgoing._replace(to=tuple(node for node in outgoing.to if node not in deprived)),)
 
 
-@final
 class StaleVotes(Behaviour):
     """Sends its vote of an earlier view again in the place of the new one."""
 
@@ -206,7 +200,6 @@ class StaleVotes(Behaviour):
         return (earlier._replace(to=outgoing.to),)
 
 
-@final
 class MutatedVotes(Behaviour):
     """Changes view, parent's view or block of a vote, by as little as can be, and signs that."""
 
@@ -234,7 +227,6 @@ class MutatedVotes(Behaviour):
         return msgspec.structs.replace(proposal, payload=other_digest(proposal.payload))
 
 
-@final
 class Replay(Behaviour):
     """Sends old messages again along with each vote: its own, and those that it has heard from others."""
 

@@ -7,7 +7,7 @@ A fault that had no effect in the end fills no cell. Cells that a campaign has t
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from faults.coverage.phases import Phase, Phases, Role
 from faults.events import FaultEdge
@@ -26,7 +26,6 @@ class Cell(NamedTuple):
     hits: int
 
 
-@final
 class Coverage:
     """Collects the cells of one run.
 

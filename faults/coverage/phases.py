@@ -8,7 +8,7 @@ of a restart; a log gives the same phases again.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias
 
 from faults.events import Crashed, Restarted
 from network.events import Delivered, Event, Handlers, Sent
@@ -65,7 +65,6 @@ _WAITING: Final = ("awaiting-proposal", "finalizing", "fetching")
 _FETCHING: Final = ("BlockRequest", "CertificateRequest")
 
 
-@final
 @dataclass(slots=True)
 class Standing:
     """Where one validator is."""
@@ -77,7 +76,6 @@ class Standing:
     finalizing_view: int = field(default=0)
 
 
-@final
 class Phases:
     """The standing of every validator, kept up to date by the events of the run.
 

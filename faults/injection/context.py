@@ -7,7 +7,7 @@ wrong. So the context counts what bus and machines report, never that a fault wa
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from faults.byzantine.adversary import Adversary
 from faults.injection.edges import Edge, window
@@ -56,7 +56,6 @@ class Machinery:
     followers: dict[str, Callable[[], None]]
 
 
-@final
 class FaultContext:
     """One fault of a plan in one run.
 
@@ -181,7 +180,6 @@ class FaultContext:
         self.machinery.fire(self.name, at_us, Edge(at_ms, at_ms, name, action))
 
 
-@final
 class _Meter:
     """Adds up by how much a reading of each node grows between `open` and `close`."""
 

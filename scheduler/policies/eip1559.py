@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, islice
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -34,7 +34,6 @@ NO_LIMIT: Final = MAX_U63
 """More than any gas limit."""
 
 
-@final
 class Eip1559:
     """Sorted by effective priority, at a lane basefee, with a fairness weight per actor."""
 
@@ -53,7 +52,6 @@ class Eip1559:
         return Eip1559InBlock(block, open_lane(block))
 
 
-@final
 class Eip1559InBlock(PolicyInBlock):
     """One block of the policy; `lane` is what it goes by."""
 
@@ -111,7 +109,6 @@ def tables_pool(lane: Lane, config: TimerConfig, now: int) -> WaitingPool:
     return pool
 
 
-@final
 @dataclass(slots=True, kw_only=True)
 class _Auction:
     """One timer phase under way."""

@@ -6,7 +6,7 @@ fires, so that no handler of this phase can change who is on the list.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 from scheduler.events import DeferralReason
 from scheduler.policies.policy import BlockContext, PolicyInBlock
@@ -16,7 +16,6 @@ from scheduler.tally import Tally
 from scheduler.types import BlockPhase, Parameters, PhaseResult, Timer, TimerConfig
 
 
-@final
 class Fifo:
     """First in, first out, with an execution lane and a GC lane (CIP-5 as revised)."""
 
@@ -35,7 +34,6 @@ class Fifo:
         return FifoInBlock(block)
 
 
-@final
 class FifoInBlock(PolicyInBlock):
     """One block of the policy."""
 

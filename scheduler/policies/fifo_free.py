@@ -4,7 +4,7 @@ Nobody is too poor for a fire, nothing is charged or burned, and since no timer 
 There is no budget either: a block fires whatever is due, in order, however long that takes.
 """
 
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final
 
 from scheduler.events import DeferralReason
 from scheduler.lifecycle import SchedulingContext
@@ -18,7 +18,6 @@ FREE: Final = Basefees(0, 0)
 """The price of a cycle and of a cell of a fire."""
 
 
-@final
 class FifoFree:
     """First in, first out, all in the block that they are due in, without fee and expiry (CIP-5, sections 3 to 6)."""
 
@@ -40,7 +39,6 @@ class FifoFree:
         return FifoFreeInBlock(block, context)
 
 
-@final
 class FifoFreeInBlock(PolicyInBlock):
     """One block of the policy."""
 

@@ -8,7 +8,7 @@ phase, and the defaults are CIP-5's (`fifo`). docs/extend/policy.md shows a smal
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Protocol, TypeVar, final
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from scheduler.bidding import GbaFailure
 from scheduler.errors import UnknownTimer
@@ -30,7 +30,6 @@ class Exit(enum.Enum):
     BY_GOVERNANCE = "cancelled by governance"
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockContext:
     """All that a policy sees of a block, fixed at the block's start.

@@ -4,7 +4,7 @@ An agent is asked read-only in each block in which a timer that names it is due,
 TxFeeParams (CIP-1, section 7). Risk is debt / (collateral x price), as for the liquidation bot.
 """
 
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -21,7 +21,6 @@ DESPERATE: Final = (16, 8)
 """The same above the limit."""
 
 
-@final
 class BidContext(Order, frozen=True):
     """What the chain tells an agent (CIP-1, section 7.2): heights in the timebase, fees in units per cycle or cell."""
 
@@ -37,7 +36,6 @@ class BidContext(Order, frozen=True):
     owner_actor_balance: Count
 
 
-@final
 class RiskOrder(Order, frozen=True):
     """A position and its price: what the agent's bids follow from."""
 
@@ -48,7 +46,6 @@ class RiskOrder(Order, frozen=True):
     price: Units
 
 
-@final
 class RiskAgent(Actor):
     """Bids the more the nearer its position is to the limit (seed, example of a bidding agent)."""
 
@@ -81,7 +78,6 @@ class RiskAgent(Actor):
         return ALARMED if debt > ALARM_RISK * value else None
 
 
-@final
 class ChaosAgent(Actor):
     """Fails in the way that its storage names under `mode`, so that every road to the default values is taken."""
 

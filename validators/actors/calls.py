@@ -7,7 +7,7 @@ except that of Revert, which the program or the host states.
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, cast, final
+from typing import ClassVar, Final, cast
 
 import msgspec
 
@@ -44,7 +44,6 @@ class Status(enum.IntEnum):
     """The program failed with an error of its own, which is a bug in it: as reverted."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class CallResult:
     """The end of a call. Unless the status is OK, `cells` is 0, and `events` and `answer` are empty."""

@@ -6,7 +6,7 @@ mailbox was served, and that is delivered in the next block.
 """
 
 import contextlib
-from typing import Annotated, ClassVar, Final, final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -33,7 +33,6 @@ MOVE_CYCLES: Final = 1_000
 """Cycles that a player gives to its answer."""
 
 
-@final
 class GameOrder(Order, frozen=True):
     """Tick every `interval`, in the chain's timebase; a player gets `cycles`. A `gas_limit` of 0 means the default."""
 
@@ -45,7 +44,6 @@ class GameOrder(Order, frozen=True):
     cycles: Count = 3_000
 
 
-@final
 class GameLoop(Actor):
     """Counts ticks and tells the players of each; keeps the last move of each player."""
 
@@ -87,7 +85,6 @@ class GameLoop(Actor):
         self.host.put(b"next", timer_id)
 
 
-@final
 class GamePlayer(Actor):
     """Answers each tick with a move."""
 

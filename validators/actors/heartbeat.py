@@ -1,7 +1,7 @@
 """The heartbeat: an actor that schedules its own next call."""
 
 import contextlib
-from typing import ClassVar, final
+from typing import ClassVar
 
 from scheduler import UnknownTimer
 from validators.actors.calls import Actor
@@ -20,7 +20,6 @@ from validators.actors.orders import (
 )
 
 
-@final
 class HeartbeatOrder(Order, frozen=True):
     """Beat every `interval`, in the chain's timebase; a `gas_limit` of 0 means the protocol's default."""
 
@@ -31,7 +30,6 @@ class HeartbeatOrder(Order, frozen=True):
     terms: FeeTerms = NO_TERMS
 
 
-@final
 class Heartbeat(Actor):
     """Schedules its own next call whenever it is called, and counts its beats (seed, appendix B)."""
 

@@ -5,7 +5,7 @@ program hands in, and acts on the chain only through World, whose writes the cal
 """
 
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol
 
 import msgspec
 
@@ -32,7 +32,6 @@ class Revert(Exception):  # noqa: N818 - named as receipts name it
     """A program, or the host in its name, gives up: what the call wrote is discarded, the gas it used is paid."""
 
 
-@final
 class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
     """An event of a program's own; `topic` and `data` mean what the program says."""
 
@@ -41,7 +40,6 @@ class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
     data: bytes
 
 
-@final
 class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
     """A message entered the mailbox: `sender` runs `handler` of `actor` by it, with `cycles` that are paid for."""
 
@@ -52,7 +50,6 @@ class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
     cycles: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One call: which actor runs, who called it, from what.
@@ -70,7 +67,6 @@ class Frame:
     is_read_only: bool = False
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class SendRequest:
     """What a program asks the mailbox for: a call of `handler(payload)` of an actor, within `cycles`."""
@@ -125,7 +121,6 @@ class World(Protocol):
         """Put a message that was checked at the end of the mailbox."""
 
 
-@final
 class Host:
     """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
 

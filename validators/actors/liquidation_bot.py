@@ -5,7 +5,7 @@ liquidates (seed, example of a bidding agent).
 """
 
 import contextlib
-from typing import Annotated, ClassVar, Final, final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -40,7 +40,6 @@ Units = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 """An amount of collateral or debt, or a price."""
 
 
-@final
 class PositionOrder(Order, frozen=True):
     """Open a position with collateral and debt."""
 
@@ -50,7 +49,6 @@ class PositionOrder(Order, frozen=True):
     debt: Units
 
 
-@final
 class PriceOrder(Order, frozen=True):
     """Take over a price, and check every `interval`; a `gas_limit` of 0 means the protocol's default."""
 
@@ -61,7 +59,6 @@ class PriceOrder(Order, frozen=True):
     gas_limit: Count = 0
 
 
-@final
 class LiquidationBot(Actor):
     """Checks positions in turn and liquidates those that are too risky."""
 

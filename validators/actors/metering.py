@@ -3,7 +3,7 @@
 This is the one table of metering constants; docs/chain.md prints it. Calls about timers are priced by TimerConfig.
 """
 
-from typing import Final, final
+from typing import Final
 
 TRANSACTION_CYCLES: Final = 1_000
 """Any transaction, before it does anything: decoding, signature, nonce, fees."""
@@ -39,7 +39,6 @@ class OutOfGas(Exception):  # noqa: N818 - named as receipts name it
     """A call used more cycles or cells than its limit; all its cycles count as used."""
 
 
-@final
 class Meter:
     """Cycles and cells used by one call, against its limits.
 

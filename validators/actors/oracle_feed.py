@@ -4,7 +4,7 @@ The feed's next update lives only a few intervals longer than it is due, and eve
 nobody supplies any more comes to rest by itself, and the next submission revives it.
 """
 
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 from scheduler import Rejected
 from validators.actors.calls import Actor
@@ -22,7 +22,6 @@ PATIENCE: Final = 4
 """How many intervals an update may be late before it expires."""
 
 
-@final
 class FeedOrder(Order, frozen=True):
     """Publish every `interval`, in the chain's timebase; a `gas_limit` of 0 means the protocol's default."""
 
@@ -32,7 +31,6 @@ class FeedOrder(Order, frozen=True):
     gas_limit: Count = 0
 
 
-@final
 class Submission(Order, frozen=True):
     """A value found off the chain."""
 
@@ -41,7 +39,6 @@ class Submission(Order, frozen=True):
     value: Count
 
 
-@final
 class OracleFeed(Actor):
     """Publishes the latest submitted value at its interval, once for each change (seed, use cases)."""
 

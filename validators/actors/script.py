@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import reduce
 from inspect import Parameter, signature
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -159,7 +159,6 @@ else:
     AnyStep = reduce(or_, _STEPS)
 
 
-@final
 class Script(Order, frozen=True):
     """Steps in their order, and how much goes wrong before the actor gives up.
 
@@ -173,7 +172,6 @@ class Script(Order, frozen=True):
     patience: Annotated[int, msgspec.Meta(ge=0, le=2)] = 0
 
 
-@final
 class ScriptActor(Actor):
     """Runs scripts: those of transactions and messages, of its timers' payloads, and one as an agent."""
 

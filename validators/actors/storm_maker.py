@@ -6,7 +6,7 @@ run out of gas, fail, or take the money of all that come after them.
 
 import base64
 import contextlib
-from typing import Annotated, ClassVar, Final, final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -30,7 +30,6 @@ MAX_STORM_TIMERS: Final = 10_000
 """The most timers that one order to a storm maker may name; the per-actor cap usually stands lower."""
 
 
-@final
 class StormOrder(Order, frozen=True):
     """Make `count` timers; the i-th is due at max(now + delay, not_before) + i modulo spread and expires `ttl` later.
 
@@ -52,7 +51,6 @@ class StormOrder(Order, frozen=True):
     terms: FeeTerms = NO_TERMS
 
 
-@final
 class CancelOrder(Order, frozen=True):
     """Cancel these timers of the actor; those that are gone already are passed over."""
 
@@ -61,7 +59,6 @@ class CancelOrder(Order, frozen=True):
     timer_ids: Annotated[tuple[bytes, ...], msgspec.Meta(max_length=MAX_STORM_TIMERS)]
 
 
-@final
 class StormMaker(Actor):
     """Schedules as many timers as it is told to, for a storm after an outage; each fire writes a little."""
 

@@ -5,7 +5,7 @@ it cannot pay the price, and its timer dies as insolvent when it cannot pay for 
 """
 
 import contextlib
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
 from scheduler import UnknownTimer
 from validators.actors.calls import Actor
@@ -27,7 +27,6 @@ RECEIPT_CYCLES: Final = 1_000
 """Cycles that a subscription gives to its message to the merchant."""
 
 
-@final
 class PlanOrder(Order, frozen=True):
     """Pay a merchant `price` units every `interval`, in the chain's timebase; a `gas_limit` of 0 means the default."""
 
@@ -39,7 +38,6 @@ class PlanOrder(Order, frozen=True):
     gas_limit: Count = 0
 
 
-@final
 class Subscription(Actor):
     """Pays its merchant at each renewal, and tells it so."""
 
@@ -91,7 +89,6 @@ class Subscription(Actor):
         self.host.put(b"next", timer_id)
 
 
-@final
 class Merchant(Actor):
     """Keeps what its subscribers tell it."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final, Protocol, final
+from typing import Final, Protocol
 
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
@@ -45,7 +45,6 @@ class Scheme(Protocol):
         """Whether the signature is `signer`'s over the message. Never raises, whatever the bytes are."""
 
 
-@final
 class Ed25519Scheme:
     """Ed25519 through PyNaCl.
 

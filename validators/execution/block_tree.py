@@ -15,7 +15,7 @@ others, and it must not be told apart from them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -35,7 +35,6 @@ Reapply: TypeAlias = Literal["write", "execute"]
 """What is done with a block that was taken back when its branch returns."""
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRoad:
     """The road on which a validator comes to its state: the roots are the same on each, the work is not.
@@ -55,7 +54,6 @@ class StateRoad:
     reapply: Reapply = "write"
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Executed:
     """A block with all that executing it gave.
@@ -77,7 +75,6 @@ class Executed:
     phases: tuple[PhaseEntry, ...] = ()
 
 
-@final
 @dataclass(slots=True, kw_only=True, eq=False)
 class Branch:
     """A block that others can build on, with the derived data of its state.
@@ -94,7 +91,6 @@ class Branch:
     heights: BranchHeights
 
 
-@final
 class BlockTree:
     """One validator's unfinalized blocks over its database."""
 

@@ -6,7 +6,7 @@ that are not what encoding the result would give are refused, so that a digest n
 
 import hashlib
 from functools import partial
-from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar, final
+from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -39,7 +39,6 @@ Bytes32: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)
 Bytes64: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 
 
-@final
 class Transfer(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=0):
     """Move `amount` units from the sender to an address, which may be an actor's."""
 
@@ -47,7 +46,6 @@ class Transfer(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     amount: Uint
 
 
-@final
 class ExecuteActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=1):
     """Call a handler of an actor."""
 
@@ -56,21 +54,18 @@ class ExecuteActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     payload: bytes
 
 
-@final
 class SystemCancelTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=48):
     """SYS_CANCEL_TIMER: remove a timer in the name of the validator set."""
 
     timer_id: Bytes32
 
 
-@final
 class SystemUpdateTimerConfig(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=49):
     """SYS_UPDATE_TIMER_CONFIG: replace the timer configuration; `config` is the record as the state will hold it."""
 
     config: bytes
 
 
-@final
 class SystemExtendTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=50):
     """SYS_EXTEND_TIMER: move a timer's expiry in the name of the validator set."""
 
@@ -85,7 +80,6 @@ Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction
 """What a transaction may do."""
 
 
-@final
 class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A signed call; the sender is the address of the key. Limits in cycles and cells, fees in units for each."""
 
@@ -102,7 +96,6 @@ class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     signature: Bytes64
 
 
-@final
 class Header(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A block's header; its digest is the block's. `proposer` is an index into genesis' validators."""
 
@@ -121,7 +114,6 @@ class Header(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     receipts_root: Bytes32
 
 
-@final
 class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A header and the encoded transactions that its tx_root commits to."""
 

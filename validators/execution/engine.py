@@ -9,7 +9,7 @@ validator can be told to apply as early as on certification, as another road to 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -41,7 +41,6 @@ from validators.execution.view import DecodedCache, View
 from validators.state import Batch, Database, Snapshot, StateAudit, mmr_root
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalContext:
     """What a leader builds a block from: the parent's digest, the view, its own index, its clock in milliseconds."""
@@ -65,7 +64,6 @@ class BrokenOff(NamedTuple):
     read: Callable[[bytes], bytes | None] | None = None
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class FinalizationOutcome:
     """What finalizing did: blocks applied, oldest first, executed blocks that lost, and what upkeep fell due."""
@@ -76,7 +74,6 @@ class FinalizationOutcome:
     is_rebuilt: bool = False
 
 
-@final
 class Engine:
     """Executes, proposes and finalizes the blocks of one validator.
 

@@ -1,14 +1,10 @@
 """What can be wrong with blocks, transactions, genesis and logs, as typed errors with the values in the message."""
 
-from typing import final
 
-
-@final
 class InvalidEncodingError(Exception):
     """Bytes are not the one canonical encoding of what they should be, or exceed their limit."""
 
 
-@final
 class InvalidBlockError(Exception):
     """A block breaks a rule; `reason` says which.
 
@@ -21,7 +17,6 @@ class InvalidBlockError(Exception):
         self.own_root = own_root
 
 
-@final
 class InvalidTransactionError(Exception):
     """A transaction may not stand in this block; `reason` says why. Nothing was written."""
 
@@ -30,7 +25,6 @@ class InvalidTransactionError(Exception):
         self.reason = reason
 
 
-@final
 class UnknownBlockError(Exception):
     """A block is neither executed here nor the last finalized one."""
 
@@ -38,7 +32,6 @@ class UnknownBlockError(Exception):
         super().__init__(f"block {digest.hex()} is not executed here")
 
 
-@final
 class UnknownParentError(Exception):
     """A block's parent is neither executed here nor the last finalized one, or its branch has lost."""
 
@@ -46,7 +39,6 @@ class UnknownParentError(Exception):
         super().__init__(f"parent {parent.hex()} is neither executed nor finalized here")
 
 
-@final
 class RootMismatchError(Exception):
     """A log read back does not lead to the state root of the last finalized header."""
 
@@ -54,11 +46,9 @@ class RootMismatchError(Exception):
         super().__init__(f"at height {height} the log leads to root {actual.hex()}, the header has {expected.hex()}")
 
 
-@final
 class InvalidGenesisError(Exception):
     """A genesis that no chain can start from."""
 
 
-@final
 class CorruptStateError(Exception):
     """A key or value of the state cannot be decoded: the database holds what no block wrote."""

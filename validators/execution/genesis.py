@@ -6,7 +6,7 @@ two chains that differ in a limit have no block in common.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final, final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -34,7 +34,6 @@ Policies = Mapping[str, Callable[[], Policy]]
 """Policies by name."""
 
 
-@final
 class GenesisAccount(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Units that an address holds from the start."""
 
@@ -42,7 +41,6 @@ class GenesisAccount(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
     balance: Uint
 
 
-@final
 class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """An actor: where it lives, which program it runs, who owns it, what it holds and has stored."""
 
@@ -53,7 +51,6 @@ class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     storage: tuple[tuple[bytes, bytes], ...] = ()
 
 
-@final
 class PolicyEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A policy, and from which height on it holds; `config` are its encoded parameters, empty where it has none."""
 
@@ -62,7 +59,6 @@ class PolicyEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     config: bytes = b""
 
 
-@final
 class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that validators must agree on before the first block.
 

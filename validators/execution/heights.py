@@ -6,7 +6,7 @@ Invariant: the answer equals what a scan of the buckets in the branch's state wo
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final, final
+from typing import Final
 
 from scheduler import CalendarProfile, CalendarQueue, HeightTree
 from validators.execution.schema import BUCKETS
@@ -14,7 +14,6 @@ from validators.execution.schema import BUCKETS
 _TRUE: Final = b"\xc3"
 
 
-@final
 class BranchHeights:
     """The heights with timers as of one block.
 

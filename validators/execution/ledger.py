@@ -4,7 +4,7 @@ Invariant: what all addresses hold plus what was ever burned never changes; betw
 the difference is on its way.
 """
 
-from typing import Final, final
+from typing import Final
 
 from validators.execution.schema import ACCOUNTS, Account, account_key
 from validators.execution.view import View
@@ -12,7 +12,6 @@ from validators.execution.view import View
 _NO_ACCOUNT: Final = Account(0, 0)
 
 
-@final
 class StateLedger:
     """The scheduler's Ledger for one block; `burned` counts the units burned in it."""
 

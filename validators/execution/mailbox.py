@@ -7,7 +7,7 @@ block. Everything that a message may use was paid for by the call that sent it, 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -31,7 +31,6 @@ Deliver = Callable[[Frame, Meter, str, bytes], CallResult]
 """Calls a handler of the frame's actor with a payload."""
 
 
-@final
 @dataclass(slots=True)
 class MailboxResult:
     """What one block's mailbox did: messages, cycles that their calls used, and the events in order."""
@@ -42,7 +41,6 @@ class MailboxResult:
     events: list[msgspec.Struct] = field(default_factory=list)
 
 
-@final
 class StateMailbox:
     """The mailbox of one block; `cycles_budget` is what it may use in a block, and the most of one message."""
 

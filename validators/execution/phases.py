@@ -4,7 +4,7 @@ A phase writes its own entry when it is over, so that one that was skipped has n
 in the tables and not taken from what it says it did, so that the counts can disagree.
 """
 
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -17,7 +17,6 @@ BURNS: Final = "burns"
 TIERS: Final = "tiers"
 
 
-@final
 class PhaseEntry(msgspec.Struct, frozen=True, array_like=True):
     """A phase of one block by its name, with its counts (docs/invariants.md, phases)."""
 

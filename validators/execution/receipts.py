@@ -1,7 +1,7 @@
 """Receipts: what a block's header commits to about its outcome, one record per transaction and per later event."""
 
 from collections.abc import Iterable
-from typing import TypeAlias, cast, final
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -10,7 +10,6 @@ from validators.actors import Emitted, MessageSent
 from validators.execution.errors import InvalidEncodingError
 
 
-@final
 class MessageDelivered(msgspec.Struct, frozen=True, array_like=True, tag=34):
     """The mailbox called an actor: the message is gone, whatever became of the call.
 
@@ -28,7 +27,6 @@ ChainEvent: TypeAlias = TimerEvent | Emitted | MessageSent | MessageDelivered
 """Every event that a block can hold."""
 
 
-@final
 class TransactionReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=0):
     """How a transaction ended.
 
@@ -45,7 +43,6 @@ class TransactionReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_un
     events: tuple[ChainEvent, ...]
 
 
-@final
 class TimerReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=1):
     """One event of the timer phase or of the mailbox."""
 

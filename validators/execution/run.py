@@ -6,7 +6,7 @@ transactions come from and in what happens to an invalid one.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any
 
 import msgspec
 
@@ -53,7 +53,6 @@ BLOCK_ENVELOPE_BYTES = 1_024
 """More than a header and the framing of a block's list take; each transaction's own framing takes five bytes."""
 
 
-@final
 class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A block in numbers.
 
@@ -93,7 +92,6 @@ class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     cell_basefee: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What all blocks of a chain have in common."""
@@ -114,7 +112,6 @@ class Rules:
         return (TIMER_CONFIG, CALENDAR, *(table for table in tables if table is not None))
 
 
-@final
 class BlockRun:
     """A block while it runs. Used once: `run` with a source of transactions, then the results are read."""
 

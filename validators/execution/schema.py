@@ -7,7 +7,7 @@ Each table's raw keys have one length, or state their own, so that padding never
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final
 
 import msgspec
 
@@ -20,7 +20,6 @@ SHORT_STORAGE_KEY_BYTES: Final = KEY_BYTES - 22
 """An actor's storage key of at most this length stands in the state's key as it is."""
 
 
-@final
 class Account(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """Units that an address holds, and how many transactions it has sent. An account of zeros has no entry."""
 
@@ -28,7 +27,6 @@ class Account(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     nonce: int
 
 
-@final
 class ActorRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The program that an actor runs, by name, and the address that owns it."""
 
@@ -36,14 +34,12 @@ class ActorRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     owner: bytes
 
 
-@final
 class StoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A value of an actor's storage under a short key."""
 
     value: bytes
 
 
-@final
 class LongStoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A value of an actor's storage under a key that does not fit, with actor and key."""
 
@@ -52,14 +48,12 @@ class LongStoredValue(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     value: bytes
 
 
-@final
 class BucketEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The timer at one place of a bucket."""
 
     timer_id: bytes
 
 
-@final
 class TimerCounts(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """How many timers of an actor are live, and how many it ever scheduled."""
 
@@ -67,7 +61,6 @@ class TimerCounts(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     scheduled: int
 
 
-@final
 class FeeMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The basefees of the next block, in units per cycle and per cell."""
 
@@ -75,14 +68,12 @@ class FeeMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     cell_basefee: int
 
 
-@final
 class Burned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """Units burned since genesis."""
 
     total: int
 
 
-@final
 class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The messages that wait: `head` is the sequence of the oldest, `tail` that of the next one sent."""
 
@@ -90,7 +81,6 @@ class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     tail: int
 
 
-@final
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A call that was sent and paid for: run `handler(payload)` of `actor` within `cycles` cycles and as many cells.
 
@@ -105,14 +95,12 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     origin: bytes
 
 
-@final
 class Epoch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """How many due heights lie in an epoch of the epoch queue."""
 
     heights: int
 
 
-@final
 class Overflow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """How many due heights lie beyond the epoch queue, and the root of the tree over them."""
 
@@ -152,7 +140,6 @@ def all_tables() -> dict[int, Table[Any]]:
     return {table.code: table for table in sorted(own, key=lambda table: table.code)}
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A decoded entry: its table's name, the parts of its raw key where the key shows them, its record."""

@@ -3,8 +3,6 @@
 Both tables follow from the state's buckets, its calendar profile and its present (docs/state.md, tiers).
 """
 
-from typing import final
-
 import msgspec
 
 from scheduler import EpochPromoted, Moment
@@ -21,7 +19,6 @@ from validators.execution.schema import (
 from validators.execution.view import View
 
 
-@final
 class Tiers:
     """The heights of one block, as they are looked for and changed while it runs."""
 

@@ -10,7 +10,7 @@ executes: a block that starts where the last one ended goes on with it, any othe
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 from scheduler import Bucket, PoolRules, Timer, WaitingPool, buckets
 from validators.execution.heights import BranchHeights
@@ -34,7 +34,6 @@ TIMER_KEYS_MAX: Final = 1 << 18
 _NO_TIMERS: Final = TimerCounts(0, 0)
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
     """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed.
@@ -52,7 +51,6 @@ NOTHING_READ: Final = Waiting((), -1)
 """What a branch starts from when nothing is known yet: every timer due is read from the state."""
 
 
-@final
 class TimerKeys:
     """Remembers the keys of timers: a Keccak-256 costs more than all else that removing a timer does in memory."""
 
@@ -69,7 +67,6 @@ class TimerKeys:
         return key
 
 
-@final
 class PoolKeeper:
     """A validator's one pool, and the waiting set that it stands for."""
 
@@ -93,7 +90,6 @@ class PoolKeeper:
         self._pool, self._waiting = pool, waiting
 
 
-@final
 class StateTimers:
     """The scheduler's TimerTables for one block (docs/state.md, timers)."""
 

@@ -6,7 +6,6 @@ not used comes back; the basefee part is burned, the tip goes to the proposer (d
 
 import hashlib
 from dataclasses import dataclass
-from typing import final
 
 from scheduler import Basefees, Rejected
 from validators.actors import CallResult, Frame, Meter, OutOfGas, Status
@@ -30,7 +29,6 @@ from validators.execution.receipts import TransactionReceipt, as_chain_events
 from validators.execution.world import ChainWorld
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Room:
     """What is left of a block's limits."""
@@ -39,7 +37,6 @@ class Room:
     cells: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A transaction that may stand in the block: its sender's address and what is charged before it runs."""

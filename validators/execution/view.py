@@ -5,7 +5,7 @@ Invariants: a record is immutable, so forks share what they have decoded; what i
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, cast, final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -18,7 +18,6 @@ _ABSENT: Final = msgspec.UNSET
 """Marks in the journal that a mapping had no such key."""
 
 
-@final
 class DecodedCache:
     """A validator's decoded records, each with the stored bytes that it stands for.
 
@@ -66,7 +65,6 @@ class DecodedCache:
         return self.encode(known[1])
 
 
-@final
 class View:
     """Reads and writes of one block. Used once: after `flush` it is done."""
 

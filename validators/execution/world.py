@@ -1,7 +1,7 @@
 """The chain as programs reach it, within one block: storage, transfers, timers, and calls with their savepoint."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, assert_never, final
+from typing import Any, assert_never
 
 from scheduler import (
     ZERO_ORIGIN,
@@ -47,7 +47,6 @@ from validators.execution.schema import (
 from validators.execution.view import View
 
 
-@final
 class ChainWorld:
     """Implements validators.actors.World over a block's view; `collected` is true while the timer phase runs."""
 

@@ -13,7 +13,7 @@ over full chunks; row 2 + k the grafted nodes of height 8 + k. A pending batch h
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 from validators.state.mmr import count_inactive_peaks, fold_root, peak_heights
 from validators.state.tip import Tip
@@ -44,7 +44,6 @@ RowReader: TypeAlias = Callable[[int], Reader]
 """Gives the reader of a row by the row's number."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class RowLayer:
     """What `count` consecutive batches changed; `end` is the log's size after the newest of them."""
@@ -54,7 +53,6 @@ class RowLayer:
     rows: Rows
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Graft:
     """Bitmap and grafted tree after a pending batch.
@@ -72,7 +70,6 @@ class Graft:
     root: bytes
 
 
-@final
 class Activity:
     """Bitmap and grafted tree at the committed tip.
 

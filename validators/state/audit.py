@@ -6,7 +6,7 @@ by part. Nothing changes here: a database that fails goes on as it is, and whoev
 
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Final, Literal, NamedTuple, TypeAlias, final
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from validators.state.activity import GRAFT_HEIGHT, GRAFTS
 from validators.state.errors import CorruptLog
@@ -20,7 +20,6 @@ ROW_NAMES: Final = ("chunk", "node over chunk")
 """What the rows below the grafted tree hold."""
 
 
-@final
 class Deviation(NamedTuple):
     """One place where a structure is not what it should be; `key` is the state key that it concerns, or empty."""
 
@@ -31,7 +30,6 @@ class Deviation(NamedTuple):
     key: bytes = b""
 
 
-@final
 class StateAudit(NamedTuple):
     """What came of an audit.
 

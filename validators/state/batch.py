@@ -12,7 +12,7 @@ nothing but the count, and a read costs one comparison of integers.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, final
+from typing import Final
 
 from validators.state.activity import GRAFT_HEIGHT, Activity, Graft, RowLayer
 from validators.state.draft import Draft
@@ -32,7 +32,6 @@ class BatchStatus(Enum):
     DROPPED = "dropped"
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchOutcome:
     """What merkleizing a batch found.
@@ -64,7 +63,6 @@ class BatchOutcome:
     created: list[bytes]
 
 
-@final
 class Batch:
     """Writes on top of a parent. Made by `Database.batch` only.
 

@@ -12,7 +12,6 @@ The root commits to the log, hence to how writes were grouped into batches: equa
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import final
 
 from validators.state.audit import StateAudit, audit_store
 from validators.state.batch import Batch, BatchStatus
@@ -24,7 +23,6 @@ from validators.state.snapshot import Snapshot, check_shape, restore_snapshot, t
 from validators.state.store import Store, rebuild_indexes, rebuild_store
 
 
-@final
 class Database:
     """Committed keys and values, their operation log and its root.
 

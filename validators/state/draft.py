@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import ne, not_
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 from validators.state.operations import DELETE, KEY_END, UPDATE
 from validators.state.tip import Tip
@@ -25,7 +25,6 @@ SCAN_FLAGS_MIN: Final = 64
 """Flags looked at in one go beyond one for each operation to move, so that the last few need no scan each."""
 
 
-@final
 @dataclass(slots=True)
 class Draft:
     """The operations of a batch while they are being written.

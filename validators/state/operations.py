@@ -12,7 +12,7 @@ Encoding is injective, so two updates of a key carry the same value if and only 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn, Protocol, TypeAlias, final
+from typing import Final, Literal, NoReturn, Protocol, TypeAlias
 
 from validators.state.errors import BadKey, BadValue, CorruptLog
 
@@ -42,7 +42,6 @@ SHORT_LENGTHS: Final = tuple(bytes((length,)) for length in range(0x80))
 """The lengths whose encoding is one byte, encoded; a table, because most values are short and every write needs one."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One decoded operation: `kind` is its first byte; `value` is a commit's metadata; `floor` is 0 unless a commit."""
@@ -139,7 +138,6 @@ def require_length(value: bytes, value_bytes: int | None) -> None:
         raise BadValue(msg)
 
 
-@final
 class VariableCodec:
     """The encoding without padding; values have one length and stand bare, or carry their length."""
 
@@ -224,7 +222,6 @@ class VariableCodec:
         return operation[start:end], end
 
 
-@final
 class FixedCodec:
     """The encoding that pads every operation with zeros to the length of an update with a bare value."""
 

@@ -6,7 +6,7 @@ operations are proved by the root over the operations, which they must lead to; 
 from it to the canonical root; and floor, activity and bitmap by being computed anew.
 """
 
-from typing import Final, final
+from typing import Final
 
 import msgspec
 
@@ -22,7 +22,6 @@ SIZE_LIMIT: Final = 1 << 62
 """No log is as long; a limit for integers from strangers."""
 
 
-@final
 class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The committed tip of a database; one state has one snapshot.
 

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import sub
-from typing import final
 
 from validators.state.activity import Activity
 from validators.state.errors import CorruptLog
@@ -22,7 +21,6 @@ from validators.state.tree import Levels, grow_tree
 from validators.state.undo import Undo
 
 
-@final
 class Store:
     """What is committed, open to the modules of this package and to nobody else.
 

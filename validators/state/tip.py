@@ -1,10 +1,8 @@
 """What stands for the database after one batch."""
 
 from dataclasses import dataclass
-from typing import final
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Tip:
     """The database after one batch; compared by identity, so that an equal-looking sibling is another tip.

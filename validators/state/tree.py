@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from operator import add, sub
 from struct import Struct
-from typing import Final, final
+from typing import Final
 
 from validators.state.mmr import peak_heights
 
@@ -80,7 +80,6 @@ def grow_tree(
     return (*standing, *reversed(grown)), rows
 
 
-@final
 class Levels:
     """The committed nodes, of which the oldest can be pruned and the newest cut.
 

@@ -1,12 +1,10 @@
 """What is kept of an applied batch so that it can be taken back."""
 
 from dataclasses import dataclass
-from typing import final
 
 from validators.state.tip import Tip
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Undo:
     """How to take back one applied batch.

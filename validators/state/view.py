@@ -7,7 +7,7 @@ grows with the whole pending chain; so was the walk through every ancestor, beca
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 from validators.state.store import Store
 
@@ -18,7 +18,6 @@ DELETED: Final = -1
 """Stands for the location of a key that pending operations removed."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Layer:
     """Changes and operations of `count` consecutive batches, whose operations start at `start` and end before `end`."""
@@ -30,7 +29,6 @@ class Layer:
     operations: tuple[bytes, ...]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class StateView:
     """The store under layers of pending changes, newest layer first.

@@ -10,7 +10,7 @@ of the journal: they are rare, and durable when they return.
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, TypeAlias, final
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from network.chance import Chance
 from validators.storage.errors import DiskFullError, DiskRevokedError
@@ -67,7 +67,6 @@ class Disk(Protocol):
         """Whether a crash now would lose nothing."""
 
 
-@final
 class SimulatedDisk:
     """A disk in memory. It outlives the incarnations of its validator; only the cluster crashes it.
 
@@ -196,7 +195,6 @@ class SimulatedDisk:
         self.medium.cut(name, length)
 
 
-@final
 class DiskHandle:
     """One incarnation's handle to a disk. After `revoke` writes do nothing and reads raise.
 

@@ -5,7 +5,7 @@ can be had again from peers, so damage here costs time and never a promise.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, TypeVar, final
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,7 +29,6 @@ class _Place(NamedTuple):
     offset: int
 
 
-@final
 class BlockFile:
     """Certified and finalized blocks by digest. Only the index is in memory.
 
@@ -135,7 +134,6 @@ class _Found(NamedTuple):
 _NAMES: Final = (("snapshot-a", "operations-a"), ("snapshot-b", "operations-b"))
 
 
-@final
 class FinalizedLog:
     """The finalized state: operations by block, in height order, above genesis or above a snapshot.
 

@@ -26,7 +26,7 @@ copies at one record (`storage.medium`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -83,7 +83,6 @@ def provision(disk: Disk, head: JournalHead) -> None:
         file.rewrite([payload])
 
 
-@final
 class Journal:
     """One validator's journal; `recover` comes before `prune`. It holds its entries in memory, for `prune`."""
 

@@ -13,7 +13,7 @@ The last good copy is never destroyed: where one copy of the vote journal has a 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from network.chance import Chance, below
 from validators.storage.errors import DiskReadError, DiskSyncError, DiskWriteError
@@ -96,7 +96,6 @@ class _Active:
         return ordinal
 
 
-@final
 class Medium:
     """The faults of one validator's disk."""
 

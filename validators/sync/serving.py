@@ -6,7 +6,7 @@ one before it was over.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple
 
 from network.codec import Codec
 from network.port import Port
@@ -33,7 +33,6 @@ class Answer(NamedTuple):
     label: Label
 
 
-@final
 class Serving:
     """One validator's answers to its peers; `refuse` gets the kind of a request that is not answered, and why."""
 

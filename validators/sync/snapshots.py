@@ -12,7 +12,7 @@ time; a joiner takes pieces of one offer, in order, and no more operations than 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from network.codec import Codec
 from network.port import Port
@@ -63,7 +63,6 @@ class _Cut(NamedTuple):
     chunks: list[tuple[bytes, ...]]
 
 
-@final
 class SnapshotSource:
     """Serves snapshots of one validator's finalized state.
 
@@ -159,7 +158,6 @@ class _Download:
         return self.offer.outline.size - self.offer.outline.start
 
 
-@final
 class SnapshotJoin:
     """One validator's way to a peer's snapshot.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol
 
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
@@ -40,7 +40,6 @@ class JournalRules(Protocol):
         """Note an entry, allowed or not."""
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRules:
     """The rules of one engine, as the checks use them.

@@ -4,7 +4,7 @@ Restated from the specification and not from the engine, of which only the types
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
@@ -48,7 +48,6 @@ class _OwnVotes(NamedTuple):
     finalize: dict[int, None]
 
 
-@final
 class SimplexJournal:
     """One validator's journal: its certificates, its own votes over all lives, and the view that they lead to."""
 

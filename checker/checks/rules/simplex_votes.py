@@ -1,6 +1,6 @@
 """Votes and certificates of Simplex: no contradicting votes, no certificate without its votes, no forbidden pair."""
 
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -23,7 +23,6 @@ class _Place(NamedTuple):
     view: int
 
 
-@final
 class NoDoubleVote(Check):
     """No honest validator ever sends two votes that contradict each other, restarts included.
 
@@ -96,7 +95,6 @@ class NoDoubleVote(Check):
         return self.tally.result(f"{self._sent:,} votes sent, none against another of the same validator")
 
 
-@final
 class Certificates(Check):
     """Certificates have a quorum of signers that voted, contradict no other, and explain every skipped view.
 

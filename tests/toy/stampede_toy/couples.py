@@ -1,6 +1,6 @@
 """The policy `couples`: at most so many timers a block, in waiting order, for nothing and for ever."""
 
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -32,7 +32,6 @@ CONFIG: Final = StateTable(0x80, "couples parameters", CouplesConfig)
 FIRED: Final = StateTable(0x81, "couples fired", CouplesFired)
 
 
-@final
 class Couples:
     """Timers come out two by two."""
 
@@ -50,7 +49,6 @@ class Couples:
         return CouplesInBlock(block, SchedulingContext(block.timers, block.moment, block.config, has_ttl=False))
 
 
-@final
 class CouplesInBlock(PolicyInBlock):
     """One block of the policy."""
 

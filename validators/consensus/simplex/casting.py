@@ -6,8 +6,6 @@ impossible: the guards of `Round` are asked first, and the vote is in the round 
 
 from __future__ import annotations
 
-from typing import final
-
 from network.types import NodeId
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.messages import Finalize, Notarize, Nullify, encode_proposal, encode_round
@@ -15,7 +13,6 @@ from validators.consensus.simplex.rounds import Round
 from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
 
 
-@final
 class Caster:
     """Signs the votes of validator `me`; for an observer, None, there are none."""
 

@@ -15,7 +15,6 @@ implementation's known stall was a waiter latched to an unavailable leader.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
 
 from network.types import Digest, NodeId
 from validators.consensus.interface import (
@@ -86,7 +85,6 @@ from validators.consensus.simplex.views import Invalid, Missing, Ready, Views
 from validators.events import Entered
 
 
-@final
 class Simplex:
     """One validator's consensus; see `EngineMaker` for the arguments."""
 
