@@ -140,7 +140,7 @@ def height_index_off_by_one(due_heights: Any) -> Any:
 )
 def removed_timers_wait_on(waiting: Any) -> Any:
     """The waiting set that the next block starts from still has what this one removed."""
-    return lambda self: dataclasses.replace(waiting(self), timers=self._collected)
+    return lambda self, *rest: dataclasses.replace(waiting(self, *rest), timers=self._collected)
 
 
 @mutant(

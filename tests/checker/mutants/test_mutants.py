@@ -1,5 +1,7 @@
 """Mutants: each swaps what is there, is taken out again, and is killed by a check that it names."""
 
+import inspect
+
 import msgspec
 import pytest
 
@@ -30,6 +32,23 @@ def test_a_mutant_replaces_something_and_puts_it_back(name):
     assert swaps
     assert all(one is not other for one, other in zip(before, during, strict=True))
     assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def calls_of(function):
+    """Return the fullest call that a function takes: positional arguments, and arguments by name."""
+    parameters = inspect.signature(function).parameters.values()
+    given = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return given, {each.name: None for each in parameters if each.kind is each.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_mutant_takes_what_its_original_takes(name):
+    """One that fails over its arguments is killed as a crash, and its own mistake is never tried."""
+    for owner, attribute, replacement in CATALOGUE[name].swaps():
+        before = original(owner, attribute)
+        if inspect.isfunction(before) and inspect.isfunction(replacement):
+            given, named = calls_of(before)
+            inspect.signature(replacement).bind(*given, **named)
 
 
 def test_a_mutant_of_something_that_is_gone_cannot_even_be_listed():
