@@ -1,4 +1,4 @@
-"""What a check says: data, never an exception.
+"""Results of checks, as data and never as an exception; and the verdict of a run.
 
 A check compares and counts. It passes only if it compared something, so that a run in which nothing
 happened can never look like a proof; it fails with the place and the values; anything else is
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 Status: TypeAlias = Literal["passed", "failed", "inconclusive"]
-"""What a check came to."""
+"""Statuses of a check."""
 
 ExitClass: TypeAlias = Literal["safety", "usage", "inconclusive", "liveness", "determinism", "environment"]
-"""What a failure means for the caller; each class has one exit code."""
+"""Meanings of a failure for the caller; each class has one exit code."""
 
 Evidence: TypeAlias = "str | int"
-"""A value that supports a result: a number, or text with bytes written in hexadecimal."""
+"""A value that supports a result: a number, or text with bytes in hexadecimal."""
 
 EXPECTED: Final = "failed as expected"
 """The verdict of a run in which exactly those checks fail that its scenario names."""
@@ -42,20 +42,20 @@ EXIT_CODES: Final[dict[str, int]] = {
 """Exit code by name of the verdict."""
 
 PRECEDENCE: Final = ("environment", "usage", "determinism", "safety", "liveness", "inconclusive")
-"""When several hold, the first of these is the verdict."""
+"""Failing classes in the order in which they decide the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check came to.
+    """The result of one check.
 
     Attributes:
-        name: The check, as docs/invariants.md names it.
+        name: The check's name, as in docs/invariants.md.
         status: Passed, failed or inconclusive.
-        exit_class: What a failure of this check means, whatever the status is.
+        exit_class: The meaning of a failure of this check, for any status.
         summary: One line for a person: heights, validators, keys.
         evidence: Named values of the first failure, or figures of a pass.
-        compared: How many comparisons were made.
+        compared: The number of comparisons.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Verdict:
 class CheckTally:
     """The running count of one check: comparisons made, failures found.
 
-    Only the first failure keeps its text and evidence: what comes after it is mostly its consequence.
+    Only the first failure keeps its text and evidence: later ones are mostly its consequences.
     """
 
     __slots__ = ("_evidence", "_failures", "_first", "compared", "exit_class", "name")
@@ -95,7 +95,7 @@ class CheckTally:
 
     @property
     def has_failed(self) -> bool:
-        """Whether anything was wrong so far."""
+        """Return whether anything was wrong so far."""
         return self._failures > 0
 
     def fail(self, summary: str, /, **evidence: Evidence) -> None:
@@ -122,7 +122,7 @@ class CheckTally:
         return CheckResult(self.name, "passed", self.exit_class, summary, tuple(figures.items()), self.compared)
 
     def inconclusive(self, reason: str) -> CheckResult:
-        """Return that this run cannot answer; a failure found before stands nevertheless."""
+        """Return the result of a run that cannot answer; a failure found before stays a failure."""
         if self._failures:
             return self.result("")
         return CheckResult(self.name, "inconclusive", self.exit_class, reason, (), self.compared)
@@ -138,7 +138,7 @@ def judge_expected(results: Iterable[CheckResult], expected: Collection[str]) ->
 
 
 def deciding_check(results: Iterable[CheckResult], expected: Collection[str] = ()) -> CheckResult | None:
-    """Return the check that decides the verdict, the first of the worst class; None where each did what it should.
+    """Return the check that decides the verdict, the first of the worst class; None without a failure.
 
     Where checks are expected to fail, others may be inconclusive as a consequence, but not those of expectations:
     a fault that never happened is no consequence.
@@ -160,7 +160,7 @@ def verdict_of(results: Iterable[CheckResult], expected: Collection[str] = ()) -
     """Return the verdict of a run by the precedence 6, 2, 5, 1, 4, 3, 0; no results at all are inconclusive.
 
     Args:
-        results: What the checks came to.
+        results: The checks' results.
         expected: The checks that the scenario expects to fail.
     """
     made = list(results)

@@ -167,7 +167,7 @@ LONG_FILES_ALLOWED = {
 NAMES_ALLOWED: set[str] = set()
 
 OPENINGS_ALLOWED = {
-    "checker": 20,
+    "checker": 0,
     "cluster": 10,
     "validators": 30,
 }

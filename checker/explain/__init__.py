@@ -1,8 +1,8 @@
-"""Why a run went wrong: the failure report of the design, section 7, from a differing root to key, timer, write, cause.
+"""The failure report of the design, section 7: from a differing root to key, timer, write and cause.
 
-It reads what each validator's executions came to, the log and the checks' results; running anything again is the
+It reads the outcomes of each validator's executions, the log and the checks' results; running anything again is the
 business of its driver (cluster/inspect). `divergence.py` finds the place, `writes.py` and `origins.py` the write,
-`cause.py` the cause, `chain_of_events.py` what led to it; `same_states.py` and `evidence.py` have what can be said
+`cause.py` the cause, `chain_of_events.py` the events before it; `same_states.py` and `evidence.py` have the report
 where states do not differ.
 """
 

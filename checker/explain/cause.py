@@ -3,7 +3,7 @@
 *order*: the same receipts in another order, another timer taken first, or the same values by other operations: the root
 remembers the log. *hashing*: the same values and operations, and yet another root. *clean-up*: a timer that one group
 holds to be dead, the bookkeeping of timers that left, or a state that only a validator holds that has executed other
-branches or taken blocks back, while a fresh engine with the same code comes to the right outcome. *input*: other bytes
+branches or taken blocks back, while a fresh engine with the same code reaches the right outcome. *input*: other bytes
 were executed. Everything else is *execution*. An execution that broke off is compared as far as it came.
 """
 
@@ -19,11 +19,11 @@ from checker.tables import BUCKET, BUCKET_ENTRY, GC_CURSOR, TIMER
 from scheduler import Timer, TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
 
 _BOOKKEEPING: Final = (BUCKET, BUCKET_ENTRY, GC_CURSOR, 0x08)
-"""Tables of buckets, of their entries, of the GC lane's place, and of how many timers each actor has."""
+"""Tables of buckets, their entries, the GC lane's cursor, and the number of timers of each actor."""
 
 _OF_TIMERS: Final = (TIMER, *_BOOKKEEPING)
 _STATE_REFUSED: Final = ("CorruptLog: ", "RootMismatchError: ")
-"""Reasons to break off of a state database that makes another state, or none, of operations that are right."""
+"""Errors of a state database that rejects right operations, or makes another state of them."""
 
 _COUNTS_OF_THE_DEAD: Final = ("waiting_dead", "expired", "insolvent", "gc_cycles")
 
@@ -53,7 +53,7 @@ def cause_of(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
 
 
 def _cause_of_break(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
-    """Return why an execution broke off: its outcome is compared with the right one up to there."""
+    """Return the cause of a broken-off execution, comparing its partial outcome with the right one."""
     wrong, before = divergence.wrong, divergence.before
     if wrong.broken.startswith(_STATE_REFUSED):
         return "hashing"
@@ -78,7 +78,7 @@ def _timers_removed(outcome: Outcome, before: Mapping[bytes, bytes]) -> list[byt
 
 
 def _cause_of_counts(right: Outcome, wrong: Outcome) -> Cause:
-    """Return why a block's summary counts otherwise although nothing that is in the state differs."""
+    """Return the cause of differing counts in a block's summary where the states do not differ."""
     others = [name for name, count in right.counts.items() if wrong.counts.get(name) != count]
     return "clean-up" if any(name in _COUNTS_OF_THE_DEAD for name in others) else "execution"
 
@@ -93,7 +93,7 @@ def _cause_of_values(divergence: Divergence, *, is_from_the_past: bool) -> Cause
 
 
 def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
-    """Whether both groups took a timer that both might take, and not the same one first."""
+    """Return whether both groups took a timer that both might take, but not the same one first."""
     for kind in (TimerFired, _Collected):
         taken = [
             [event.timer_id for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
@@ -110,13 +110,13 @@ def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
 
 
 def _is_ready(divergence: Divergence, timer_id: bytes) -> bool:
-    """Whether a timer may be taken; in the last slot of its life a group may hold it to be dead."""
+    """Return whether a timer may be taken; in the last slot of its life a group may hold it to be dead."""
     timer = timer_of(divergence.before, timer_id)
     return timer is not None and timer.due <= divergence.now < timer.expires_at
 
 
 def _is_about_removal(divergence: Divergence) -> bool:
-    """Whether timers left alike in both groups, and their bookkeeping by height and by actor differs."""
+    """Return whether timers left alike in both groups while their bookkeeping by height and by actor differs."""
     receipts = divergence.right.receipts
     has_exits = any(isinstance(event_of(receipt), _Collected | TimerFired) for receipt in receipts)
     is_same = receipts == divergence.wrong.receipts
@@ -124,7 +124,7 @@ def _is_about_removal(divergence: Divergence) -> bool:
 
 
 def _is_about_the_dead(divergence: Divergence, right: Outcome) -> bool:
-    """Whether the first receipts that differ, or else the keys that do, are about a timer that is dead in one group."""
+    """Return whether the first differing receipts, or else keys, are about a timer that is dead in one group."""
     receipts = right.receipts, divergence.wrong.receipts
     found = first_difference(receipts)
     events = [] if found is None else [event_of(receipt) for receipt in found[1]]

@@ -40,13 +40,13 @@ from validators.execution.blocks import Header
 from validators.execution.receipts import TransactionReceipt
 
 AROUND_MAX: Final = 40
-"""Events shown around a failed check."""
+"""Greatest number of events shown around a failed check."""
 
 _SHOWN_MAX: Final = 8
-"""Receipts and events of one kind shown of those that lead to a difference."""
+"""Greatest number of receipts and events of one kind shown before a difference."""
 
 _LAST_MAX: Final = 5
-"""Events shown of what each validator did last."""
+"""Greatest number of each validator's last events shown."""
 
 _DECISIONS: Final = tuple(
     each.kind
@@ -62,18 +62,18 @@ _DECISIONS: Final = tuple(
         BlockRolledBack,
     )
 )
-"""What a validator says of its own decisions; the others are about messages and work."""
+"""Events of a validator's own decisions; the others are about messages and work."""
 
 _INDENT: Final = "  "
 _ROADS: Final = tuple(each.kind for each in (BlockRolledBack, BlockUndone, SnapshotJoined, DamageRepaired, DamageFound))
-"""What a validator has behind it that others have not, besides crashes and restarts."""
+"""Events that make a validator's past differ from others', besides crashes and restarts."""
 
 _AFTERMATH: Final = (MessageRefused.kind, Halted.kind)
 _MACHINES: Final = tuple(each.kind for each in (FaultEdge, Crashed, Restarted, Halted))
 
 
 class Mention(NamedTuple):
-    """A receipt about a timer: its block, its index, the digest of its transaction if it has one, and what it says."""
+    """A receipt about a timer: its block, its index, the digest of its transaction if it has one, and its text."""
 
     past: AgreedBlock
     receipt: int
@@ -87,10 +87,10 @@ class Thread:
 
     Attributes:
         executions: Of each block that matters, its `executed` events.
-        submissions: When clients handed in the transactions that matter.
-        pasts: Of each wrong validator, what it went through before it executed the block.
+        submissions: Times at which clients submitted the transactions that matter.
+        pasts: Of each wrong validator, its crashes, restarts and dropped blocks before it executed the block.
         machines: Faults, crashes and restarts before the block was executed.
-        aftermath: What wrong validators and the supervisor did after it.
+        aftermath: Events of wrong validators and of the supervisor after it.
         strayed: The wrong validators that had executed blocks of other branches before.
     """
 
@@ -119,7 +119,7 @@ def mentions_of(divergence: Divergence, timer_id: bytes) -> list[Mention]:
 def follow(
     events: Iterable[Event], divergence: Divergence, transactions: Iterable[bytes], blocks: Iterable[bytes]
 ) -> Thread:
-    """Return what a log holds of a difference.
+    """Return the events of a log that belong to a difference.
 
     Args:
         events: The log.
@@ -154,7 +154,7 @@ def follow(
 
 
 def _handed_in(event: Event) -> bytes | None:
-    """Return the digest of a transaction that a validator took from a client; None at every other event."""
+    """Return the digest of a transaction that a validator took from a client; None for every other event."""
     submitted = read_event(event, TransactionSubmitted)
     return submitted.digest if submitted is not None and submitted.outcome == "submitted" else None
 
@@ -194,7 +194,7 @@ def _mention_lines(thread: Thread, mention: Mention) -> list[tuple[int, str]]:
 
 
 def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
-    """Return the events around a failed check: those of its view or height, else what each validator did last."""
+    """Return the events of a failed check's view or height in lines, else each validator's last events."""
     view, height = evidence.get("view"), evidence.get("height")
     nodes = [evidence[name] for name in ("validator", "other_validator") if name in evidence]
     kept: list[tuple[int, Event]] = []
@@ -234,7 +234,7 @@ def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:
 
 
 def _executed_us(thread: Thread, digest: bytes) -> int:
-    """Return when a block was executed first, in virtual microseconds; 0 where no event says."""
+    """Return the virtual time of a block's first execution in microseconds; 0 without such an event."""
     return min((event.at_us for event, _ in thread.executions.get(digest, ())), default=0)
 
 

@@ -1,7 +1,7 @@
 """The first block at which validators diverge from each other, or from the oracle.
 
-Two groups of outcomes of one block are a difference of states, whether or not the block became final. The oracle is one
-voice more: it executes the blocks that lead to the place anew.
+Two groups of outcomes of one block are a difference of states, whether or not the block became final. The oracle counts
+as one more executor: it executes the blocks that lead to the place again.
 
 Places are found by going through the blocks from the first on, not by bisection: a validator that differs at one height
 and is right again at the next, because it was restarted in between, is found too, and everything is in memory anyway.
@@ -34,7 +34,7 @@ _Item = TypeVar("_Item")
 
 
 class AgreedBlock(NamedTuple):
-    """A block before a divergence: all executions of it came to the same."""
+    """A block before a divergence, with the one outcome of all its executions."""
 
     digest: bytes
     block: Block
@@ -124,7 +124,7 @@ def first_difference(lists: Iterable[Sequence[_Item]]) -> tuple[int, tuple[_Item
 
 
 class OracleReplay:
-    """The oracle, executing the blocks that lead to a place anew."""
+    """The oracle, executing again the blocks that lead to a place."""
 
     def __init__(self, genesis: bytes) -> None:
         self._chain: OracleChain | None = None
@@ -136,14 +136,14 @@ class OracleReplay:
             pass
 
     def begin(self) -> Outcome | None:
-        """Return what genesis comes to; None where the oracle cannot say."""
+        """Return the outcome of genesis; None if it cannot be computed."""
         if self._chain is None:
             return None
         log = self._chain.contents.log
         return Outcome((), self._chain.header.state_root, (), dict(log.values), log.operations(0))
 
     def execute(self, encoded: bytes) -> Outcome | str | None:
-        """Return what the next block comes to, or why it is invalid; None where the oracle cannot say."""
+        """Return the outcome of the next block, or the reason why it is invalid; None if it cannot be computed."""
         if self._chain is None:
             return None
         log = self._chain.contents.log
@@ -167,7 +167,7 @@ def find_divergence(
     """Return the first block at which validators diverge from each other or from the oracle, or None.
 
     Args:
-        executions: What was observed.
+        executions: The observed executions.
         genesis: The encoded genesis.
         timebase: The unit in which timers count.
         named: Digests of blocks that checks name.
@@ -177,7 +177,7 @@ def find_divergence(
 
 
 def _find_on_the_way(executions: Executions, genesis: bytes, timebase: Timebase, target: bytes) -> Divergence | None:
-    """Go the way from genesis to one block and return where validators diverge first."""
+    """Follow the blocks from genesis to one block and return the first divergence on the way."""
     oracle = OracleReplay(genesis)
     before: dict[bytes, bytes] = {}
     past: list[AgreedBlock] = []

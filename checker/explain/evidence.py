@@ -21,14 +21,14 @@ from validators.events import BlockFinalized, CertificateHeld, Entered, Reported
 from validators.execution.schema import account_key
 
 _EVENTS_MAX: Final = 12
-"""Events of a timer shown, half of them the first and half the last."""
+"""Greatest number of a timer's events shown, half of them the first and half the last."""
 
 _VIEWS_MAX: Final = 8
-"""Views shown of those that came last."""
+"""Greatest number of last views shown."""
 
 
 def seen_by(check: CheckResult, findings: Findings) -> list[str]:
-    """Return in lines what a check gives as evidence, with the timer in it decoded."""
+    """Return a check's evidence in lines, with the timer in it decoded."""
     evidence = dict(check.evidence)
     lines = [f"{name.replace('_', ' ')}: {on_one_line(str(value))}" for name, value in evidence.items()]
     timer_id = digest_in(evidence.get("timer"))
@@ -69,7 +69,7 @@ def _describe_payer(
 
 @dataclass(slots=True)
 class _View:
-    """The fate of one view: its leader, who entered it and left it for which reason, who got a certificate."""
+    """The fate of one view: its leader, entrants, reasons to leave and certificates."""
 
     leader: int
     entered: list[int] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Every execution of each block, validator by validator; equal outcomes of one block form one group.
 
-Genesis is looked at like a block. So is an execution that broke off: it forms a group of its own, with its outcome up
-to there, and with the state that it began from where that reads otherwise than the block's parent left it.
+Genesis is treated like a block. An execution that broke off forms a group of its own, with its outcome up
+to there, and with the keys of its first state that differ from the state that the block's parent left.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,8 +34,8 @@ class Outcome(NamedTuple):
         operations: Encoded operations in the order of the log.
         counts: The figures of the block's summary that the oracle counts too.
         broken: The reason why it broke off; empty where it did not.
-        begun: Of an execution that broke off, the state that it began from, as it read it.
-        misread: The keys of that state that read otherwise than the block's parent left them.
+        begun: For an aborted execution: the state it started from, as it read it.
+        misread: The keys of that state whose values differ from those the block's parent left.
     """
 
     transactions: tuple[bytes, ...]
@@ -73,12 +73,12 @@ class ObservedBlock:
 
     @property
     def is_broken(self) -> bool:
-        """Whether an execution of it broke off."""
+        """Return whether an execution of the block broke off."""
         return any(group.outcome.broken for group in self.groups)
 
 
 class RefusedLog(NamedTuple):
-    """A log that a validator read back from its disk and made no state of."""
+    """A log that a validator read back from its disk and could not open as a state."""
 
     node: int
     operations: tuple[bytes, ...]
@@ -94,7 +94,7 @@ class Executions:
         self.refused_logs: list[RefusedLog] = []
 
     def add(self, node: int, digest: bytes, block: Block, outcome: Outcome) -> None:
-        """Note what executing a block came to on a validator."""
+        """Note the outcome of a block's execution on a validator."""
         groups = self.blocks.setdefault(digest, ObservedBlock(block)).groups
         group = next((group for group in groups if group.outcome == outcome), None)
         if group is None:
@@ -108,7 +108,7 @@ class Executions:
         self.final.setdefault(height, {}).setdefault(digest, []).append(node)
 
     def sound_height_of(self, operations: Sequence[bytes]) -> int | None:
-        """Return the final height whose log some operations since genesis are, None where there is no such height."""
+        """Return the final height whose log equals these operations since genesis, or None."""
         rest = list(operations)
         for height in sorted(self.final):
             block = self.blocks.get(next(iter(self.final[height])))
@@ -128,7 +128,7 @@ class Executions:
                 yield from group.outcome.changes
 
     def path_to(self, digest: bytes) -> list[bytes]:
-        """Return the digests of the observed blocks that lead to one, oldest first, itself the last."""
+        """Return the digests of the observed blocks that lead to one, oldest first, the block itself last."""
         path: list[bytes] = []
         while digest in self.blocks:
             path.append(digest)
@@ -143,8 +143,8 @@ class Executions:
     def suspects(self, named: Iterable[bytes]) -> list[bytes]:
         """Return the blocks at which validators may diverge, the lowest first: with two groups, or a broken one.
 
-        Then come those that a check names, and last a block of the greatest final height: what all do alike may be
-        wrong as well.
+        Then come those that a check names, and last a block of the greatest final height: an error that all make alike
+        shows nowhere else.
         """
         suspects = [digest for digest, block in self.blocks.items() if len(block.groups) > 1 or block.is_broken]
         suspects.sort(key=lambda digest: self.blocks[digest].block.header.height)
@@ -153,9 +153,9 @@ class Executions:
 
 
 def as_changes(outcome: Outcome, before: Mapping[bytes, bytes]) -> Outcome:
-    """Return an outcome that broke off with what it read otherwise as changes of the state that all others began from.
+    """Return an outcome that broke off, with its misread keys as changes of the state that all others began from.
 
-    What it wrote itself does not hide it: a state that is not the block's comes before whatever was made of it.
+    A misread value wins over the value that it wrote there: a wrong first state comes before its consequences.
     """
     if outcome.begun is None:
         return outcome

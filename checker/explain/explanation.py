@@ -1,4 +1,4 @@
-"""The failure report as data, and all that it is made from."""
+"""The failure report as data, and the findings that it is made from."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from scheduler import Timebase
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):
     """A group with one outcome; `block` is set where groups finalized different blocks.
 
-    `says` is what the group holds where that is no state and has no root.
+    `says` describes the group's outcome where that is no state and has no root.
     """
 
     who: str
@@ -28,7 +28,7 @@ class SideReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A key whose values differ: its name, its timer if it is one's, its value before, and after on each side."""
+    """A differing key: its name, its timer if it has one, its value before, and after on each side."""
 
     key: str
     name: str
@@ -42,7 +42,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     `check` and `summary` are those of the failure that decides the verdict, `evidence` its values, `also` the
     lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
-    do not, and `seen` says what the check saw instead. `views` are the last views of a run that did not get further.
+    do not, and `seen` has the check's own evidence instead. `views` are the last views of a run that got stuck.
     `chain` is the chain of events in lines.
     """
 
@@ -72,14 +72,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(NamedTuple):
-    """All that an explanation is made from.
+    """The inputs of an explanation.
 
     Attributes:
-        executions: What was observed of a run.
+        executions: The observed executions of a run.
         genesis: The encoded genesis.
-        timebase: What timers count.
+        timebase: The unit in which timers count.
         checks: The checks' results.
-        events: Gives the run's log, as often as it is asked.
+        events: Returns the run's log from its beginning at each call.
         replay: Executes a block and those that lead to it anew by a validator's own code, which has no past; None where
             it does not come that far.
         expected: The checks that the scenario expects to fail.

@@ -1,6 +1,6 @@
 """State entries, receipts and calls in words, with the names of their fields.
 
-Whatever cannot be decoded is shown in hexadecimal: what is explained here may be damaged.
+Bytes that cannot be decoded are shown in hexadecimal: the data of a failed run may be damaged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ from validators.execution.schema import LongStoredValue, StoredValue
 _Item = TypeVar("_Item")
 
 NOT_WRITTEN: Final = "not written"
-"""Stands for the value of a key that an outcome leaves as it was."""
+"""Shown for a key that an outcome leaves as it was."""
 
 _OPERATIONS: Final = {b"\xd1": "delete", b"\xd2": "update"}
 """Operations with a key, by their first byte (docs/state.md)."""
@@ -51,11 +51,11 @@ _ORDER: Final = (
     *(LANE_CONFIG, FIRES, RECENT_FIRES, ACCOUNT, MAILBOX, BURNED, FEE_MARKET, LANE_MARKET),
 )
 _PLACES: Final = {code: place for place, code in enumerate(_ORDER)}
-"""The order of tables in a report: balances and prices come last, because they follow from nearly everything else."""
+"""The order of tables in a report: balances and prices last, because they follow from nearly everything else."""
 
 
 def order_of_key(key: bytes) -> tuple[int, bytes]:
-    """Return what keys are sorted by so that those closest to a cause come first."""
+    """Return the sort key of a state key: keys closest to a cause come first."""
     return _PLACES.get(key[0] if key else 0, len(_PLACES)), key
 
 
@@ -82,7 +82,7 @@ def show_entry(key: bytes, value: bytes | None) -> str:
 
 
 def show_written(outcome: Outcome, key: bytes) -> str:
-    """Return what an outcome leaves under a key: the value, `deleted`, or that it is not written."""
+    """Return an outcome's value under a key, `deleted`, or `not written`."""
     if key not in outcome.changes:
         return NOT_WRITTEN
     value = outcome.changes[key]
@@ -112,7 +112,7 @@ def show_operation(operation: bytes | None) -> str:
 
 
 def show_call(transaction: Transaction) -> str:
-    """Return what a transaction does."""
+    """Return the call of a transaction in words."""
     call = transaction.call
     if isinstance(call, ExecuteActor):
         return f"call of {call.handler} of actor {call.actor.hex()}"
@@ -145,12 +145,12 @@ def show_fields(record: msgspec.Struct) -> str:
 
 
 def show_root(outcome: Outcome) -> str:
-    """Return the root of an outcome, or that it has none and why."""
+    """Return the root of an outcome, or the reason why it has none."""
     return f"none: {on_one_line(outcome.broken)}" if outcome.broken else outcome.root.hex()
 
 
 def split_ends(items: Sequence[_Item], at_most: int) -> tuple[Sequence[_Item], int, Sequence[_Item]]:
-    """Return the first and the last items of those that are shown, and between them the number of the others."""
+    """Return the first and last items to show, and between them the number of items left out."""
     if len(items) <= at_most:
         return items, 0, ()
     half = at_most // 2
@@ -158,6 +158,6 @@ def split_ends(items: Sequence[_Item], at_most: int) -> tuple[Sequence[_Item], i
 
 
 def cut_in_the_middle(lines: Sequence[str], at_most: int, more: str) -> list[str]:
-    """Return lines, or the first and the last of them with `... N more` and `more` between them."""
+    """Return the lines, with those in the middle replaced by `... N more` and `more` if there are too many."""
     first, left_out, last = split_ends(lines, at_most)
     return [*first, *([f"... {left_out} {more}"] if left_out else []), *last]

@@ -1,6 +1,6 @@
-"""The origin of a divergence, and the origins that no receipt shows.
+"""Origins of a divergence, and the functions for those that no receipt shows.
 
-Such are a block that is refused, one that was given to execute otherwise, an execution that broke off, a log with other
+These are a refused block, one executed with other transactions, an execution that broke off, a log with other
 operations, a summary with other counts.
 """
 
@@ -20,7 +20,7 @@ from validators.execution.receipts import TransactionReceipt
 
 
 class Origin(NamedTuple):
-    """Where a difference was made.
+    """The place where a difference was made.
 
     Attributes:
         what: The transaction, timer or phase, in words.
@@ -29,9 +29,9 @@ class Origin(NamedTuple):
         transaction: Digest of the transaction, or nothing.
         timer: Identifier of the timer, or nothing.
         actor: Address of the actor that ran, or nothing.
-        account: Address of the account that it is about, where no actor ran, or nothing.
+        account: Address of the account concerned where no actor ran, or nothing.
         handler: The handler that ran, or nothing.
-        others: How many other receipts of the block might have made it as well.
+        others: The number of other receipts of the block that might have made it as well.
     """
 
     what: str
@@ -70,7 +70,7 @@ def origin_in_log(divergence: Divergence) -> Origin:
 
 
 def _first_dead(divergence: Divergence) -> bytes:
-    """Return the first timer that waits in the state after the block although it is dead."""
+    """Return the first timer that still waits in the state after the block although it is dead."""
     waiting = dict(divergence.before)
     for key, value in divergence.right.changes.items():
         waiting[key] = value or b""
@@ -84,7 +84,7 @@ def _first_dead(divergence: Divergence) -> bytes:
 
 
 def origin_in_input(divergence: Divergence) -> Origin:
-    """Return the first transaction that is not the same in the lists that the groups were given to execute."""
+    """Return the first transaction in which the groups' lists differ."""
     found = first_difference(divergence.in_each(lambda outcome: outcome.transactions))
     assert found is not None, "the groups were given other transactions"
     index, given = found
@@ -102,7 +102,7 @@ def _show_transaction(encoded: bytes) -> str:
 
 
 def origin_of_break(divergence: Divergence) -> Origin:
-    """Return the transaction at which an execution broke off, or the receipt that it should have come to next."""
+    """Return the transaction at which an execution broke off, or the receipt that it should have reached next."""
     right, wrong = divergence.right, divergence.wrong
     refused = re.match(r"transaction (\d+):", wrong.broken)
     if refused is None:
@@ -117,7 +117,7 @@ def origin_of_break(divergence: Divergence) -> Origin:
     place = next(made, -1)
     told = _told_of_break(divergence, place)
     transaction = decode_transaction(encoded)
-    # What it is refused for stands in the sender's account: nonce and funds.
+    # The reason for the refusal is in the sender's account: nonce and funds.
     account = address_of(transaction.public_key)
     return Origin(show_call(transaction), told, place, transaction=digest, account=account)
 
@@ -133,7 +133,7 @@ def _told_of_break(divergence: Divergence, place: int) -> tuple[str, ...]:
 
 
 def _missing(divergence: Divergence) -> bytes:
-    """Return the timer that an execution looked for where none lies, by its place in the waiting line."""
+    """Return the timer that an execution looked for and did not find, by its place in the waiting order."""
     place = re.search(r"no timer lies at (\d+), (\d+)", divergence.wrong.broken)
     if place is None:
         return b""

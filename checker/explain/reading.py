@@ -1,4 +1,4 @@
-"""Receipts, events, state entries and digests as they are read for a report; None if missing or malformed."""
+"""Receipts, events, state entries and digests, decoded for a report; None if missing or malformed."""
 
 from collections.abc import Iterable, Mapping
 from string import hexdigits
@@ -32,7 +32,7 @@ def decode(receipt: bytes | None) -> TransactionReceipt | TimerReceipt | None:
 
 
 def receipt_at(outcome: Outcome, index: int) -> bytes | None:
-    """Return the receipt at a place of an outcome, None where it has fewer."""
+    """Return an outcome's receipt at an index, None where it has fewer."""
     return outcome.receipts[index] if index < len(outcome.receipts) else None
 
 
@@ -63,7 +63,7 @@ def timer_of(values: Mapping[bytes, bytes | None], timer_id: bytes) -> Timer | N
 
 
 def is_dead_timer(timer: Timer, values: Mapping[bytes, bytes], now: int) -> bool:
-    """Return whether a timer is expired, or its payer has less than one unit for each cycle that it asks for."""
+    """Return whether a timer is expired, or its payer has less than one unit for each cycle of its limit."""
     account = values.get(account_key(timer.fee_payer))
     return timer.expires_at < now or (read_amount(account) or 0) < timer.gas_limit
 

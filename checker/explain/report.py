@@ -1,4 +1,4 @@
-"""The failure report: what went wrong, where, on whose side, by which write, why, and how it came to that."""
+"""The failure report: the failure, its place, the wrong side, the write, the cause, and the events before."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,11 +21,11 @@ from checker.results import Evidence
 from scheduler import Timer
 
 KEYS_MAX: Final = 8
-"""Keys shown of those that differ."""
+"""Greatest number of differing keys shown."""
 
 
 def explain(findings: Findings) -> Explanation:
-    """Return what went wrong first, and why."""
+    """Return the first failure of a run and its cause."""
     explanation = _of_checks(findings)
     fork = findings.executions.first_fork()
     named = _blocks_of(findings)
@@ -63,7 +63,7 @@ def _of_checks(findings: Findings) -> Explanation:
 
 
 def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Explanation:
-    """Several blocks are final at one height: whatever states came of them, the input was not the same."""
+    """Add a fork: two blocks are final at one height, so the cause is the input, whatever the states."""
     sides, executions = [], findings.executions
     for digest, validators in executions.final[height].items():
         block = executions.blocks.get(digest)
@@ -83,7 +83,7 @@ def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Exp
 def _with_divergence(explanation: Explanation, findings: Findings, divergence: Divergence) -> Explanation:
     origin = origin_of(divergence)
     timer_id = origin.timer or next(filter(None, map(divergence.timer_of_key, divergence.keys)), b"")
-    # What the receipt names comes first: its timer's own entries, then its actor's.
+    # The receipt's own subject comes first: its timer's entries, then its actor's.
     owner = origin.account or origin.actor
     keys = sorted(
         divergence.keys, key=lambda key: (divergence.timer_of_key(key) != timer_id, owner not in key or not owner)
@@ -131,7 +131,7 @@ def _record_of(timer: Timer | None, mentions: Sequence[Mention]) -> str:
 
 
 def _repeats_cold(findings: Findings, divergence: Divergence) -> bool:
-    """Whether the code of a wrong validator comes to its outcome again, with nothing behind it but the blocks."""
+    """Return whether a wrong validator's code reaches its outcome again from the blocks alone."""
     firsts = [(group.validators[0], group.outcome) for group in divergence.groups[1:] if group.validators]
     return all(findings.replay(node, divergence) == outcome for node, outcome in firsts)
 

@@ -1,7 +1,7 @@
-"""The report of a failure where all executions of each block came to the same: memory, disks, votes, finality.
+"""The report of a failure where all executions of each block agree: memory, disks, votes, finality.
 
-Memory that no block made so, a log of which no state is made, and a process that had more to go by than the blocks are
-differences of states all the same: they have groups, a height and a cause.
+Memory that no block explains, a log that cannot be opened as a state, and a process with other input than the blocks
+are differences of states all the same: they have groups, a height and a cause.
 """
 
 from collections.abc import Mapping
@@ -24,16 +24,16 @@ _OF_MEMORY: Final[Mapping[str, Cause]] = {
     "operation-log": "clean-up",
     "bitmap": "hashing",
 }
-"""What checks find in the memory of a validator that no block changed."""
+"""Checks that find memory that no block changed, each with its cause."""
 
 _OF_OTHERS: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism": "input"}
-"""What checks find that compare a run with another process: one of the two had more to go by than the blocks."""
+"""Checks that compare a run with another process, each with its cause: one of the two had other input."""
 
 _SAME: Final = "all executions of each block came to the same, and to what the oracle came to where it could say"
 
 
 def explain_same_states(explanation: Explanation, findings: Findings) -> Explanation:
-    """Add to what the checks say whatever can be said without a block whose executions differ."""
+    """Complete a report from the failed checks alone, without a block whose executions differ."""
     chain = surroundings(findings.events(), explanation.evidence)
     decisive = findings.decisive
     explanation = msgspec.structs.replace(
@@ -55,7 +55,7 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
 
 
 def _of_refused_log(explanation: Explanation, findings: Findings, refused: RefusedLog, height: int) -> Explanation:
-    """The same operations, and no state or another root: what is made of a log is hashed otherwise than before."""
+    """Report a log with the same operations and no state or another root: its hashing has changed."""
     who = name_validators([refused.node])
     digest = next(iter(findings.executions.final[height]))
     root = findings.executions.blocks[digest].block.header.state_root.hex()
@@ -73,7 +73,7 @@ def _of_refused_log(explanation: Explanation, findings: Findings, refused: Refus
 
 
 def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult) -> Explanation:
-    """Memory that is not what the log leads to: left by what was taken back, if anything was."""
+    """Report memory that differs from the log: left by blocks taken back, if there were any."""
     evidence = dict(check.evidence)
     node, height = evidence.get("validator"), evidence.get("height")
     taken_back = [back for event in findings.events() if event.node == node and (back := read_taken_back(event))]
@@ -81,7 +81,7 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
     if isinstance(node, int):
         who, source = name_validators([node]), str(evidence.get("source", "its operation log"))
         other = source if source.startswith("the ") else f"the {source.removeprefix('its ')} of {who}"
-        # Without values a check could not compare them: its line says why.
+        # Without values the check could not compare: its line has the reason.
         said = [on_one_line(str(evidence.get(name, check.summary))) for name in ("expected", "found")]
         sides = [
             SideReport(who=other, says=said[0]),

@@ -70,7 +70,7 @@ def _origin_in_transaction(divergence: Divergence, index: int, digest: bytes) ->
     right, wrong = (receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong))
     transaction = next(iter(_transactions_of(divergence)[index : index + 1]), None)
     call = None if transaction is None else transaction.call
-    # A receipt that is the same in both groups is about what its call did, and not about the timers that it made.
+    # A receipt that is equal in both groups is about its call's effects, not about the timers that it made.
     diverged = first_difference((events_of(right), events_of(wrong)))
     timers = timers_in([*(diverged[1] if diverged else ()), *events_of(right)]) if right != wrong else []
     return Origin(
@@ -104,7 +104,7 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
 def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
     """Return the first timer whose exit is not the same in both groups, else the one that a receipt belongs to."""
     right, wrong = (_exits(outcome.receipts) for outcome in (divergence.right, divergence.wrong))
-    # The exits that a broken execution has not come to prove nothing.
+    # Exits that a broken execution has not reached prove nothing.
     for exits, others in ((wrong, right), *([] if divergence.wrong.broken else [(right, wrong)])):
         for timer_id, receipt in exits.items():
             if others.get(timer_id) != receipt:
@@ -112,7 +112,7 @@ def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
     for outcome in (divergence.right, divergence.wrong):
         for receipt in outcome.receipts[index:]:
             event = event_of(receipt)
-            # What a handler did stands before the fire or the delivery in which it ran.
+            # Receipts of a handler's effects stand before the fire or the delivery in which it ran.
             if isinstance(event, _EXITS | TimerDeferred):
                 return event.timer_id
             if isinstance(event, MessageDelivered):
@@ -129,7 +129,7 @@ def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
 def _exit_from(outcome: Outcome, index: int) -> bytes | None:
     """Return the receipt of the exit or deferral that a receipt of the timer phase belongs to.
 
-    What a handler did stands before the fire in which it ran.
+    Receipts of a handler's effects stand before the fire in which it ran.
     """
     rest = outcome.receipts[index:]
     exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred))
@@ -160,7 +160,7 @@ def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
     if key == BURNED_KEY:
         return _receipts_that_come_to(receipts, "burned", _units_between(divergence, key))
     if not touching and key[0] == ACCOUNT:
-        # The proposer: it stands in no receipt, and all tips go to it.
+        # The proposer: no receipt names it, and all tips go to it.
         return _receipts_that_come_to(receipts, "tip", _units_between(divergence, key))
     return touching[-1:] if timer_id else touching
 
@@ -168,7 +168,7 @@ def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
 def _receipts_that_come_to(receipts: Sequence[bytes], name: str, units: int) -> list[int]:
     """Return the receipts that explain a difference of burned units or tips.
 
-    It is one of them, all fires, all transactions, or whatever has any.
+    They are a single receipt, all fires, all transactions, or every receipt with such units.
     """
     amounts = {index: _sum_of(receipt, name) for index, receipt in enumerate(receipts)}
     having = [index for index, amount in amounts.items() if amount]

@@ -1,4 +1,4 @@
 """The run directory: its one writer, its one reader, and the cold replay that starts from it.
 
-Also which code wrote a record, and how several processes share the folder of run directories.
+Also the fingerprint of the code that wrote a record, and the locks by which processes share a folder of runs.
 """

@@ -1,6 +1,6 @@
-"""The executed blocks of a run: noted as validators execute them, kept in the record, handed to the oracle by parent.
+"""The executed blocks of a run: noted as validators execute them, kept in the record, read by the oracle by parent.
 
-Memory holds one small entry for each block; its bytes stand in branches.msgpack and are read when it is their turn.
+Memory holds one small entry for each block; its bytes stand in branches.msgpack and are read when the oracle asks.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ class ExecutedBlocks:
     """Each block once as kept and once as refused; `pending` are those not yet written.
 
     Validators that execute a block at the same virtual time do so in an order that nothing fixes, which must not show:
-    of two executions the one with the lower number counts, and a batch is sorted.
+    of two executions the one of the lower-numbered validator counts, and a batch is sorted.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class ExecutedBlocks:
         self.pending: dict[tuple[bytes, bool], BranchRecord] = {}
 
     def executed(self, node: int, executed: Executed) -> None:
-        """Note an execution: the block is kept where that is what its header claims."""
+        """Note an execution: the block is kept where its result matches its header."""
         block, digest = executed.block, header_digest(executed.block.header)
         if digest == executed.digest:
             self._note((digest, True), node, block)
@@ -39,7 +39,7 @@ class ExecutedBlocks:
             self._refuse(node, block, "its roots are not those that executing it gives")
 
     def broken_off(self, node: int, broken: BrokenOff) -> None:
-        """Note a block that breaks a rule; code that broke says nothing about the block."""
+        """Note a block that breaks a rule; an execution stopped by an error in the code is not the block's fault."""
         if isinstance(broken.error, InvalidBlockError):
             self._refuse(node, broken.block, broken.error.reason)
 
@@ -62,7 +62,7 @@ class ExecutedBlocks:
 
 @dataclass(slots=True)
 class _Entry:
-    """One block: its digest, where it stands in the file, and who made what of it."""
+    """One block: its digest, its place in the file, and the validators that kept and refused it."""
 
     digest: bytes
     offset: int
@@ -91,7 +91,7 @@ class BranchIndex:
                 entry.kept_by = record.node
 
     def executed_on(self, parent: bytes) -> Iterator[OracleBranch]:
-        """Yield the blocks that were executed on a parent, in the order in which they first were."""
+        """Yield the blocks that were executed on a parent, in the order of their first execution."""
         for entry in self._by_parent.get(parent, {}).values():
             read = partial(self._read, entry.offset)
             yield OracleBranch(entry.digest, read, entry.kept_by, entry.refused_by, entry.reason)

@@ -33,12 +33,12 @@ from validators.identity import TransactionVerifier
 
 
 class ColdReplay(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """What a cold replay came to.
+    """The result of a cold replay.
 
     Attributes:
         roots: The state root at each height, genesis first, as far as the replay came.
         values: All values of the state at the heights that were asked for, and at the last one.
-        error: Why it came no further; empty when it replayed every block.
+        error: The reason why it stopped early; empty when it replayed every block.
     """
 
     roots: tuple[bytes, ...]
@@ -57,7 +57,7 @@ class ColdReplayer(Protocol):
     """Replays a run directory in another process: `run_cold_replay` in a fresh one, or a worker's `run`."""
 
     def __call__(self, directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
-        """Return what the replay came to."""
+        """Return the result of the replay."""
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, array_like=True):
@@ -111,7 +111,7 @@ class ColdReplayWorker:
             raise ColdReplayProcessError(self._process.returncode, "the replay worker is gone") from None
 
     def close(self) -> None:
-        """End the process; it ends by itself when this one does, because its input is closed then."""
+        """End the process; it also ends when this process does, because its input closes then."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -132,7 +132,7 @@ def read_frames(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def serve(requests: IO[bytes], results: IO[bytes]) -> None:
-    """Answer requests until there are no more: the other end of `ColdReplayWorker`."""
+    """Answer requests until the input ends: the other end of `ColdReplayWorker`."""
     for frame in read_frames(requests):
         request = msgspec.msgpack.decode(frame, type=ReplayRequest)
         replay = replay_directory(Path(request.directory), request.values_at)
@@ -162,7 +162,7 @@ def run_cold_replay(directory: Path, hash_seed: int, values_at: Collection[int] 
 
 
 def replay_directory(directory: Path, values_at: Collection[int] = ()) -> ColdReplay:
-    """Replay in this process; whatever goes wrong on the way is told in the result."""
+    """Replay in this process; any error on the way is part of the result."""
     roots: list[bytes] = []
     values: dict[int, dict[bytes, bytes]] = {}
     try:
@@ -181,7 +181,7 @@ def replay_heights(directory: Path) -> Iterator[Engine]:
 
     Raises:
         DamagedRecordError: The files cannot be read.
-        Exception: What decoding and executing raise, where the chain cannot be replayed.
+        Exception: Errors of decoding and executing, where the chain cannot be replayed.
     """
     load_plugins(plugins_of_record(directory))
     engine = Engine(load_genesis(directory), programs=PROGRAMS, verify_transaction=TransactionVerifier())

@@ -1,9 +1,9 @@
-"""One fingerprint of the code: results belong to the code that they came from, and this tells it from any other.
+"""The fingerprint of the code: results belong to the code that made them, and this distinguishes it from any other.
 
 It is the SHA-256 over relative path and bytes of every source of the packages and over the versions of the libraries
 that a run imports. Tests, documents and scenarios are outside: a plan is stated in full beside every result. So are the
-commit and the version of Python, which are told beside it: the same sources give the same runs on each. It never gets
-into a run: no event and no digest knows it. A run with plug-ins has a fingerprint that covers theirs as well
+commit and the version of Python, which are shown beside it: the same sources give the same runs on each. It never gets
+into a run: no event and no digest holds it. A run with plug-ins has a fingerprint that covers theirs as well
 (`checker.record.plugins.code_with`).
 """
 
@@ -22,7 +22,7 @@ import msgspec
 from checker.record.root import PROJECT_ROOT
 
 PACKAGES: Final = ("checker", "cluster", "faults", "network", "report", "scheduler", "validators")
-"""Whose sources are covered; `run_cluster.py` only calls them."""
+"""Packages whose sources the fingerprint covers; `run_cluster.py` only calls them."""
 
 LIBRARIES: Final = (
     *("attrs", "cffi", "hypothesis", "idna", "markdown-it-py", "mdurl", "msgpack", "msgspec", "networkx", "outcome"),
@@ -31,15 +31,15 @@ LIBRARIES: Final = (
 """The libraries that requirements/run.txt installs, by name."""
 
 UNKNOWN: Final = "unknown"
-"""Stands for the fingerprint of a record that holds none, and for a commit that nothing tells."""
+"""Stands for the fingerprint of a record that holds none, and for a commit that cannot be found."""
 
 DIGITS: Final = 64
 
 SHOWN_DIGITS: Final = 12
-"""Digits of a fingerprint or commit that a person is shown."""
+"""Digits shown of a fingerprint or commit."""
 
 GIT_SECONDS: Final = 10
-"""A git that has not answered by then tells nothing."""
+"""Seconds after which a git that has not answered is taken to be missing."""
 
 
 class CodeChangedError(Exception):
@@ -47,11 +47,11 @@ class CodeChangedError(Exception):
 
 
 class Code(NamedTuple):
-    """Which code something comes from: `fingerprint` tells it from any other, the rest says where to find it.
+    """The code behind a result: `fingerprint` distinguishes it from any other, the rest helps to find it.
 
     Attributes:
         fingerprint: 64 hexadecimal digits, or "unknown".
-        commit: What was checked out, with "+changes" where files differ from it, or "unknown".
+        commit: The commit that is checked out, with "+changes" where files differ from it, or "unknown".
         python: The version of Python.
     """
 
@@ -60,7 +60,7 @@ class Code(NamedTuple):
     python: str = UNKNOWN
 
     def __str__(self) -> str:
-        """Return it in a few words for a person."""
+        """Return a short text for display."""
         digits, plus, changes = self.commit.partition("+")
         commit = f"{digits[:SHOWN_DIGITS]}{plus}{changes}"
         return f"{show_fingerprint(self.fingerprint)}, commit {commit}, Python {self.python}"
@@ -75,23 +75,23 @@ class PluginCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fingerprint: str
 
     def __str__(self) -> str:
-        """Return it in a few words for a person."""
+        """Return a short text for display."""
         return f"{self.name} {self.version}, {show_fingerprint(self.fingerprint)}"
 
 
 def is_fingerprint(text: str) -> bool:
-    """Return whether a text that came from a file is a fingerprint, or says that there is none."""
+    """Return whether a text from a file is a fingerprint or "unknown"."""
     return text == UNKNOWN or (len(text) == DIGITS and set(text) <= set("0123456789abcdef"))
 
 
 def show_fingerprint(fingerprint: str) -> str:
-    """Return the beginning of a fingerprint for a person."""
+    """Return the beginning of a fingerprint for display."""
     return "unknown code" if fingerprint == UNKNOWN else f"code {fingerprint[:SHOWN_DIGITS]}"
 
 
 @cache
 def this_code() -> Code:
-    """Return which code this process runs, as its files were when it asked first."""
+    """Return the code of this process, as its files were at the first call."""
     return Code(fingerprint_of(PROJECT_ROOT), commit_of(PROJECT_ROOT), platform.python_version())
 
 
@@ -107,13 +107,13 @@ def fingerprint_of(root: Path) -> str:
 
 
 def commit_of(root: Path) -> str:
-    """Return the commit that a directory is a checkout of; unknown where it is none, or where there is no git."""
+    """Return the commit that a directory is a checkout of; unknown without a checkout or without git."""
     git = shutil.which("git")
-    # Without .git of its own the directory may lie in somebody else's checkout.
+    # Without .git of its own the directory may lie inside another checkout.
     if git is None or not (root / ".git").exists():
         return UNKNOWN
     command = [git, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"]
-    # A hook's variables would lead elsewhere, and who only looks takes no lock.
+    # Variables set by a git hook would lead to another repository, and a reader takes no lock.
     outside = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     outside["GIT_OPTIONAL_LOCKS"] = "0"
     try:

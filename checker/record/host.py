@@ -1,6 +1,6 @@
-"""The machine under the test bed: what its file system refuses is the environment, whatever ran into it.
+"""Refusals of the machine: an error of its file system is a problem of the environment, whichever code met it.
 
-A full disk is met by a validator's journal, a run directory or a results file; all of them say it in the same way, as
+A full disk can stop a validator's journal, a run directory or a results file; all of them report it in the same way, as
 an OSError with the path.
 """
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Final
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Answers of a file system that takes no more."""
+"""Error codes of a file system without room."""
 
 REFUSALS: Final = (*NO_ROOM, errno.EIO, errno.EROFS)
-"""Answers that say something of the machine, and nothing of what was run on it."""
+"""Error codes that are about the machine, and not about the run."""
 
 
 def refusal_behind(error: BaseException) -> OSError | None:
-    """Return the machine's refusal that an exception comes from, or None where it comes from something else."""
+    """Return the machine's refusal that caused an exception, or None where it has another cause."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in REFUSALS):
         cause = cause.__cause__
@@ -27,7 +27,7 @@ def refusal_behind(error: BaseException) -> OSError | None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Give an OSError the path that it is about, where it has none: a write does not name its file."""
+    """Add the path to an OSError that has none: an error of writing does not name its file."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Locks between processes: the kernel lets go of one when its process dies, however that dies.
+"""Locks between processes: the kernel releases one when its process dies, for any reason.
 
-A lock is a file that is there while it is held, and says by whom. Its holder removes it before letting go; whoever
-waited for a file that is gone takes the next one of the name, so that two never hold locks on two files.
+A lock is a file that exists while it is held, and names its holder. The holder removes it before release; a process
+that waited for a removed file takes the next one of the name, so that two never hold locks on two files.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ HOLDER_BYTES_MAX: Final = 400
 
 
 class InUseError(Exception):
-    """Something that another process holds: which path, and who."""
+    """A path that another process holds, and that process."""
 
     def __init__(self, path: Path, holder: str) -> None:
         super().__init__(f"{path}: is in use by {holder or 'another process'}")
@@ -33,8 +33,8 @@ def held(lock: Path, subject: Path, *, waits: bool = False) -> Iterator[None]:
     """Hold a lock.
 
     Args:
-        lock: The lock file, which is there only meanwhile.
-        subject: What is locked, for the message.
+        lock: The lock file, which exists only while the lock is held.
+        subject: The locked path, for the message.
         waits: Whether to wait for another holder.
 
     Raises:
@@ -59,7 +59,7 @@ def holds_on(directory: Path) -> int:
 
 
 def is_held(directory: Path) -> bool:
-    """Return whether a process that lives holds a directory; also where that cannot be told."""
+    """Return whether a live process holds a directory; True where that cannot be found out."""
     try:
         os.close(holds_on(directory))
     except OSError:
@@ -69,7 +69,7 @@ def is_held(directory: Path) -> bool:
 
 def _take(lock: Path, subject: Path, *, waits: bool) -> int:
     while True:
-        # Not through a link, and not waiting at a pipe.
+        # Not through a link, and without waiting at a pipe.
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
@@ -87,7 +87,7 @@ def _take(lock: Path, subject: Path, *, waits: bool) -> int:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is the one of that name: its last holder may have removed it meanwhile."""
+    """Return whether an open file still has that name: its last holder may have removed it since."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat(follow_symlinks=False))
     except FileNotFoundError:

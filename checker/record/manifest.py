@@ -1,4 +1,4 @@
-"""The manifest of a run directory: what it is, which code wrote it, and size and SHA-256 of every other file."""
+"""The manifest of a run directory: its run, the code that wrote it, and size and SHA-256 of every other file."""
 
 import hashlib
 from pathlib import Path
@@ -13,18 +13,18 @@ FORMAT: Final = 2
 """Version of the layout."""
 
 FORMATS_READ: Final = (1, 2)
-"""Formats that a reader accepts; a record of format 1 does not say which code wrote it."""
+"""Formats that a reader accepts; a record of format 1 does not name the code that wrote it."""
 
 KIND: Final = "stampede-run"
-"""Marks a directory as one of ours."""
+"""Marks a directory as a run directory of this project."""
 
 MANIFEST: Final = "manifest.json"
 SCENARIO: Final = "scenario.json"
 REOPENED: Final = "reopened.json"
-"""The file that says which data directory a run went on with, if any."""
+"""The file that names the data directory that a run went on with, if any."""
 
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
-"""The longest manifest."""
+"""Greatest size of a manifest."""
 
 _CHUNK_BYTES: Final = 1 << 20
 
@@ -42,7 +42,7 @@ class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The description of a run directory: `digest` is the run's, `code` says which code wrote it."""
+    """The description of a run directory: `digest` is the run's, `code` that of the code that wrote it."""
 
     kind: str
     format: int
@@ -58,12 +58,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def code(self) -> Code:
-        """Which code wrote the directory."""
+        """The code that wrote the directory."""
         return Code(self.fingerprint, self.commit, self.python)
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a run directory without looking at the other files; raises DamagedRecordError."""
+    """Return the manifest of a run directory without reading the other files; raises DamagedRecordError."""
     if not path.is_dir():
         raise DamagedRecordError(path, MANIFEST, "no such run directory")
     try:

@@ -1,9 +1,9 @@
-"""Where run directories stand beside each other, while any number of processes write some of them.
+"""The places of run directories in a shared folder, into which any number of processes write at the same time.
 
 Invariants: a run is replaced only by a run of the same plan, seed and code, and of the same opening where it went on
 with a data directory; every other one stays, whatever its name is. Runs are moved to their places one at a time,
-under a lock of the directory that they stand in. A directory that is being written is held by its process; what a
-dead process left is cleared by the next that writes there, and no more.
+under a lock of the directory that they stand in. A directory that is being written is locked by its process; files of a
+dead process are removed by the next that writes there, and nothing else is.
 """
 
 import errno
@@ -22,14 +22,14 @@ from checker.record.manifest import REOPENED, SCENARIO, Manifest, read_manifest
 from checker.record.streams import DamagedRecordError
 
 LOCK: Final = ".stampede.lock"
-"""The lock file of a directory that runs stand in, there while something is moved."""
+"""The lock file of a folder of runs, present while a run is moved."""
 
 _MARK: Final = ".stampede-"
 _UNFINISHED: Final = ".unfinished"
 _RETIRED: Final = ".retired"
 
 SUFFIX_DIGITS: Final = (6, 64)
-"""Digits of plan and code after a name that another run has; all of them where so few are another run's, too."""
+"""Digits of plan and code added to a name that another run has: a few, or all where those few clash as well."""
 
 
 class RecordExistsError(DamagedRecordError):
@@ -41,7 +41,7 @@ class RecordExistsError(DamagedRecordError):
 
 @contextmanager
 def work_directory(parent: Path, name: str) -> Iterator[Path]:
-    """Make a directory to write in beside where it will stand, and remove what is left of it here; raises OSError."""
+    """Make a directory to write in beside its final place, and remove it if it is still there; raises OSError."""
     parent.mkdir(parents=True, exist_ok=True)
     path, hold = None, None
     try:
@@ -51,7 +51,7 @@ def work_directory(parent: Path, name: str) -> Iterator[Path]:
             hold = holds_on(path)
         yield path
     finally:
-        # An interrupt may come before it is held.
+        # An interrupt may come before the lock is held.
         if path is not None:
             shutil.rmtree(path, ignore_errors=True)
         if hold is not None:
@@ -60,11 +60,11 @@ def work_directory(parent: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(name: str) -> Iterator[Path]:
-    """Make a directory for what is not kept, where the next one clears what a killed process left; raises OSError."""
+    """Make a temporary directory; those of killed processes are removed on the way; raises OSError."""
     place = Path(tempfile.gettempdir(), f"stampede-{os.getuid()}")
     with suppress(FileExistsError):
         place.mkdir(mode=0o700)
-    # Everybody may make a directory of that name there.
+    # Any user may make a directory of that name there.
     if place.lstat().st_uid != os.getuid():
         raise PermissionError(errno.EACCES, "belongs to somebody else", str(place))
     with work_directory(place, name) as scratch:
@@ -72,14 +72,14 @@ def scratch_directory(name: str) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file in one move: it is there whole, or as it was before; raises OSError with the path."""
+    """Write a file in one move, so that readers see the old or the new content; raises OSError with the path."""
     with naming(path), work_directory(path.parent, path.name) as aside:
         (aside / path.name).write_bytes(content)
         (aside / path.name).replace(path)
 
 
 def put_in_place(source: Path, wanted: Path) -> Path:
-    """Move a complete run directory to its place and return that: the wanted one, or beside it under a longer name.
+    """Move a complete run directory to its place and return that: the wanted one, or a longer name beside it.
 
     Raises:
         RecordExistsError: Something else than a run directory stands there.
@@ -98,7 +98,7 @@ def put_in_place(source: Path, wanted: Path) -> Path:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise RecordExistsError where the path is taken by anything but a directory with a manifest of ours."""
+    """Raise RecordExistsError where the path holds anything but a directory with a manifest of this project."""
     _manifest_at(path)
 
 
@@ -115,7 +115,7 @@ def _place_of(manifest: Manifest, wanted: Path) -> Path:
 
 
 def _identity_of(manifest: Manifest) -> tuple[str, str, int, str]:
-    """Return the digests of plan and of what the run went on with, if with anything, its seed and its code."""
+    """Return the identity of a run: plan, data directory that it went on with, seed and code."""
     plan, reopened = (manifest.files.get(name) for name in (SCENARIO, REOPENED))
     return plan.sha256 if plan else "", reopened.sha256 if reopened else "", manifest.seed, manifest.fingerprint
 
@@ -130,14 +130,14 @@ def _manifest_at(path: Path) -> Manifest | None:
 
 
 def clear_litter(parent: Path) -> None:
-    """Remove what dead processes left unfinished in a directory of runs, and only that; raises OSError."""
+    """Remove unfinished directories of dead processes from a folder of runs, and only those; raises OSError."""
     if parent.is_dir():
         with held(parent / LOCK, parent, waits=True):
             _clear_litter(parent)
 
 
 def _clear_litter(parent: Path) -> None:
-    """Remove what dead processes left unfinished, and bring back a run that none took the place of; under the lock."""
+    """Remove unfinished directories of dead processes, restore runs whose replacement never came; under the lock."""
     for path in sorted(parent.glob(f"{_MARK}*{_UNFINISHED}")):
         if not is_held(path):
             shutil.rmtree(path, ignore_errors=True)

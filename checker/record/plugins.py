@@ -1,8 +1,8 @@
 """Plug-ins: packages that bring policies, actors, workloads, faults and checks of their own.
 
-A distribution that is installed beside the test bed says by entry points, in the groups below, what it brings. Nothing
-of it is imported before a scenario names the distribution, in `plugins = ["its-name"]`: what else is installed changes
-no run. The run's record says which version and which files it was, and another version is other code, as an edited
+A distribution that is installed beside the test bed lists its parts as entry points, in the groups below. Nothing
+of it is imported before a scenario names the distribution, in `plugins = ["its-name"]`: other packages change
+no run. The run's record has the version and a fingerprint of its files; another version is other code, as an edited
 source of the test bed is.
 
 Every process that reads the scenario loads its plug-ins. The cold replay reads none: it finds their names beside the
@@ -31,7 +31,7 @@ from scheduler.policies import register_policy
 from validators.actors.programs import add_actor
 
 GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
-"""Entry points of a plug-in stand in `stampede_testbed.policies` and so on, each under the name that scenarios use."""
+"""Groups of a plug-in's entry points: `stampede_testbed.policies` and so on, each with the names that scenarios use."""
 
 _PREFIX: Final = "stampede_testbed."
 _SEPARATORS: Final = re.compile(r"[-_.]+")
@@ -51,7 +51,7 @@ EXECUTION: Final[Mapping[str, Adder]] = MappingProxyType({"policies": _add_polic
 
 
 class PluginError(Exception):
-    """A plug-in that is not installed, cannot be loaded, or brings what it may not."""
+    """A plug-in that is not installed, cannot be loaded, or brings a part that is not allowed."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -73,14 +73,14 @@ def canonical_names(names: Collection[str]) -> tuple[str, ...]:
 
 
 def load_plugins(names: Collection[str], adders: Mapping[str, Adder] = EXECUTION) -> None:
-    """Add what plug-ins bring to the registries of this process; what is there already stays.
+    """Add the parts of plug-ins to the registries of this process, which keep all that they have.
 
     Args:
         names: From `canonical_names`.
-        adders: The groups to load, and where each goes.
+        adders: The groups to load, each with the function that adds to its registry.
 
     Raises:
-        PluginError: One is not installed, cannot be loaded, or brings what it may not.
+        PluginError: One is not installed, cannot be loaded, or brings a part that is not allowed.
     """
     for name in names:
         for entry in _plugin_named(name).entries:
@@ -93,7 +93,7 @@ def load_plugins(names: Collection[str], adders: Mapping[str, Adder] = EXECUTION
 
 
 def objects_of(names: Collection[str], group: str) -> Iterator[Any]:
-    """Yield what plug-ins bring of one group, in the order of their names; raises PluginError."""
+    """Yield the plug-ins' objects of one group, in the order of their names; raises PluginError."""
     for name in names:
         yield from (_load(name, entry) for entry in _plugin_named(name).entries if entry.group == f"{_PREFIX}{group}")
 
@@ -114,7 +114,7 @@ def plugin_codes(names: Collection[str]) -> tuple[PluginCode, ...]:
 
 
 def code_with(names: Collection[str]) -> Code:
-    """Return which code a run with these plug-ins is made by: the test bed's and theirs; without one that is gone."""
+    """Return the code of a run with these plug-ins: the test bed's and theirs; a plug-in that is gone is left out."""
     code = this_code()
     known = []
     for name in names:
@@ -143,7 +143,7 @@ def _plugin_named(name: str) -> _Plugin:
 
 
 def _installed() -> dict[str, Distribution]:
-    """Return every distribution on the path that brings something for the test bed; the first of a name counts."""
+    """Return every distribution on the path with entry points for the test bed; the first of a name counts."""
     found: dict[str, Distribution] = {}
     for distribution in distributions():
         if _entries_of(distribution):
@@ -172,7 +172,7 @@ def _top_of(entry: EntryPoint) -> str:
 def _sources_of(top: str) -> Iterator[tuple[str, Path]]:
     """Yield the sources of a top-level module or package, sorted.
 
-    They are looked up on the path: the list of files of a distribution that is installed to be edited names none.
+    They are looked up on the path, because the file list of an editable install does not name its sources.
     """
     spec = find_spec(top)
     folders = sorted(spec.submodule_search_locations or []) if spec else []

@@ -1,4 +1,4 @@
-"""This program: its version, the name that it was started by, and processes of its own."""
+"""The program itself: its version, its command name, and child processes that run its modules."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ COMMAND: Final = "stampede"
 """The command of an installed package."""
 
 PACKAGE: Final = "stampede_testbed"
-"""The package that brings it."""
+"""The package that provides that command."""
 
 
 def program_name() -> str:
@@ -30,9 +30,9 @@ def program_name() -> str:
 def module_process(
     module: str, arguments: Sequence[str], *, hash_seed: int, python: str = sys.executable
 ) -> dict[str, Any]:
-    """Return what starts one of our modules in another process, as keyword arguments of `subprocess`.
+    """Return the keyword arguments of `subprocess` that start one of the project's modules in another process.
 
-    Our packages come first there. The current folder is not searched, since it may hold one of the same name.
+    The project's packages come first there. The current folder is not searched, since it may hold one of the same name.
     """
     path = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
     return {

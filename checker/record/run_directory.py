@@ -1,8 +1,8 @@
 """The run directory: its one writer and its one reader.
 
 Invariants: a directory under its final name is complete, because it is written beside it and renamed at the end; its
-manifest holds size and SHA-256 of every other file, and the reader has checked them before it hands anything out. What
-is read is data of bounded size and depth; whatever is wrong with it comes out as one DamagedRecordError with the place.
+manifest holds size and SHA-256 of every other file, and the reader has checked them before it returns anything. Input
+is data of bounded size and depth; every error in it is raised as one DamagedRecordError with the place.
 
 Streams are msgpack arrays one after the other, so that a log that does not fit in memory can be written and read.
 events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. Pickle was rejected because reading it
@@ -76,10 +76,10 @@ _Record = TypeVar("_Record", bound=msgspec.Struct)
 class RecordWriter:
     """Writes one run directory beside its final place, and moves it there at `finish`; see checker.record.places.
 
-    Leaving a `with` block without `finish` removes what was written.
+    Leaving a `with` block without `finish` removes the files written so far.
 
     Args:
-        path: The place that it gets, unless another run is there.
+        path: The final place, unless another run is there.
         plugins: The plug-ins that take part in the run.
 
     Raises:
@@ -90,7 +90,7 @@ class RecordWriter:
     def __init__(self, path: Path, plugins: Collection[str] = ()) -> None:
         self.path = path.resolve()
         refuse_foreign(self.path)
-        # Now, not at the end: files may change while a run goes on, and it is not of those.
+        # Now, not at the end: an edit of a source while the run goes on is not part of the run.
         self._code = code_with(plugins)
         self._plugins = plugin_codes(plugins)
         self._stay = ExitStack()
@@ -108,7 +108,7 @@ class RecordWriter:
     ) -> None:
         self.abandon()
         if isinstance(error, OSError) and error.filename is None:
-            # A file that is written to does not name itself.
+            # An error of writing to an open file does not name the file.
             error.filename = str(self.path)
 
     def write_scenario(self, encoded: bytes) -> None:
@@ -133,7 +133,7 @@ class RecordWriter:
         self._add(BLOCKS, (height, digest, root, block))
 
     def add_root(self, *, node: int, height: int, digest: bytes, root: bytes) -> None:
-        """Append what one validator finalized at a height."""
+        """Append a block that one validator finalized at a height, with its root."""
         self._add(ROOTS, (node, height, digest, root))
 
     def add_branch(self, record: BranchRecord) -> None:
@@ -141,23 +141,23 @@ class RecordWriter:
         self._add(BRANCHES, msgspec.structs.astuple(record))
 
     def add_events(self, records: bytes | bytearray | memoryview) -> None:
-        """Append encoded events: the run's log, or the next piece of it."""
+        """Append encoded events: the run's log, or its next part."""
         self._open_files[EVENTS].write(records)
 
     def digest_of(self, name: str) -> str:
-        """Return the SHA-256 of a file that is written, in hexadecimal digits."""
+        """Return the SHA-256 of a written file, in hexadecimal digits."""
         self.flush()
         return describe_file(self.directory / name).sha256
 
     def flush(self) -> None:
-        """Make what was written so far readable in `directory`, for the cold replay."""
+        """Write buffered data to `directory`, so that the cold replay can read it."""
         for opened in self._open_files.values():
             opened.flush()
 
     def finish(self, *, scenario: str, seed: int, digest: bytes, verdict: str) -> Path:
         """Write the manifest, move the directory to its place, and return that.
 
-        A run of the same plan, seed and code there is replaced; beside any other the name gets a few digits more.
+        A run of the same plan, seed and code is replaced; beside any other run the name gets a few digits more.
 
         Raises:
             RecordExistsError: Something else than a run directory has come to stand there.
@@ -182,9 +182,9 @@ class RecordWriter:
         return self.path
 
     def abandon(self) -> None:
-        """Remove what was written; nothing happens after `finish`."""
+        """Remove the written files; does nothing after `finish`."""
         for opened in self._open_files.values():
-            # Where there is no room for the rest, that is why it is abandoned.
+            # Closing fails as well where the disk is full, which may be why the record is abandoned.
             with suppress(OSError):
                 opened.close()
         self._stay.close()
@@ -201,7 +201,7 @@ class RecordReader:
     """Reads a run directory; everything in it has been checked against the manifest when the constructor returns.
 
     Raises:
-        DamagedRecordError: Something is missing, is not ours, or is not what the manifest says.
+        DamagedRecordError: A file is missing, is not of this project, or does not match the manifest.
     """
 
     def __init__(self, path: Path) -> None:
@@ -217,7 +217,7 @@ class RecordReader:
             raise DamagedRecordError(path, MANIFEST, f"the run's digest is not the SHA-256 of {EVENTS}")
 
     def scenario(self) -> bytes:
-        """Return the resolved scenario as it was written."""
+        """Return the bytes of the resolved scenario."""
         return read_document(self.path, SCENARIO)
 
     def genesis(self) -> bytes:
@@ -243,7 +243,7 @@ class RecordReader:
         return read_blocks(self.path)
 
     def roots(self) -> Iterator[RootRecord]:
-        """Yield what each validator finalized, in the order in which it did."""
+        """Yield each validator's finalized blocks with their roots, in the order in which it finalized them."""
         for offset, record in stream_records(self.path, ROOTS, EVENT_BYTES_MAX):
             yield _convert(self.path, ROOTS, offset, record, RootRecord)
 

@@ -1,7 +1,7 @@
 """Streams of msgpack records in a file: read one by one, with bounded size and depth, and compared.
 
-Invariant: nothing that a file holds can make a reader use more memory than one record may, recurse, or run code;
-every other thing than a stream of the expected records raises DamagedRecordError with the byte where it begins.
+Invariant: no content of a file can make a reader use more memory than one record may, recurse, or run code;
+anything but a stream of the expected records raises DamagedRecordError with the byte where it begins.
 """
 
 import io
@@ -20,19 +20,19 @@ NATIVE_TYPES: Final = (bytes,)
 """Bytes are bytes in a record; without this msgspec would take text for base64."""
 
 BLOCK_RECORD_BYTES_MAX: Final = 16 * 1024 * 1024 + 4_096
-"""A block at its limit, with height, digest and root beside it."""
+"""Greatest size of a block's record: a block at its limit, with height, digest and root beside it."""
 
 DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
-"""The longest file that is read in one piece: scenario, genesis, verdict."""
+"""Greatest size of a file that is read in one piece: scenario, genesis, verdict."""
 
 EVENT_BYTES_MAX: Final = 1024 * 1024
-"""The longest event or root record."""
+"""Greatest size of an event's or root's record."""
 
 EVENT_DEPTH_MAX: Final = 4
-"""Lists in lists that an event's values may form."""
+"""Greatest depth of nested lists in an event's values."""
 
 ENDED: Final = "(no more events)"
-"""Stands for the event of a log that is over."""
+"""Shown in place of an event after the end of a log."""
 
 _READ_BYTES: Final = 1 << 16
 _SHOWN_BYTES: Final = 32
@@ -42,10 +42,10 @@ Height = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class DamagedRecordError(Exception):
-    """A run directory that cannot be used: `place` is the file and byte in it, `reason` says what is wrong."""
+    """A run directory that cannot be used: `place` is the file and byte in it, `reason` the fault found there."""
 
     def __init__(self, path: Path, place: str, reason: str) -> None:
-        # One line whatever the reason holds: parts of it may come from the damaged file.
+        # One line for any reason: parts of it may come from the damaged file.
         super().__init__(" ".join(f"{path}: {place}: {reason}".split()))
         self.path = path
         self.place = place
@@ -62,7 +62,7 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A block that validators executed: parent, digest, who was the first, and why that one refused it or nothing."""
+    """A block that validators executed: parent, digest, the first validator, and its reason if it refused the block."""
 
     parent: Digest32
     digest: Digest32
@@ -72,7 +72,7 @@ class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
 
 class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What one validator finalized at a height."""
+    """A block that one validator finalized at a height, with its root."""
 
     node: Annotated[int, msgspec.Meta(ge=0)]
     height: Height
@@ -82,7 +82,7 @@ class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first place at which two logs differ: its index from 0 and both events as lines for a person."""
+    """The first place at which two logs differ: its index from 0 and both events as lines for display."""
 
     index: int
     first: str
@@ -101,7 +101,7 @@ def open_file(directory: Path, name: str) -> IO[bytes]:
 
 
 def read_document(directory: Path, name: str, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
-    """Return what a file of a run directory holds; raises DamagedRecordError where it is missing or too long."""
+    """Return the content of a file in a run directory; raises DamagedRecordError where it is missing or too long."""
     with open_file(directory, name) as opened:
         content = opened.read(limit + 1)
     if len(content) > limit:
@@ -118,7 +118,7 @@ def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple
         bytes_max: No record may be longer.
 
     Raises:
-        DamagedRecordError: The file is missing, or what stands at some byte is not a whole record within the limits.
+        DamagedRecordError: The file is missing, or the bytes at some offset are not a whole record within the limits.
     """
     with open_file(directory, name) as opened:
         unpacker = unpacker_of(opened, bytes_max)
@@ -139,7 +139,7 @@ def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple
 
 
 def iterate_events(log: bytes | bytearray | memoryview) -> Iterator[Event]:
-    """Yield the events of a log in memory, in order; raises ValueError at what is no event."""
+    """Yield the events of a log in memory, in order; raises ValueError at anything that is not an event."""
     unpacker = unpacker_of(io.BytesIO(log), EVENT_BYTES_MAX)
     offset = 0
     for record in unpacker:
@@ -150,7 +150,7 @@ def iterate_events(log: bytes | bytearray | memoryview) -> Iterator[Event]:
 
 
 def read_event_record(record: object) -> Event:
-    """Return a decoded record as an event; raises ValueError saying what it has instead."""
+    """Return a decoded record as an event; raises ValueError with the kind of value found instead."""
     if type(record) is not list or len(record) < 3:
         raise ValueError("an event is an array of time, node, kind and values")
     at_us, node, kind, *values = record
@@ -172,14 +172,14 @@ def first_difference(first: Iterable[Event | bytes], second: Iterable[Event | by
 
 
 def describe_event(event: Event) -> str:
-    """Return an event as one line: virtual seconds, who, what."""
+    """Return an event as one line: virtual seconds, validator, kind and values."""
     who = f"validator {event.node}" if event.node >= 0 else "supervisor"
     seconds, rest_us = divmod(event.at_us, 1_000_000)
     return " ".join([f"{seconds}.{rest_us:06d} s", who, event.kind, *map(_describe_value, event.values)])
 
 
 def unpacker_of(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
-    """Return a reader of records of bounded size from where a file stands."""
+    """Return a reader of records of bounded size that begins at the file's current position."""
     return msgpack.Unpacker(
         opened,
         read_size=min(_READ_BYTES, bytes_max),
@@ -195,7 +195,7 @@ def unpacker_of(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
 
 
 def _check_values(values: list[object]) -> None:
-    """Raise ValueError unless these are what an event may carry, in lists of bounded depth."""
+    """Raise ValueError unless the values are of the types that an event may carry, in lists of bounded depth."""
     pending = [(value, 1) for value in values]
     while pending:
         value, depth = pending.pop()
@@ -219,7 +219,7 @@ def _describe_or_end(event: Event | None) -> str:
 
 def _describe_value(value: Value) -> str:
     if isinstance(value, bytes):
-        # All of a digest: the difference may stand in its last byte.
+        # All digits of a digest: two may differ in the last byte alone.
         return value.hex() if len(value) <= _SHOWN_BYTES else f"{value[:_SHOWN_BYTES].hex()}...({len(value)} bytes)"
     if isinstance(value, tuple | list):
         return "[" + " ".join(map(_describe_value, value)) + "]"
