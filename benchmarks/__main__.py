@@ -1,4 +1,4 @@
-"""``make bench``: every benchmark, one after the other, each in a process of its own so that none inherits a heap."""
+"""`make bench`: every benchmark, one after the other, each in a process of its own so that none inherits a heap."""
 
 import subprocess
 import sys

@@ -71,7 +71,7 @@ def _rounds(nodes: int) -> int:
 
 
 def run_bus(nodes: int, *, recording: bool, latency: str = "fixed") -> int:
-    """Run the protocol on kernel and bus; return how many messages were delivered."""
+    """Run the protocol on kernel and bus; return the number of messages delivered."""
     trace = Trace(range(nodes), recording=recording)
     kernel = Kernel(trace, step_limit=1 << 40, time_limit_us=1 << 50)
     bus = Bus(kernel, build_topology(nodes, _LATENCIES[latency]), Chance(0), trace, size_limit=1 << 20)
@@ -96,7 +96,7 @@ def run_bus(nodes: int, *, recording: bool, latency: str = "fixed") -> int:
 
 
 def run_simpy(nodes: int) -> int:
-    """Run the protocol on simpy; return how many messages were delivered."""
+    """Run the protocol on simpy; return the number of messages delivered."""
     environment = simpy.Environment()
     stores = [simpy.Store(environment) for _ in range(nodes)]
     delivered = [0] * nodes

@@ -1,4 +1,4 @@
-"""A whole cluster: blocks per second, virtual per real time, and what digest and checks cost.
+"""A whole cluster: blocks per second, virtual per real time, and the cost of digest and checks.
 
 The calm scenario with ten timers in each block, 4 validators, nothing left out: signatures, execution
 by every validator, disk, log. The share of the digest is measured by encoding, folding and hashing the

@@ -1,6 +1,6 @@
-"""What judging costs: the online checks and the oracle as shares of the run that they judge.
+"""The cost of checking: the online checks and the oracle as shares of the run that they check.
 
-A share is time beside that of the whole judged run: the cluster itself, the checks that follow it, and the
+A share is time beside that of the whole checked run: the cluster itself, the checks that follow it, and the
 oracle after it. The cold replay is left out; it runs in a process of its own.
 """
 
@@ -31,7 +31,7 @@ _NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 
 @dataclass(slots=True)
 class Figures:
-    """Time of one judged run, in nanoseconds, and what was judged."""
+    """Time of one checked run, in nanoseconds, and the numbers of things checked."""
 
     cluster_ns: int = 0
     online_ns: int = 0
@@ -41,7 +41,7 @@ class Figures:
 
     @property
     def total_ns(self) -> int:
-        """The whole judged run."""
+        """The time of the whole checked run."""
         return self.cluster_ns + self.online_ns + self.oracle_ns
 
 
@@ -58,7 +58,7 @@ def run(show: Show = print) -> None:
 
 
 def measure(name: str, settings: Sequence[str]) -> Figures:
-    """Run a scenario under its checks, let the oracle judge it, and return what each of the three cost."""
+    """Run a scenario under its checks, let the oracle execute it, and return the time of each of the three."""
     figures = Figures()
     cluster = Cluster(load_scenario(name, settings), 0)
     monitor = make_monitor(cluster)
@@ -89,7 +89,7 @@ def _timed_hooks(monitor: Monitor, figures: Figures) -> RunHooks:
 
 
 def _require_passed(verdict: CheckResult) -> None:
-    # What fails early costs little, and would look like a gain.
+    # A run that fails early costs little, and would look like a gain.
     assert verdict.status == "passed", verdict.summary
 
 

@@ -103,7 +103,7 @@ def run(show: Show = print, pending: Sequence[int] = PENDING, waiting: Sequence[
 
 
 def run_queue(show: Show, pending: Sequence[int]) -> None:
-    """Print what scheduling and delivering a timer costs at several sizes, heapq beside it."""
+    """Print the cost of scheduling and delivering a timer at several sizes, heapq beside it."""
     rows: list[tuple[float, float, float]] = []
     for count in pending:
         scheduled, delivered, size = time_queue(count)
@@ -165,7 +165,7 @@ def time_heapq(count: int) -> float:
 
 
 def run_state(show: Show) -> None:
-    """Print what a timer costs over the real state, beside the state's own cost of the same writes."""
+    """Print the cost of a timer over the real state, beside the state's own cost of the same writes."""
     database, heights, bare = Database(), BranchHeights(PROFILE, 0), Database()
     keys, pools, cache = TimerKeys(), PoolKeeper(), DecodedCache()
     timers = [
@@ -304,27 +304,27 @@ class DictChain:
         del self.timers[timer.timer_id]
 
     def insert(self, timer: Timer) -> None:
-        """Nothing is scheduled here."""
+        """Refuse: these blocks schedule no timer."""
         raise NotImplementedError
 
     def replace(self, timer: Timer) -> None:
-        """Nothing is extended here."""
+        """Refuse: these blocks extend no timer."""
         raise NotImplementedError
 
     def next_sequence(self, due: int) -> int:
-        """Nothing is scheduled here."""
+        """Refuse: these blocks schedule no timer."""
         raise NotImplementedError
 
     def live_timers(self, actor: bytes) -> int:
-        """Nothing is scheduled here."""
+        """Refuse: these blocks schedule no timer."""
         raise NotImplementedError
 
     def scheduled_timers(self, actor: bytes) -> int:
-        """Nothing is scheduled here."""
+        """Refuse: these blocks schedule no timer."""
         raise NotImplementedError
 
     def collect(self, upto: int) -> Sequence[Timer]:
-        """The lane asks for the pool."""
+        """Refuse: the lane asks for the pool instead."""
         raise NotImplementedError
 
     def balance(self, address: bytes) -> int:
@@ -340,7 +340,7 @@ class DictChain:
         self.balances[address] = self.balances.get(address, 0) + amount
 
     def burn(self, _amount: int) -> None:
-        """Nothing adds them up here."""
+        """Do nothing: burned units are not added up here."""
 
     def run_block(self, height: int) -> PhaseResult:
         """Run the timer phase of a block; every basefee has moved since the last one."""
@@ -388,17 +388,17 @@ def use_some(timer: Timer) -> RunOutcome:
 
 
 def ask_nobody(_timer: Timer, _context: GbaContext) -> FeeParams | GbaFailure:
-    """Nobody names an agent here."""
+    """Return a failure: timers of this benchmark name no agent."""
     return GbaFailure.FAILED
 
 
 def owner_of(actor: bytes) -> bytes:
-    """Every actor owns itself."""
+    """Return the actor itself: every actor is its own owner."""
     return actor
 
 
 def run_lane(show: Show, waiting: Sequence[int]) -> None:
-    """Print the time of a block by how many timers wait, in blocks after the one in which they become due."""
+    """Print the time of a block by number of waiting timers, in blocks after the one in which they become due."""
     eager, cursor = LaneConfig(), LaneConfig(classification="cursor", gc_scan_per_block=500)
     for lane, balance in ((eager, RICH), (eager, POOR), (cursor, RICH)):
         classification = lane.classification
@@ -419,7 +419,7 @@ def run_lane(show: Show, waiting: Sequence[int]) -> None:
 
 
 def time_blocks(lane: LaneConfig, waiting: int, balance: int) -> tuple[float, float, int]:
-    """Return microseconds of a block, of the block in which all become due, and how many lane prices there were."""
+    """Return microseconds of a block, of the block in which all become due, and the number of lane prices."""
     chain = DictChain(lane, waiting, balance)
     gc.collect()
     gc.freeze()
@@ -440,7 +440,7 @@ def time_blocks(lane: LaneConfig, waiting: int, balance: int) -> tuple[float, fl
 
 
 def verdict(is_met: bool) -> str:  # noqa: FBT001 - one condition
-    """Say whether a target is met."""
+    """Return `met` or `MISSED`."""
     return "met" if is_met else "MISSED"
 
 

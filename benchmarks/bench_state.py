@@ -3,7 +3,7 @@
 Each block is a batch that is opened, written, merkleized, asked for its canonical root and applied. The hash calls are
 recorded while the same block runs on the same database again: every preimage, floor raise and grafted paths included.
 They are then hashed by themselves, in the same process and in turns with the blocks. The ratio of the two times is what
-the design sets a target for. Of several rounds the fastest counts, on both sides: what others do on the machine can
+the design sets a target for. Of several rounds the fastest counts, on both sides: other work on the machine can
 only make a round slower. A figure that misses its target says so.
 
     python -m benchmarks.bench_state [--trie-keys 1000000]
@@ -72,12 +72,12 @@ def run(show: Print = print, trie_keys: int = _TRIE_KEYS) -> None:
 
 
 def _judge(figure: float, limit: float, unit: str) -> str:
-    """Return that a target is missed, nothing where it is met."""
+    """Return a note that a target is missed, or an empty string."""
     return f"   MISSED: at most {limit:g}{unit}" if figure > limit else ""
 
 
 class Figures(NamedTuple):
-    """What one block size came to: ns per update, its ratio to the bare hash calls, and the line that says all."""
+    """The result for one block size: ns per update, its ratio to the bare hash calls, and the line to print."""
 
     update_ns: int
     ratio: float
@@ -98,7 +98,7 @@ class Recorder:
 
 @contextmanager
 def recording() -> Iterator[list[bytes]]:
-    """Record what the state hashes."""
+    """Record the preimages that the state hashes."""
     recorder = Recorder()
     modules: tuple[Any, ...] = (mmr, tree, activity)
     for module in modules:
@@ -172,7 +172,7 @@ class StateBench:
         bare_ns: list[int] = []
         hashes = 0
         for writes in blocks:
-            # Timed before it is recorded: the other way round it would find its keys in the processor's cache.
+            # Timed before it is recorded: in the other order it would find its keys in the processor's cache.
             spent_ns.append(_time(partial(self.commit, writes, canonical=True)))
             self.database.rewind(1)
             _ = self.database.canonical_root

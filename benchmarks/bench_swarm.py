@@ -1,7 +1,7 @@
-"""What a swarm costs: seeds an hour on two worker processes, how long a seed takes, and the digest's share of a run.
+"""The cost of a swarm: seeds an hour on two worker processes, the time of a seed, and the digest's share of a run.
 
 The digest's share is measured, not derived: the same run with its log and without one, in turns, the best of each. Both
-show their events to whoever looks on; what differs is encoding and hashing. The checksum of a payload is an event's
+show their events to the same observers; they differ in encoding and hashing. The checksum of a payload is an event's
 value and so in both: about 1 us a broadcast. Time is the process's own.
 """
 

@@ -1,4 +1,4 @@
-"""Whether the indexes that an engine keeps beside its database are those that the operation log leads to."""
+"""The audit of the indexes that an engine keeps beside its database, against the operation log."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
@@ -14,13 +14,13 @@ from validators.execution.timers import PoolKeeper, Waiting
 from validators.state import Deviation, StateAudit
 
 HEIGHT_LIMIT = 1 << 63
-"""No height is as great."""
+"""Upper limit of heights; no real height reaches it."""
 
 
 def audit_indexes(
     audit: StateAudit, heights: BranchHeights, waiting: Waiting, pools: PoolKeeper | None = None
 ) -> StateAudit:
-    """Return a database's audit with what is wrong in the heights and in the waiting set, as of its tip.
+    """Return a database's audit with the deviations of heights and waiting set added, as of its tip.
 
     The pool is compared with the waiting set that it stands for, which may be that of another block.
     """
@@ -41,7 +41,7 @@ def audit_indexes(
 
 
 def audit_records(audit: StateAudit, live: Iterable[tuple[bytes, bytes]]) -> StateAudit:
-    """Return an audit with the first key whose value in memory, encoded anew, is not what the log leads to."""
+    """Return an audit with the first key added whose value in memory, encoded again, differs from the log's."""
     if not audit.values:
         return audit
     wrong = next(((key, value) for key, value in live if value != audit.values.get(key)), None)
@@ -54,7 +54,7 @@ def audit_records(audit: StateAudit, live: Iterable[tuple[bytes, bytes]]) -> Sta
 
 
 def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]:
-    """Yield the first height that the index has and the buckets have not, or the other way round."""
+    """Yield the first height that only the index or only the buckets have."""
     if kept != expected:
         # Without a height that only one of them has, the index names one twice or in the wrong place.
         height = min(dict.fromkeys(kept).keys() ^ dict.fromkeys(expected).keys() or kept)
@@ -63,7 +63,7 @@ def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]
 
 
 def compare_tiers(expected: BranchHeights, kept: BranchHeights) -> Iterator[Deviation]:
-    """Yield what the calendar queue holds in another tier than a queue made anew."""
+    """Yield the first height that the calendar queue holds in another tier than a rebuilt queue."""
     if kept.epochs != expected.epochs:
         yield Deviation("indexes", "heights in the epoch queue", str(kept.epochs), str(expected.epochs))
     roots = [heights.overflow.root().hex() if heights.overflow else "absent" for heights in (kept, expected)]
@@ -72,7 +72,7 @@ def compare_tiers(expected: BranchHeights, kept: BranchHeights) -> Iterator[Devi
 
 
 def compare_waiting(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator[Deviation]:
-    """Yield the first timer of the waiting set that is not the one that a scan of all timers gives at its place."""
+    """Yield the first timer of the waiting set that differs from a scan of all timers at its place."""
     decode = msgspec.msgpack.Decoder(Timer).decode
     timers = [decode(value) for key, value in values.items() if key[0] == TIMERS.code]
     due = [timer for timer in timers if timer.due <= waiting.through]
@@ -84,7 +84,7 @@ def compare_waiting(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator
 
 
 def compare_sums(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator[Deviation]:
-    """Yield what the lane's window sums up to, where that is known, and the subjects' records do not."""
+    """Yield a deviation where the lane's window sums, if known, differ from the subjects' records."""
     if not isinstance(waiting.carried, Mapping):
         return
     decode = msgspec.msgpack.Decoder(RecentFires).decode
@@ -96,7 +96,7 @@ def compare_sums(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator[De
 
 
 def compare_pool(pool: WaitingPool, waiting: Waiting) -> Iterator[Deviation]:
-    """Yield the first timer that the pool holds with other numbers, or elsewhere, than the waiting set says."""
+    """Yield the first timer whose numbers or place in the pool differ from the waiting set."""
     rules = pool.rules
     out = pool.expired.keys() | pool.over_cap.keys()
     expected = {
@@ -138,7 +138,7 @@ def show_numbers(row: tuple[bytes | int | None, ...]) -> str:
 
 
 def show_counts(sums: Mapping[int, int]) -> str:
-    """Return how many subjects fired how often, ascending by how often."""
+    """Return the number of subjects for each number of fires, ascending by fires."""
     return str(dict(sorted(sums.items())))
 
 

@@ -1,15 +1,15 @@
-"""The executed blocks above the finalized one, and where among them the database stands.
+"""The executed blocks above the finalized one, and the block among them at which the database stands.
 
-The database stands at the finalized block or, on the road `certified`, at a block above it that was applied early. To
+The database stands at the finalized block or, in apply mode `certified`, at a block above it that was applied early. To
 read the state of a block on another branch it is first rewound to the last block that both have in common. A batch that
-was taken back, or stood on one, is dead; its block keeps what executing it gave, so that when the branch comes back the
+was taken back, or stood on one, is dead; its block keeps its result, so that when the branch comes back the
 same writes go into a new batch, which must lead to the same root. With `reapply = "execute"` the block is executed once
 more instead, on the state as it has become by rewinding, and must give the same receipts and operations.
 
 Invariants: the blocks applied early are a path from the finalized block; there are never more of them than the database
-retains, so no rewind can fail; heights and waiting timers belong to each block and know nothing of where the database
+retains, so no rewind can fail; heights and waiting timers belong to each block and do not depend on where the database
 stands. Executing again takes no virtual time: a validator that applies early would be ready at other times than the
-others, and it must not be told apart from them.
+others, and the two must behave alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,21 +29,21 @@ from validators.execution.timers import NOTHING_READ, Waiting
 from validators.state import Batch, Database
 
 ApplyAt: TypeAlias = Literal["finalized", "certified"]
-"""When a block's batch is applied to the database."""
+"""The time at which a block's batch is applied to the database."""
 
 Reapply: TypeAlias = Literal["write", "execute"]
-"""What is done with a block that was taken back when its branch returns."""
+"""The way in which a block that was taken back returns with its branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRoad:
-    """The road on which a validator comes to its state: the roots are the same on each, the work is not.
+    """The apply mode of a validator with its upkeep: the roots are the same in each, the work is not.
 
     Attributes:
-        apply: When a block's batch is applied: once it is final, or already when it is certified.
+        apply: The time at which a block's batch is applied: once it is final, or already when it is certified.
         retain_blocks: Applied blocks that the database can take back, hence also how many are applied early at most.
-        prune_every: After how many finalized heights the log below all that is retained is forgotten; 0 for never.
-        rebuild_indexes_every: After how many finalized heights everything derived is rebuilt from the log; 0 for never.
+        prune_every: Finalized heights between two prunings of the log below all retained states; 0 for never.
+        rebuild_indexes_every: Finalized heights between two rebuilds of all derived data from the log; 0 for never.
         reapply: Whether a block whose branch returns is written again from memory, or executed again.
     """
 
@@ -56,7 +56,7 @@ class StateRoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Executed:
-    """A block with all that executing it gave.
+    """A block with the result of its execution.
 
     `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
     value, None where it was deleted. `batch` is the one it was executed in, which may be dead. `phases` is the
@@ -142,9 +142,9 @@ class BlockTree:
         return self.database.batch(parent.batch)
 
     def apply_certified(self, digest: bytes) -> int:
-        """Apply a certified block with its ancestors, as many as can be taken back, where this road says so.
+        """Apply a certified block with its ancestors, as many as can be taken back, in the mode that applies early.
 
-        Return how many were applied.
+        Return the number of blocks applied.
         """
         if self._road.apply != "certified" or digest not in self._branches:
             return 0
@@ -154,23 +154,23 @@ class BlockTree:
         return applied
 
     def take_undone(self) -> tuple[Executed, ...]:
-        """Return the blocks that were applied and taken back since the last time this was asked, in that order."""
+        """Return the blocks that were applied and taken back since the last call, in that order."""
         undone, self._undone = tuple(self._undone), []
         return undone
 
     def take_reexecuted(self) -> tuple[Executed, ...]:
-        """Return the blocks that were executed again since the last time this was asked, in that order."""
+        """Return the blocks that were executed again since the last call, in that order."""
         reexecuted, self._reexecuted = tuple(self._reexecuted), []
         return reexecuted
 
     def rewind_to_finalized(self) -> None:
-        """Take back whatever was applied early, which does not count as undone: no other branch asked for it."""
+        """Take back all blocks applied early; they do not count as undone, since no other branch asked for it."""
         self._take_back(len(self._early))
 
     def finalize(self, digest: bytes) -> bool:
         """Apply an unfinalized block and its ancestors, unless they are applied, and make it the finalized one.
 
-        Return whether the log was pruned, as it is after so many heights.
+        Return whether the log was pruned, as it is every `prune_every` heights.
         """
         path = self.path_to(digest)
         before = self.finalized.header.height
@@ -203,7 +203,7 @@ class BlockTree:
     def forget_derived(
         self, heights: BranchHeights, buckets: Mapping[int, bytes], present_of: Callable[[Header], int]
     ) -> None:
-        """Give every branch heights made anew, and have its next block read from the state which timers wait.
+        """Rebuild every branch's heights, and make its next block read the waiting timers from the state.
 
         Args:
             heights: Those of the finalized block.
@@ -225,7 +225,7 @@ class BlockTree:
             branch.waiting = NOTHING_READ
 
     def _apply(self, path: Sequence[Branch]) -> None:
-        """Have every block of a path applied; what was applied above it already stays."""
+        """Apply every block of a path; blocks applied above it stay."""
         if self._count_shared(path) == len(path):
             return
         self._stand_below(path)
@@ -246,7 +246,7 @@ class BlockTree:
             parent = branch
 
     def _count_shared(self, path: Sequence[Branch]) -> int:
-        """Return how many of a path's blocks, from its start on, are applied."""
+        """Return the number of a path's blocks, from its start on, that are applied."""
         pairs = zip(path, self._early, strict=False)
         return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
 
@@ -277,5 +277,5 @@ class BlockTree:
 
 
 def is_due(every: int, before: int, after: int) -> bool:
-    """Whether a height that is a multiple of `every` lies above one height and not above another; never for 0."""
+    """Return whether a multiple of `every` lies above one height and not above another; never for 0."""
     return every > 0 and after // every > before // every

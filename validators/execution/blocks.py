@@ -23,7 +23,7 @@ TRANSACTION_BYTES_MAX: Final = 2 * 1024 * 1024
 """The longest encoded transaction."""
 
 SIGNING_DOMAIN: Final = b"stampede/transaction/1"
-"""Precedes what a transaction's signature covers."""
+"""Prefix of the bytes that a transaction's signature covers."""
 
 Digest: TypeAlias = bytes
 """32 bytes of SHA-256."""
@@ -74,10 +74,10 @@ class SystemExtendTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unk
 
 
 SystemInstruction: TypeAlias = SystemCancelTimer | SystemUpdateTimerConfig | SystemExtendTimer
-"""What only a system deployer may ask for."""
+"""Calls that only a system deployer may ask for."""
 
 Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction
-"""What a transaction may do."""
+"""All kinds of a transaction's call."""
 
 
 class Transaction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -184,7 +184,7 @@ def transaction_digest(transaction: Transaction) -> Digest:
 
 
 def transaction_signing_bytes(transaction: Transaction) -> bytes:
-    """Return what the signature covers: the domain, then all fields but the signature as a msgpack array."""
+    """Return the bytes that the signature covers: the domain, then all other fields as a msgpack array."""
     fields = [getattr(transaction, name) for name in Transaction.__struct_fields__[:-1]]
     return SIGNING_DOMAIN + msgspec.msgpack.encode(fields)
 

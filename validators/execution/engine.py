@@ -3,7 +3,7 @@
 Invariants: an executed block's roots are those of its header; every branch starts at the finalized block; branches
 share nothing that changes. Each validator has an engine of its own with a database, caches and indexes of its own.
 Rejected: applying a block on execution and undoing it when it loses; dropping a batch is free, undoing is not. A
-validator can be told to apply as early as on certification, as another road to the same roots (`block_tree.py`).
+validator can be configured to apply as early as on certification, with the same roots (`block_tree.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ from validators.state import Batch, Database, Snapshot, StateAudit, mmr_root
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalContext:
-    """What a leader builds a block from: the parent's digest, the view, its own index, its clock in milliseconds."""
+    """A leader's input for a block: the parent's digest, the view, its own index, its clock in milliseconds."""
 
     parent: bytes
     view: int
@@ -52,7 +52,7 @@ class ProposalContext:
 
 
 class BrokenOff(NamedTuple):
-    """An execution that came to no end, or never began: why, and how far it came.
+    """An execution that did not end, or never began: the error, and the part done.
 
     `changes` are the values written so far, None for deleted ones; `read` reads the state that it began from.
     """
@@ -66,7 +66,7 @@ class BrokenOff(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FinalizationOutcome:
-    """What finalizing did: blocks applied, oldest first, executed blocks that lost, and what upkeep fell due."""
+    """The result of finalizing: blocks applied, oldest first, executed blocks that lost, and upkeep that was due."""
 
     applied: tuple[Executed, ...]
     dropped: tuple[Executed, ...]
@@ -77,9 +77,9 @@ class FinalizationOutcome:
 class Engine:
     """Executes, proposes and finalizes the blocks of one validator.
 
-    Whoever sets `on_executed` sees each execution before its roots are compared with those that the block claims: where
-    they differ, the block's header is the claimed one, and header and digest are what executing it gave. Whoever sets
-    `on_broken_off` sees those that come to no root.
+    `on_executed` gets each execution before its roots are compared with those that the block claims: where
+    they differ, the block's header is the claimed one, and header and digest are those of the execution.
+    `on_broken_off` gets executions without a root.
     """
 
     def __init__(
@@ -97,19 +97,19 @@ class Engine:
         """Start from genesis, or from a log read back.
 
         Args:
-            genesis: What the chain starts from.
+            genesis: The chain's genesis.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
             operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
             base: The state that the operations follow, where that is not genesis.
-            road: When blocks are applied, how many can be taken back, and what is pruned and rebuilt.
+            road: The apply mode, the number of blocks that can be taken back, and the intervals of upkeep.
             policies: The timer phases by the policy's name.
 
         Raises:
             InvalidGenesisError: The chain cannot start.
-            CorruptLog: The operations are no log.
-            ForgedSnapshot: The base is none.
+            CorruptLog: The operations are not a valid log.
+            ForgedSnapshot: The base is not a valid snapshot.
             RootMismatchError: The log does not lead to the header's state root.
         """
         self._rules = Rules(genesis, programs, verify_transaction, policies)
@@ -189,7 +189,7 @@ class Engine:
 
         Raises:
             UnknownParentError: The parent is neither executed nor finalized here.
-            InvalidBlockError: The block breaks a rule, or its roots are not those that executing it gives.
+            InvalidBlockError: The block breaks a rule, or its roots differ from those of its execution.
         """
         known = self.executed(header_digest(block.header))
         if known is not None and known.block == block:
@@ -220,22 +220,22 @@ class Engine:
         return path
 
     def certify(self, digest: bytes) -> int:
-        """Apply a certified block with its ancestors if this validator's road is to apply early; return how many were.
+        """Apply a certified block with its ancestors in the mode that applies early; return the number applied.
 
-        What was applied on another branch is undone. A block that is not executed here any more is left alone.
+        Blocks applied on another branch are undone. A block that is not executed here any more is left alone.
         """
         return self._tree.apply_certified(digest)
 
     def take_undone(self) -> tuple[Executed, ...]:
-        """Return the blocks that were applied and then undone since the last time this was asked, latest first."""
+        """Return the blocks that were applied and then undone since the last call, latest first."""
         return self._tree.take_undone()
 
     def take_reexecuted(self) -> tuple[Executed, ...]:
-        """Return the blocks that were executed again, as their branch came back, since the last time this was asked."""
+        """Return the blocks that were executed again, as their branch came back, since the last call."""
         return self._tree.take_reexecuted()
 
     def rewind_to_finalized(self) -> None:
-        """Have the database stand at the finalized block, for whoever reads the finalized state."""
+        """Rewind the database to the finalized block, for a reader of the finalized state."""
         self._tree.rewind_to_finalized()
 
     def finalize(self, digest: bytes) -> FinalizationOutcome:
@@ -352,7 +352,7 @@ class Engine:
         return executed
 
     def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, BlockRun]:
-        """Return a block's run on its parent's state, which the batch stands on, and what the run works with."""
+        """Return a block's run on its parent's state, which the batch stands on, and the run's inputs."""
         genesis = self._rules.genesis
         view = View(batch, self._cache)
         moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
@@ -378,9 +378,9 @@ class Engine:
         return batch
 
     def _rebuild_indexes(self) -> None:
-        """Make everything that is derived anew from the operation log alone.
+        """Rebuild all derived data from the operation log alone.
 
-        What was applied early is taken back for it, and applied again with the next block that is certified.
+        Blocks applied early are taken back first, and applied again with the next certified block.
         """
         self._tree.rewind_to_finalized()
         self.database.rebuild()
@@ -401,14 +401,14 @@ class Engine:
         return BranchHeights(profile, self._present(header), scan_buckets(database.items()).items())
 
     def _forget_gone(self, keys: Iterable[bytes]) -> None:
-        """Let go of decoded records whose keys the finalized state does not have; a branch that has them reads anew."""
+        """Drop decoded records whose keys the finalized state does not have; a branch that has them reads again."""
         for key in keys:
             if self.database.get(key) is None:
                 self._cache.forget(key)
 
 
 def _look_away(_what: object) -> None:
-    """See nothing."""
+    """Ignore the argument: the observer of an engine that has none."""
 
 
 def _seal(header: Header, run: BlockRun, state_root: bytes) -> Header:
@@ -418,7 +418,7 @@ def _seal(header: Header, run: BlockRun, state_root: bytes) -> Header:
 
 
 def _check_transactions(block: Block, *, is_known: bool) -> None:
-    """Of a header that is known with other transactions, these cannot be the right ones."""
+    """Refuse transactions that differ from those of a known header: they cannot be the right ones."""
     if is_known or mmr_root(block.transactions) != block.header.tx_root:
         raise InvalidBlockError("transactions are not those of the header's tx_root")
 

@@ -1,12 +1,12 @@
-"""What can be wrong with blocks, transactions, genesis and logs, as typed errors with the values in the message."""
+"""Errors of blocks, transactions, genesis and logs, typed and with the values in the message."""
 
 
 class InvalidEncodingError(Exception):
-    """Bytes are not the one canonical encoding of what they should be, or exceed their limit."""
+    """Bytes are not the one canonical encoding of their type, or exceed their limit."""
 
 
 class InvalidBlockError(Exception):
-    """A block breaks a rule; `reason` says which.
+    """A block breaks a rule, which `reason` names.
 
     `own_root` is the state root that executing it gave, where it could be executed and only its roots are wrong.
     """
@@ -18,7 +18,7 @@ class InvalidBlockError(Exception):
 
 
 class InvalidTransactionError(Exception):
-    """A transaction may not stand in this block; `reason` says why. Nothing was written."""
+    """A transaction is not valid in this block; `reason` names the rule. Nothing was written."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -51,4 +51,4 @@ class InvalidGenesisError(Exception):
 
 
 class CorruptStateError(Exception):
-    """A key or value of the state cannot be decoded: the database holds what no block wrote."""
+    """A key or value of the state cannot be decoded: the database holds an entry that no block wrote."""

@@ -1,4 +1,4 @@
-"""Genesis: what a chain starts from, and its block 0, which follows from it byte for byte.
+"""Genesis: the parameters and first state of a chain, and its block 0, which follows from it byte for byte.
 
 The header of block 0 names the SHA-256 of the encoded genesis as its parent, so that every block commits to all of it:
 two chains that differ in a limit have no block in common.
@@ -42,7 +42,7 @@ class GenesisAccount(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
 
 
 class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """An actor: where it lives, which program it runs, who owns it, what it holds and has stored."""
+    """An actor: its address, program, owner, balance and storage."""
 
     address: Bytes20
     program: str
@@ -52,7 +52,7 @@ class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
 
 class PolicyEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A policy, and from which height on it holds; `config` are its encoded parameters, empty where it has none."""
+    """A policy, and the height from which it holds; `config` are its encoded parameters, or empty."""
 
     height: Positive
     policy: str
@@ -107,7 +107,7 @@ def genesis_hash(genesis: Genesis) -> bytes:
 
 
 def check_genesis(genesis: Genesis, policies: Policies) -> None:
-    """Check what the types do not say.
+    """Check the rules that the types do not enforce.
 
     Raises:
         InvalidGenesisError: No validators, an address, deployer or storage key named twice, a supply above 63 bits,

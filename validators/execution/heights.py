@@ -1,4 +1,4 @@
-"""Which heights have timers: the calendar queue of each branch, derived from the buckets of its state.
+"""The heights that have timers: the calendar queue of each branch, derived from the buckets of its state.
 
 Each block's queue starts as its parent's and goes its own way, so forks share nothing that changes and dropping a
 branch costs nothing. Heights that are due and still have a bucket stand beside it: the queue lets go of what is due.
@@ -42,7 +42,7 @@ class BranchHeights:
 
     @property
     def epochs(self) -> dict[int, int]:
-        """How many heights lie in each epoch of the epoch queue, zeros left out."""
+        """The number of heights in each epoch of the epoch queue, zeros left out."""
         return self._queue.epochs
 
     @property
@@ -56,11 +56,11 @@ class BranchHeights:
         return self._queue.profile
 
     def is_queued(self, height: int) -> bool:
-        """Say whether a bucket that this block makes for a height is out of range of the ring."""
+        """Return whether a bucket that this block makes for a height is out of range of the ring."""
         return self.profile.is_queued(height, self.now)
 
     def next_block(self, now: int) -> tuple["BranchHeights", int]:
-        """Return the index of a child block at its start, and how many heights left the overflow tree for it."""
+        """Return the index of a child block at its start, and the number of heights leaving the overflow tree."""
         child = BranchHeights.__new__(BranchHeights)
         child._queue = self._queue.fork()  # noqa: SLF001 - its own kind
         advance = child._queue.advance(now)  # noqa: SLF001
@@ -76,7 +76,7 @@ class BranchHeights:
         return found
 
     def settle(self, profile: CalendarProfile, record_of: Callable[[int], bytes | None]) -> None:
-        """Take over what the block did to its buckets; `record_of` tells a bucket's record, None where it has none."""
+        """Take over what the block did to its buckets; `record_of` returns a bucket's record or None."""
         gone: dict[int, None] = {}
         for height, was_queued in self.touched.items():
             record = record_of(height)

@@ -1,6 +1,6 @@
 """Balances and nonces over the state.
 
-Invariant: what all addresses hold plus what was ever burned never changes; between charge and credit of one settlement
+Invariant: all balances plus all units ever burned never change; between charge and credit of one settlement
 the difference is on its way.
 """
 
@@ -43,7 +43,7 @@ class StateLedger:
             self._put(address, account.balance + amount, account.nonce)
 
     def burn(self, amount: int) -> None:
-        """Count units as burned that were charged and given to nobody."""
+        """Count charged units as burned."""
         assert amount >= 0, f"burn of {amount}"
         self.burned += amount
 

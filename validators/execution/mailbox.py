@@ -2,7 +2,7 @@
 
 Invariants: messages are delivered in the order in which they were sent, each exactly once; `head` and `tail` never
 fall, and the state holds the messages between them; one that is sent while the mailbox is served waits for the next
-block. Everything that a message may use was paid for by the call that sent it, so delivering moves no units.
+block. A message's cycles and cells were paid for by the call that sent it, so delivering moves no units.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ Deliver = Callable[[Frame, Meter, str, bytes], CallResult]
 
 @dataclass(slots=True)
 class MailboxResult:
-    """What one block's mailbox did: messages, cycles that their calls used, and the events in order."""
+    """The result of one block's mailbox: messages, cycles that their calls used, and the events in order."""
 
     delivered: int = 0
     reverted: int = 0
@@ -42,7 +42,7 @@ class MailboxResult:
 
 
 class StateMailbox:
-    """The mailbox of one block; `cycles_budget` is what it may use in a block, and the most of one message."""
+    """The mailbox of one block; `cycles_budget` is its limit for a block and for one message."""
 
     __slots__ = ("_cycles_budget", "_view")
 
@@ -52,7 +52,7 @@ class StateMailbox:
 
     @property
     def waiting(self) -> int:
-        """How many messages wait."""
+        """The number of waiting messages."""
         queue = self._queue()
         return queue.tail - queue.head
 
@@ -79,7 +79,7 @@ class StateMailbox:
             raise GasLimitTooHigh(request.cycles, self._cycles_budget)
 
     def send(self, request: SendRequest) -> MessageSent:
-        """Put a message at the end of the queue."""
+        """Append a message to the queue."""
         queue, frame = self._queue(), request.frame
         message = Message(frame.actor, request.actor, request.handler, request.payload, request.cycles, frame.origin)
         self._view.set(message_key(queue.tail), message)
@@ -87,7 +87,7 @@ class StateMailbox:
         return MessageSent(queue.tail, frame.actor, request.actor, request.handler, request.cycles)
 
     def serve(self, deliver: Deliver) -> MailboxResult:
-        """Deliver what waits at this moment, oldest first, until one does not fit what is left of the budget."""
+        """Deliver the messages waiting now, oldest first, until one does not fit the rest of the budget."""
         result, last = MailboxResult(), self._queue().tail
         for sequence in range(self._queue().head, last):
             message = self._view.get(MESSAGES, message_key(sequence))

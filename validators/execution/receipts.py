@@ -1,4 +1,4 @@
-"""Receipts: what a block's header commits to about its outcome, one record per transaction and per later event."""
+"""Receipts: a block's outcome to which its header commits, one record per transaction and per later event."""
 
 from collections.abc import Iterable
 from typing import TypeAlias, cast
@@ -11,9 +11,9 @@ from validators.execution.errors import InvalidEncodingError
 
 
 class MessageDelivered(msgspec.Struct, frozen=True, array_like=True, tag=34):
-    """The mailbox called an actor: the message is gone, whatever became of the call.
+    """The mailbox called an actor: the message is gone, even if the call failed.
 
-    Unless it is `ok`, what the call wrote is discarded; `used_cycles` and `used_cells` were paid for when it was sent.
+    Unless it is `ok`, the call's writes are discarded; `used_cycles` and `used_cells` were paid for when it was sent.
     """
 
     sequence: int
@@ -28,7 +28,7 @@ ChainEvent: TypeAlias = TimerEvent | Emitted | MessageSent | MessageDelivered
 
 
 class TransactionReceipt(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=0):
-    """How a transaction ended.
+    """The outcome of a transaction.
 
     `status` is a Status, `error` its reason; `cycles` and `cells` were paid for, `burned` and `tip` are in units.
     """

@@ -1,7 +1,7 @@
 """One block in execution: the phases that the policy lists, on a view of the parent's state.
 
-The same code runs for a leader that builds a block and for everyone who checks it; the two differ only in where
-transactions come from and in what happens to an invalid one.
+The same code runs for a leader that builds a block and for validators that check it; the two differ only in the source
+of transactions and in the handling of an invalid one.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,7 +57,7 @@ class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A block in numbers.
 
     `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers'; both hold
-    what was given to messages, and of that the delivered ones used `mailbox_cycles`. `fired` includes `reverted`,
+    the gas given to messages, and of that the delivered ones used `mailbox_cycles`. `fired` includes `reverted`,
     `transactions` includes `transactions_reverted`, `messages_delivered` includes `messages_reverted`; `burned` and
     `tips` are in units of this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
     `lane_burned` is the part of `burned` that is lane basefee, `lane_price` the lane's price of a cycle.
@@ -94,7 +94,7 @@ class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What all blocks of a chain have in common."""
+    """The rules shared by all blocks of a chain."""
 
     genesis: Genesis
     programs: Programs
@@ -107,7 +107,7 @@ class Rules:
 
     @property
     def config_tables(self) -> tuple[Table[Any], ...]:
-        """Where the state holds the parameters of this chain."""
+        """The tables in which the state holds the parameters of this chain."""
         tables = [self.policies[entry.policy]().config_table for entry in self.genesis.policies]
         return (TIMER_CONFIG, CALENDAR, *(table for table in tables if table is not None))
 
@@ -176,13 +176,13 @@ class BlockRun:
         self._note(phases.TRANSACTIONS, included=len(self.transactions), reverted=self._reverted)
 
     def _promote(self) -> None:
-        """Begin an epoch, if one begins, and say how many heights have left the overflow tree for this block."""
+        """Begin an epoch, if one is due, and record the number of heights that left the overflow tree."""
         promoted = self._tiers.promote()
         self._record_events(() if promoted is None else (promoted,))
         self._note(phases.PROMOTION, promoted=self._tiers.promoted, left_overflow=self._tiers.count_left_overflow())
 
     def take_valid(self, candidates: Iterable[Transaction]) -> None:
-        """Include each candidate that may stand here and skip the others: the leader's way."""
+        """Include each candidate that is valid here and skip the others: the leader's way."""
         for transaction in self._policy.merge(candidates):
             encoded = encode_transaction(transaction)
             if len(encoded) + 5 > self._room_bytes:
@@ -193,7 +193,7 @@ class BlockRun:
                 continue
 
     def take_all(self, transactions: Iterable[bytes]) -> None:
-        """Include every transaction: the way of all who check a block.
+        """Include every transaction: the way of validators that check a block.
 
         Raises:
             InvalidBlockError: One of them may not stand here.
@@ -236,7 +236,7 @@ class BlockRun:
         )
 
     def _end_block(self) -> None:
-        """Serve the mailbox, move the basefees, add up what was burned, and write everything into the batch."""
+        """Serve the mailbox, move the basefees, add up the burned units, and write everything into the batch."""
         self._serve_mailbox()
         self._move_prices()
         self._book_burns()
@@ -266,7 +266,7 @@ class BlockRun:
         self._note(phases.PRICES, cycles=cycles + lane_cycles, cells=cells + lane_cells)
 
     def _book_burns(self) -> None:
-        """Add what was burned in this block to the total."""
+        """Add the block's burned units to the total."""
         burned = self._view.get(BURNED, BURNED.key())
         assert burned is not None, "genesis writes the burned total"
         self._view.set(BURNED.key(), Burned(burned.total + self._ledger.burned))
@@ -300,7 +300,7 @@ class BlockRun:
         return policy.open(block)
 
     def waiting(self) -> Waiting:
-        """Return what the children of this block start from, beside the state."""
+        """Return the data beside the state from which this block's children start."""
         return self._timers.waiting(self._rules.genesis.entry_at(self._moment.height).policy, self._policy.carried())
 
     def _record(self, receipt: TransactionReceipt) -> None:

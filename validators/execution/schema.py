@@ -21,7 +21,7 @@ SHORT_STORAGE_KEY_BYTES: Final = KEY_BYTES - 22
 
 
 class Account(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """Units that an address holds, and how many transactions it has sent. An account of zeros has no entry."""
+    """Balance and number of sent transactions of an address. An account of zeros has no entry."""
 
     balance: int
     nonce: int
@@ -55,7 +55,7 @@ class BucketEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class TimerCounts(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """How many timers of an actor are live, and how many it ever scheduled."""
+    """The number of an actor's live timers, and the number of timers it ever scheduled."""
 
     live: int
     scheduled: int
@@ -84,7 +84,7 @@ class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A call that was sent and paid for: run `handler(payload)` of `actor` within `cycles` cycles and as many cells.
 
-    `sender` is the actor that sent it, `origin` what Frame says.
+    `sender` is the actor that sent it, `origin` that of the sending Frame.
     """
 
     sender: bytes
@@ -96,13 +96,13 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 
 class Epoch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """How many due heights lie in an epoch of the epoch queue."""
+    """The number of due heights in an epoch of the epoch queue."""
 
     heights: int
 
 
 class Overflow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """How many due heights lie beyond the epoch queue, and the root of the tree over them."""
+    """The number of due heights beyond the epoch queue, and the root of the tree over them."""
 
     heights: int
     root: bytes

@@ -20,7 +20,7 @@ from validators.execution.view import View
 
 
 class Tiers:
-    """The heights of one block, as they are looked for and changed while it runs."""
+    """The heights of one block, searched and changed while it runs."""
 
     def __init__(self, view: View, parent: BranchHeights, moment: Moment) -> None:
         self._view = view
@@ -30,15 +30,15 @@ class Tiers:
 
     @property
     def promoted(self) -> int:
-        """How many heights the queue says to have let out of the overflow tree for this block."""
+        """The number of heights that the queue reports as moved out of the overflow tree for this block."""
         return self._left_overflow
 
     def count_left_overflow(self) -> int:
-        """Count by how many heights the overflow tree is smaller than the parent's."""
+        """Return the number of heights by which the overflow tree is smaller than the parent's."""
         return len(self._parent.overflow) - len(self.heights.overflow)
 
     def promote(self) -> EpochPromoted | None:
-        """Return what epoch maintenance did, if an epoch has begun with this block (A-1)."""
+        """Return the event of epoch maintenance if an epoch begins with this block (A-1), else None."""
         length = self._parent.profile.epoch_length
         epoch = self._moment.now // length
         if epoch <= self._moment.parent_now // length:
@@ -46,7 +46,7 @@ class Tiers:
         return EpochPromoted(epoch, self._left_overflow)
 
     def close(self) -> None:
-        """Take over what the block did to its buckets, and write the tables."""
+        """Take over the block's changes of its buckets, and write the tables."""
         profile = self._view.get(CALENDAR, CALENDAR.key())
         assert profile is not None, "genesis writes the calendar profile"
         self.heights.settle(profile, self._record_of)

@@ -1,8 +1,8 @@
 """The tables of timers over the state, and the waiting set that is carried from block to block.
 
-What waits at the end of a block is a list that its children start from, so that a block reads only the timers that
+The timers waiting at the end of a block are a list that its children start from, so that a block reads only those that
 become due in it: without it, 20,000 timers waiting for the GC lane would be read and decoded again in each block.
-The list is derived: it equals what the buckets up to the block's present hold, and a restart reads it from there.
+The list is derived: it equals the timers of the buckets up to the block's present, and a restart reads it from there.
 
 The timer lane asks for the same timers in many orders, as a pool. A validator has one, which follows the blocks that it
 executes: a block that starts where the last one ended goes on with it, any other makes its own out of the list.
@@ -38,7 +38,7 @@ _NO_TIMERS: Final = TimerCounts(0, 0)
 class Waiting:
     """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed.
 
-    `carried` is what the block's `policy` left to its children beside the state; None where that is not known.
+    `carried` is the data that the block's `policy` keeps for its children beside the state; None where it is not known.
     """
 
     timers: Sequence[Timer]
@@ -48,7 +48,7 @@ class Waiting:
 
 
 NOTHING_READ: Final = Waiting((), -1)
-"""What a branch starts from when nothing is known yet: every timer due is read from the state."""
+"""A branch's start when nothing is known yet: every due timer is read from the state."""
 
 
 class TimerKeys:
@@ -75,7 +75,7 @@ class PoolKeeper:
         self._waiting: Waiting | None = None
 
     def take(self, waiting: Waiting, rules: PoolRules) -> WaitingPool | None:
-        """Hand out the pool if it stands for this waiting set under these rules; nobody else has it from then on."""
+        """Hand the pool to the caller, as its only holder, if it stands for this waiting set under these rules."""
         pool, stands_for = self._pool, self._waiting
         self._pool = self._waiting = None
         return pool if pool is not None and stands_for is waiting and pool.rules == rules else None
@@ -178,11 +178,11 @@ class StateTimers:
         self._view.set(bucket_entry_key(due, sequence), None if timer_id is None else BucketEntry(timer_id))
 
     def live_timers(self, actor: bytes) -> int:
-        """Return how many timers of the actor are live."""
+        """Return the number of the actor's live timers."""
         return self._counts(actor).live
 
     def scheduled_timers(self, actor: bytes) -> int:
-        """Return how many timers the actor has ever scheduled."""
+        """Return the number of timers that the actor ever scheduled."""
         return self._counts(actor).scheduled
 
     def collect(self, upto: int) -> Sequence[Timer]:
@@ -196,7 +196,7 @@ class StateTimers:
         return self._collected
 
     def collect_pool(self, upto: int, rules: PoolRules) -> WaitingPool:
-        """Return what `collect` returns, as a pool. Whoever takes timers out of it from then on does so in both."""
+        """Return the timers of `collect` as a pool. A timer removed from it must be removed from the tables as well."""
         carried, touched = self._carried.timers, self._touched
         pool = self._pools.take(self._carried, rules)
         known = len(self._current())
@@ -219,18 +219,18 @@ class StateTimers:
         return self._carried.carried if self._carried.policy == policy else None
 
     def waiting(self, policy: str, carried: object | None) -> Waiting:
-        """Return what still waits, and what the policy carries, for the children of this block."""
+        """Return the waiting timers, and the policy's carried data, for the children of this block."""
         waiting = Waiting(self._current(), self._reach, carried, policy)
         if self._pool is not None:
             self._pools.give_back(waiting, self._pool)
         return waiting
 
     def count_waiting(self) -> int:
-        """Count the timers that were collected and wait on."""
+        """Count the collected timers that still wait."""
         return len(self._current())
 
     def _current(self) -> Sequence[Timer]:
-        """Return the list as it is after what this block did to its timers."""
+        """Return the list with this block's changes to its timers."""
         touched = self._touched
         if not touched:
             return self._collected

@@ -1,7 +1,7 @@
-"""One transaction in a block: may it stand there, what does it do, who pays what.
+"""One transaction in a block: its admission, its execution and its fees.
 
-Admission checks everything before it writes anything. Fees are charged at the limits and the maximum fees, and what was
-not used comes back; the basefee part is burned, the tip goes to the proposer (docs/chain.md, fees).
+Admission checks everything before it writes anything. Fees are charged at the limits and the maximum fees, and the
+unused part comes back; the basefee part is burned, the tip goes to the proposer (docs/chain.md, fees).
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from validators.execution.world import ChainWorld
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is left of a block's limits."""
+    """The rest of a block's limits."""
 
     cycles: int
     cells: int
@@ -39,7 +39,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A transaction that may stand in the block: its sender's address and what is charged before it runs."""
+    """A transaction that is valid in the block: its sender's address and the amount charged before it runs."""
 
     transaction: Transaction
     encoded: bytes
@@ -80,7 +80,7 @@ def run_transaction(
     intrinsic_cells = len(admitted.encoded) * TRANSACTION_BYTE_CELLS
     meter.use(TRANSACTION_CYCLES, intrinsic_cells)
     result = _perform(admitted, digest, world, meter)
-    # A revert gives back the cells of what is not kept; the transaction itself stays in the block.
+    # A revert gives back the cells of discarded writes; the transaction itself stays in the block.
     cells = result.cells if result.status is Status.OK else intrinsic_cells
     burned = result.cycles * basefees.cycle + cells * basefees.cell
     tip = result.cycles * tip_per_cycle(transaction, basefees)
@@ -93,7 +93,7 @@ def run_transaction(
 
 
 def tip_per_cycle(transaction: Transaction, basefees: Basefees) -> int:
-    """Return what the proposer gets for each cycle used: the stated priority as far as the maximum fee allows."""
+    """Return the proposer's tip for each cycle used: the stated priority as far as the maximum fee allows."""
     return min(transaction.priority_fee_per_cycle, transaction.max_fee_per_cycle - basefees.cycle)
 
 

@@ -41,12 +41,12 @@ Rows: TypeAlias = list[dict[int, bytes]]
 Reader: TypeAlias = Callable[[int], bytes | None]
 """Finds an entry of one row by its number."""
 RowReader: TypeAlias = Callable[[int], Reader]
-"""Gives the reader of a row by the row's number."""
+"""Returns the reader of a row by the row's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayer:
-    """What `count` consecutive batches changed; `end` is the log's size after the newest of them."""
+    """The changes of `count` consecutive batches; `end` is the log's size after the newest of them."""
 
     count: int
     end: int
@@ -58,8 +58,8 @@ class Graft:
     """Bitmap and grafted tree after a pending batch.
 
     Attributes:
-        rows: What the batch changed.
-        layers: What it and its pending ancestors changed, newest first.
+        rows: The batch's changes.
+        layers: Changes of the batch and its pending ancestors, newest first.
         grafted_root: Root of the grafted tree.
         root: The canonical root.
     """
@@ -86,12 +86,7 @@ class Activity:
     __slots__ = ("grafted_root", "root", "rows", "stale")
 
     def __init__(self, tip: Tip, levels: Levels) -> None:
-        """Make a bitmap of which all is stale.
-
-        Args:
-            tip: The committed tip.
-            levels: The tree's nodes, from which the siblings below the pruned location are taken.
-        """
+        """Make a bitmap whose chunks are all stale."""
         first = levels.start >> GRAFT_HEIGHT
         self.rows: Rows = [{}, {}, {}]
         self.stale = set(range(first, count_entries(CHUNKS, tip.size)))
@@ -123,11 +118,11 @@ class Activity:
         self.grafted_root, self.root = fold_canonical(tip, self.reader)
 
     def reader(self, row: int) -> Reader:
-        """Return what finds the entries of one row at the tip."""
+        """Return a function that finds the entries of one row at the tip."""
         return self.rows[row].get if row < len(self.rows) else _find_nothing
 
     def view(self, layers: Sequence[RowLayer]) -> RowReader:
-        """Return what gives the reader of each row through the layers of pending batches, newest first."""
+        """Return a function that returns each row's reader through the layers of pending batches, newest first."""
 
         def read(row: int) -> Reader:
             return stack_readers([layer.rows[row] for layer in layers if row < len(layer.rows)], self.reader(row))
@@ -149,7 +144,7 @@ class Activity:
         Args:
             base: The tip that the batch extends.
             tip: The tip after it.
-            layers: What its pending ancestors changed, newest first.
+            layers: Changes of its pending ancestors, newest first.
             flags: One byte for each operation of the batch, 1 for those still active after it.
             rewritten: Locations below the batch that are active no longer, at least those from the floor on.
             nodes: The tree's new nodes of the grafting height, joined.
@@ -164,7 +159,7 @@ class Activity:
         return Graft(rows, stacked, *fold_canonical(tip, self.view(stacked)))
 
     def commit(self, graft: Graft) -> None:
-        """Take over what an applied batch changed."""
+        """Take over the changes of an applied batch."""
         rows = self.rows
         while len(rows) < len(graft.rows):
             rows.append({})
@@ -190,7 +185,7 @@ class Activity:
         self.stale.difference_update(range(count_entries(CHUNKS, size_before), count_entries(CHUNKS, size)))
 
     def prune(self, before: int, start: int) -> None:
-        """Forget what no path from location `start` on meets; it was `before`, and both are multiples of CHUNK_BITS."""
+        """Forget entries that no path from location `start` on needs; it was `before`; both are chunk boundaries."""
         for number, row in enumerate(self.rows):
             shift = GRAFT_HEIGHT + max(number - GRAFTS, 0)
             siblings = ~1 if number >= GRAFTS else ~0
@@ -200,17 +195,17 @@ class Activity:
 
 
 def _find_nothing(_index: int) -> bytes | None:
-    """Stand for a row that does not exist yet."""
+    """Return None for any entry, in place of a row that does not exist yet."""
     return None
 
 
 def count_entries(row: int, size: int) -> int:
-    """Return how many entries a row has, the pruned ones included, over a log of that many operations."""
+    """Return the number of entries of a row, pruned ones included, over a log of `size` operations."""
     return (size + CHUNK_BITS - 1) // CHUNK_BITS if row == CHUNKS else size >> GRAFT_HEIGHT + max(row - GRAFTS, 0)
 
 
 def stack_readers(rows: Sequence[Mapping[int, bytes]], below: Reader) -> Reader:
-    """Return what finds an entry in the first row that has it, else below."""
+    """Return a function that finds an entry in the first row that has it, else below."""
     if not rows:
         return below
 
@@ -236,7 +231,7 @@ def stack_layer(older: tuple[RowLayer, ...], newest: RowLayer) -> tuple[RowLayer
 
 
 def join_flags(flags: bytes | bytearray, length: int) -> bytes:
-    """Return flags as bits, the first one lowest in the first byte, in so many bytes."""
+    """Return flags as bits, the first one lowest in the first byte, padded to `length` bytes."""
     return int(bytes(flags[::-1]).translate(BINARY_DIGITS), 2).to_bytes(length, "little")
 
 
@@ -313,7 +308,7 @@ def hash_paths(rows: Rows, size: int, read: RowReader) -> Rows:
     Args:
         rows: Chunks, nodes over chunks and grafted leaves, as far as they changed.
         size: Operations in the log.
-        read: Gives the reader of what did not change, by row.
+        read: Returns the reader of unchanged entries, by row.
     """
     rows = list(rows)
     height = GRAFT_HEIGHT
@@ -344,7 +339,7 @@ def hash_grafts(height: int, parents: Collection[int], level: Mapping[int, bytes
 
 
 def grafted_peaks(tip: Tip, read: RowReader) -> tuple[list[bytes], int]:
-    """Return the peaks of the grafted tree, and how many of the oldest are inactive.
+    """Return the peaks of the grafted tree, and the number of inactive ones among the oldest.
 
     Peaks below the grafting height are the tree's own. Inactive peaks must end on a chunk's boundary, which only those
     of the grafting height and above do.

@@ -1,7 +1,7 @@
-"""Whether what a database holds in memory is what its operation log leads to.
+"""The audit of a database's memory against its own operation log.
 
-All that can be derived is derived anew from the kept operations and the peaks over the pruned ones, and compared part
-by part. Nothing changes here: a database that fails goes on as it is, and whoever asked decides.
+All derived data is computed again from the kept operations and the peaks over the pruned ones, and compared part
+by part. Nothing changes here: a database that fails goes on as it is, and the caller decides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,14 +14,14 @@ from validators.state.store import Store, rebuild_store
 from validators.state.tree import DIGEST_BYTES, hash_leaves
 
 Structure: TypeAlias = Literal["operation-log", "bitmap", "indexes"]
-"""What can be wrong: the operations, the activity bitmap with its grafted tree, or another derived structure."""
+"""Structures that can be wrong: the operations, the activity bitmap with its grafted tree, or other derived data."""
 
 ROW_NAMES: Final = ("chunk", "node over chunk")
-"""What the rows below the grafted tree hold."""
+"""Names of the entries in the rows below the grafted tree."""
 
 
 class Deviation(NamedTuple):
-    """One place where a structure is not what it should be; `key` is the state key that it concerns, or empty."""
+    """One place where a structure is wrong; `key` is the state key that it concerns, or empty."""
 
     structure: Structure
     place: str
@@ -31,15 +31,15 @@ class Deviation(NamedTuple):
 
 
 class StateAudit(NamedTuple):
-    """What came of an audit.
+    """The result of an audit.
 
     Attributes:
-        canonical_root: Root of what the log alone leads to; empty when these bytes are no log.
+        canonical_root: Root computed from the log alone; empty when these bytes are not a valid log.
         values: Keys and values that it leads to.
         operations: The kept operations as they are in memory, of which the first stands at `start`.
         start: Location of the oldest operation kept.
         compared: Entries compared, by structure.
-        deviations: All places that are wrong. A wrong log says nothing of what is derived from it, so that it is then
+        deviations: All places that are wrong. A wrong log says nothing about data derived from it, so that it is then
             the only structure that deviates.
     """
 
@@ -52,7 +52,7 @@ class StateAudit(NamedTuple):
 
 
 def audit_store(store: Store) -> StateAudit:
-    """Derive everything from the log anew and compare; O(kept operations)."""
+    """Derive everything from the log again and compare; O(kept operations)."""
     operations = tuple(store.log)
     compared: dict[Structure, int] = {"operation-log": len(operations)}
     try:
@@ -73,7 +73,7 @@ def audit_store(store: Store) -> StateAudit:
 
 
 def locate_operation(store: Store) -> str:
-    """Return where the log is wrong: at the first operation that is not the tree's leaf."""
+    """Return the place where the log is wrong: the first operation that differs from the tree's leaf."""
     leaves = b"".join(hash_leaves(store.start, store.log))
     place = first_difference(leaves, bytes(store.levels.rows[0]), DIGEST_BYTES, store.levels.first_kept(0))
     if place is None:
@@ -82,7 +82,7 @@ def locate_operation(store: Store) -> str:
 
 
 def compare_bitmaps(store: Store, fresh: Store) -> Iterator[Deviation]:
-    """Yield where bitmap and grafted tree, if they are kept, are not what the log leads to."""
+    """Yield the places where bitmap and grafted tree, if they are kept, differ from those of the log."""
     if store.activity is None:
         return
     mine, other = store.require_activity(), fresh.require_activity()
@@ -99,7 +99,7 @@ def compare_bitmaps(store: Store, fresh: Store) -> Iterator[Deviation]:
 
 
 def compare_indexes(store: Store, fresh: Store) -> Iterator[Deviation]:
-    """Yield where flags, locations, tree nodes and tip are not what the log leads to."""
+    """Yield the places where flags, locations, tree nodes and tip differ from those of the log."""
     yield from compare_entries("activity flag of operation", (store.flags, fresh.flags), 1, store.start)
     if store.locations != fresh.locations:
         for key in sorted(store.locations.keys() | fresh.locations.keys()):
@@ -139,5 +139,5 @@ def first_difference(kept: bytes, expected: bytes, width: int, first: int) -> in
 
 
 def show(entry: bytes | None) -> str:
-    """Return bytes in hexadecimal, or that there are none."""
+    """Return bytes in hexadecimal, or a note that they are absent."""
     return entry.hex() if entry else "absent"

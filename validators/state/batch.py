@@ -24,7 +24,7 @@ from validators.state.view import Entries, StateView
 
 
 class BatchStatus(Enum):
-    """Where a batch stands in its life."""
+    """Stages in the life of a batch."""
 
     OPEN = "open"
     MERKLEIZED = "merkleized"
@@ -34,7 +34,7 @@ class BatchStatus(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchOutcome:
-    """What merkleizing a batch found.
+    """The result of merkleizing a batch.
 
     Attributes:
         tip: The database after the batch.
@@ -100,7 +100,7 @@ class Batch:
 
     @property
     def result(self) -> BatchOutcome:
-        """All that merkleizing found; raises NotMerkleized before that."""
+        """The result of merkleizing; raises NotMerkleized before that."""
         if self.outcome is None:
             msg = f"a batch on {self.base.size} operations has no root yet"
             raise NotMerkleized(msg)
@@ -262,7 +262,7 @@ class Batch:
         )
 
     def settle(self) -> None:
-        """Mark the batch as applied and let go of all that the store now has; a chain of all blocks would stay else."""
+        """Mark the batch as applied and drop data that the store now has; else all past batches would stay."""
         self.status = BatchStatus.APPLIED
         self.parent = None
         self.graft = None

@@ -35,9 +35,9 @@ class Database:
         """Make a fresh database, whose log holds one operation: the commit with floor 0.
 
         Args:
-            encoding: How operations are written.
+            encoding: The encoding of operations.
             bare_values: Values are 32-byte digests and stand without their length; the fixed encoding knows no others.
-            retain: How many of the last applied batches can be taken back by `rewind`.
+            retain: Number of the last applied batches that `rewind` can take back.
         """
         codec = choose_codec(encoding, bare_values=bare_values)
         self._store: Store = rebuild_store(codec, (codec.encode_commit(None, 0),), retain=retain)
@@ -58,7 +58,7 @@ class Database:
             operations: Encoded operations from the first on, ending with a commit; with a base, those that follow it.
             encoding: As the log was written.
             bare_values: As the log was written.
-            retain: How many of the batches applied from now on can be taken back by `rewind`.
+            retain: Number of batches applied from now on that `rewind` can take back.
             base: A snapshot whose root the caller has compared, or compares through that of the whole.
 
         Raises:
@@ -86,17 +86,17 @@ class Database:
         bare_values: bool = False,
         retain: int = 0,
     ) -> "Database":
-        """Restore a database from a stranger's snapshot, trusting nothing but the canonical root.
+        """Restore a database from an untrusted peer's snapshot, trusting nothing but the canonical root.
 
         From then on it is what the database was: it has the same roots, proves what it keeps by the same bytes, and
         gives the same roots to every batch. No batch from before can be taken back.
 
         Args:
-            snapshot: What `snapshot` returned there, or what somebody says it did.
+            snapshot: The result of `snapshot` there, or a forgery of it.
             canonical_root: The root that the state has to have, 32 bytes.
             encoding: As the log was written.
             bare_values: As the log was written.
-            retain: How many of the batches applied from now on can be taken back by `rewind`.
+            retain: Number of batches applied from now on that `rewind` can take back.
 
         Raises:
             ForgedSnapshot: The snapshot is not that of this root; the message begins with the part that is wrong.
@@ -133,7 +133,7 @@ class Database:
 
     @property
     def retained(self) -> int:
-        """How many batches `rewind` can take back."""
+        """The number of batches that `rewind` can take back."""
         return len(self._store.undos)
 
     @property
@@ -206,11 +206,11 @@ class Database:
     def rewind(self, batches: int) -> bytes:
         """Take back the last applied batches and return the root then.
 
-        What was pending on the batches taken back is dead; what died when they were applied is alive again if it stands
-        on the tip that is reached. A batch taken back is not applied again: its writes go into a new one.
+        Batches pending on those taken back are dead; batches that died when those were applied are alive again if they
+        stand on the tip that is reached. A batch taken back is not applied again: its writes go into a new one.
 
         Args:
-            batches: How many to take back; a chain applied in one go counts each of its batches.
+            batches: The number to take back; a chain applied in one go counts each of its batches.
 
         Raises:
             NotRetained: More than `retained`, or a negative number. Nothing has changed then.
@@ -226,8 +226,8 @@ class Database:
     def prune(self, location: int | None = None) -> int:
         """Forget operations below a location as far as nothing needs them, and return the oldest one kept.
 
-        Kept is what is active, now or in any state that `rewind` can reach: everything from the floor of the oldest one
-        on. Only whole chunks of the bitmap are forgotten.
+        All operations stay that are active, now or in any state that `rewind` can reach: those from the floor of the
+        oldest one on. Only whole chunks of the bitmap are forgotten.
 
         Args:
             location: Keep everything from here on; None to forget all that may be forgotten.
@@ -253,7 +253,7 @@ class Database:
         rebuild_indexes(self._store)
 
     def audit(self) -> StateAudit:
-        """Compare everything held in memory with what the kept operations alone lead to; changes nothing."""
+        """Compare all data in memory with that of the kept operations alone; changes nothing."""
         return audit_store(self._store)
 
     def prove_operation(self, location: int) -> bytes:

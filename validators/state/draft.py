@@ -56,7 +56,7 @@ class Draft:
     created: list[bytes] = field(default_factory=list)
 
     def write_changes(self, writes: Mapping[bytes, bytes | None], *, keep_unchanged: bool) -> int:
-        """Write the operations of all changed keys, and return how many of these keys the parent had.
+        """Write the operations of all changed keys, and return the number of these keys that the parent had.
 
         Existing keys come first, by their old location; created keys follow, by key. With `keep_unchanged` a key whose
         value stays counts as changed.
@@ -132,7 +132,7 @@ class Draft:
         return floor
 
     def _move_committed(self, floor: int, steps: int) -> tuple[int, int]:
-        """Move what is active in the store from the floor on; return the floor and the steps that are left."""
+        """Move the active operations of the store from the floor on; return the floor and the steps that are left."""
         store = self.view.store
         flags, start = store.flags, store.start
         scanned = floor - start
@@ -199,7 +199,7 @@ class Draft:
         return floor
 
     def _find_location(self, key: bytes) -> int | None:
-        """Return where a key's latest update is, those of this draft included; None or DELETED if it has none."""
+        """Return the location of a key's latest update, including this draft's; None or DELETED if it has none."""
         location = self.entries.get(key)
         return self.view.find_location(key) if location is None else location
 

@@ -1,4 +1,4 @@
-"""What the state database refuses, by name."""
+"""Errors of the state database, named after the event that they report."""
 
 
 class StateFault(Exception):  # noqa: N818 - names say what happened to the batch or log, as the callers speak of it

@@ -1,7 +1,7 @@
-"""How the committed part moves: a batch appended, the newest one taken back, the oldest part forgotten.
+"""Changes of the committed part: a batch appended, the newest one taken back, the oldest part forgotten.
 
 Appending and taking back are mirror images and stand side by side for that reason. An undo shares the lists that the
-batch made anyway, so retaining one costs no time at all; it is let go when more than the bound were applied since.
+batch made anyway, so retaining one costs no time at all; it is dropped when more batches than the bound have followed.
 """
 
 from bisect import bisect_left
@@ -18,11 +18,11 @@ from validators.state.view import DELETED
 
 
 def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> None:
-    """Take over what one batch found.
+    """Append one batch's result.
 
     Args:
         store: Committed so far; its tip is the one that the batch extends.
-        outcome: What the batch found.
+        outcome: The batch's result.
         graft: Bitmap and grafted tree after it, if the store keeps these.
     """
     start = store.start
@@ -75,7 +75,7 @@ def rewind_store(store: Store, batches: int) -> None:
 
 
 def restore_locations(locations: dict[bytes, int], undos: Iterable[Undo]) -> None:
-    """Put back where each key lived before the oldest of some batches, given newest first."""
+    """Restore each key's location before the oldest of some batches, given newest first."""
     restored: dict[bytes, int] = {}
     created = False
     for undo in undos:

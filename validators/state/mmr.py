@@ -16,7 +16,7 @@ POSITION_BYTES = 8
 
 
 def node_count(leaf_count: int) -> int:
-    """Return how many nodes a range of that many leaves has, which is also the next leaf's position."""
+    """Return the number of nodes of a range with `leaf_count` leaves, which is also the next leaf's position."""
     return 2 * leaf_count - leaf_count.bit_count()
 
 
@@ -67,7 +67,7 @@ def peak_positions(leaf_count: int) -> list[int]:
 
 
 def count_inactive_peaks(leaf_count: int, floor: int) -> int:
-    """Return how many leading peaks stand entirely over leaves below `floor`."""
+    """Return the number of leading peaks that stand entirely over leaves below `floor`."""
     covered = 0
     inactive = 0
     for height in peak_heights(leaf_count):
@@ -84,7 +84,7 @@ def fold_root(peaks: Sequence[bytes], leaf_count: int, inactive_peaks: int = 0) 
     Args:
         peaks: Peaks of the range, tallest first.
         leaf_count: Leaves of the range.
-        inactive_peaks: How many of the oldest peaks are folded forward into one first.
+        inactive_peaks: Number of the oldest peaks that are folded forward into one first.
 
     Returns:
         The root, 32 bytes. Without peaks it covers the count alone.

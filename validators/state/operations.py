@@ -1,7 +1,7 @@
 """Encodings of the operation log's three operations (qmdb specification, section 2).
 
 An operation is kept and hashed as its bytes; nothing in the database holds a decoded form. The two encodings differ
-in layout, so each is a class, and `OperationCodec` is what they share:
+in layout, so each is a class with the interface `OperationCodec`:
 
     variable   D2 || key || value        D1 || key       D3 || option byte [|| value] || varint floor
     fixed      D2 || key || 32 bytes     D1 || key       D3 || flag || 32 bytes || be8 floor, zeros up to 65 bytes
@@ -53,14 +53,14 @@ class Operation:
 
 
 class OperationCodec(Protocol):
-    """How one encoding writes and reads operations; keys are 32 bytes, which the caller has checked."""
+    """A codec of one encoding; keys are 32 bytes, which the caller has checked."""
 
     @property
     def value_bytes(self) -> int | None:
         """The one length that values must have, or None when any will do."""
 
     def encode_update(self, key: bytes, value: bytes) -> bytes:
-        """Return the operation that gives `key` the value."""
+        """Return the operation that sets `key` to the value."""
 
     def encode_delete(self, key: bytes) -> bytes:
         """Return the operation that removes `key`."""
@@ -147,7 +147,7 @@ class VariableCodec:
         self.value_bytes: int | None = value_bytes
 
     def encode_update(self, key: bytes, value: bytes) -> bytes:
-        """Return the operation that gives `key` the value."""
+        """Return the operation that sets `key` to the value."""
         length = len(value)
         if self.value_bytes is None:
             return b"".join((b"\xd2", key, SHORT_LENGTHS[length] if length < 0x80 else encode_varint(length), value))
@@ -167,7 +167,7 @@ class VariableCodec:
         return b"\xd3\x01" + length + metadata + encode_varint(floor)
 
     def encode_writes(self, writes: Mapping[bytes, bytes | None]) -> list[bytes]:
-        """Return the update or delete of each write; a whole batch in one go, for a call each costs as much again."""
+        """Return the update or delete of each write; in one go, because one call each would double the cost."""
         if self.value_bytes is not None:
             return [b"\xd1" + key if value is None else b"\xd2" + key + value for key, value in writes.items()]
         short = SHORT_LENGTHS
@@ -233,7 +233,7 @@ class FixedCodec:
         return BARE_VALUE_BYTES
 
     def encode_update(self, key: bytes, value: bytes) -> bytes:
-        """Return the operation that gives `key` the value."""
+        """Return the operation that sets `key` to the value."""
         require_length(value, BARE_VALUE_BYTES)
         return b"\xd2" + key + value
 
@@ -249,7 +249,7 @@ class FixedCodec:
         return (b"\xd3" + option + floor.to_bytes(FLOOR_BYTES, "big")).ljust(FIXED_OPERATION_BYTES, b"\0")
 
     def encode_writes(self, writes: Mapping[bytes, bytes | None]) -> list[bytes]:
-        """Return the update or delete of each write; a whole batch in one go, for a call each costs as much again."""
+        """Return the update or delete of each write; in one go, because one call each would double the cost."""
         padding = bytes(BARE_VALUE_BYTES)
         return [b"\xd1" + key + padding if value is None else b"\xd2" + key + value for key, value in writes.items()]
 
@@ -281,6 +281,6 @@ class FixedCodec:
 
 
 def refuse(operation: bytes) -> NoReturn:
-    """Raise CorruptLog for bytes that are no operation."""
+    """Raise CorruptLog for bytes that are not a valid operation."""
     msg = f"not an operation: {len(operation)} bytes that start with {operation[:8].hex() or 'nothing'}"
     raise CorruptLog(msg)

@@ -9,8 +9,8 @@ each claim has one proof and no byte of it is free:
 
 An operation proof leads to the root over the operations, a key-value proof to the canonical root: its siblings and
 peaks are those of the grafted tree from the grafting height on, and the chunk says that the operation is active. The
-digest at the end is that of a partial chunk when the operation is in another one. A root proof says which root over the
-operations a canonical root has inside.
+digest at the end is that of a partial chunk when the operation is in another one. A root proof shows the root over the
+operations that a canonical root has inside.
 """
 
 from hashlib import sha256
@@ -83,7 +83,7 @@ def find_peak(size: int, location: int) -> tuple[int, int]:
 
 
 def digest_partial(activity: Activity, size: int, location: int) -> bytes:
-    """Return the digest of the partial chunk, nothing if there is none or the location is in it."""
+    """Return the digest of the partial chunk; empty if there is none or the location is in it."""
     last = size >> GRAFT_HEIGHT
     if size % CHUNK_BITS == 0 or location >> GRAFT_HEIGHT == last:
         return b""

@@ -29,7 +29,7 @@ def qmdb_root(
         batches: Writes of each batch, in any order but for the same key, whose last write counts; None deletes. A key
             that gets the value it has already is updated, as the specification has it, where a block of the chain
             would leave it out. Keys and values are bare 32-byte digests, in both encodings.
-        encoding: How operations are written, "variable" or "fixed".
+        encoding: Encoding of operations, "variable" or "fixed".
 
     Returns:
         The root over the operations ("any") and the canonical root ("current"), 32 bytes each.

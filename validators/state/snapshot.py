@@ -1,7 +1,7 @@
-"""Snapshots: the committed tip as data, small enough to be sent, and its restoration by somebody who trusts a root.
+"""Snapshots: the committed tip as data, small enough to send, and its restoration by a peer that trusts only a root.
 
-Nothing below the floor is active, so the operations from the floor's chunk on say which keys live and what they hold.
-Of those below, the tree needs its peaks alone, and the grafted tree is the plain one there. A stranger's peaks and
+Nothing below the floor is active, so the operations from the floor's chunk on have all live keys and their values.
+Of those below, the tree needs its peaks alone, and the grafted tree is the plain one there. A peer's peaks and
 operations are proved by the root over the operations, which they must lead to; that one by the witness, which leads
 from it to the canonical root; and floor, activity and bitmap by being computed anew.
 """
@@ -19,7 +19,7 @@ from validators.state.tree import DIGEST_BYTES
 from validators.state.verify import verify_root
 
 SIZE_LIMIT: Final = 1 << 62
-"""No log is as long; a limit for integers from strangers."""
+"""Upper limit for a log's size in a peer's snapshot; no real log is as long."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
         start: Location of the first operation sent: the floor rounded down to a chunk of 256.
         floor: Location below which no operation is active.
         root: Root over the operations, 32 bytes.
-        witness: What `Database.prove_root` returned: how `root` stands in the canonical root.
+        witness: The result of `Database.prove_root`: the proof that `root` is inside the canonical root.
         peaks: Peaks of the tree over the operations below `start`, tallest first, 32 bytes each.
         operations: Encoded operations from `start` on.
     """

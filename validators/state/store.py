@@ -1,4 +1,4 @@
-"""The committed part of a state database: its log, its tree, and where each key lives.
+"""The committed part of a state database: its log, its tree, and each key's location.
 
 Everything here can be rebuilt from the operation log alone (`rebuild_store`). Log, tree and flags only ever grow at the
 end, so cutting them back to an older size restores them; what later operations changed besides, an `Undo` of history.py
@@ -22,10 +22,10 @@ from validators.state.undo import Undo
 
 
 class Store:
-    """What is committed, open to the modules of this package and to nobody else.
+    """The committed data, open to the modules of this package only.
 
     Attributes:
-        codec: How operations are written.
+        codec: The codec of operations.
         start: Location of the oldest operation that is kept, a multiple of a chunk's bits; index 0 of log and flags.
         log: All kept operations, oldest first.
         levels: Nodes of the tree.
@@ -34,7 +34,7 @@ class Store:
         locations: Location of each live key's latest update.
         tip: The result of the last applied batch.
         activity: Bitmap and grafted tree at the tip, None until a canonical root is asked for.
-        undos: How to take back the last applied batches, oldest first, at most as many as are to be retained.
+        undos: The records to take back the last applied batches, oldest first, at most as many as are to be retained.
         epoch: Counts the events that can kill a branch; a batch that saw this epoch need not check again.
     """
 
@@ -84,9 +84,9 @@ def rebuild_store(
     """Rebuild everything from an operation log, or from its tail and the peaks over what was pruned.
 
     Args:
-        codec: How the operations are written.
+        codec: The codec of the operations.
         operations: Encoded operations from `start` on, ending with a commit.
-        retain: How many of the batches applied from now on can be taken back.
+        retain: Number of batches applied from now on that can be taken back.
         start: Location of the first of them, a multiple of a chunk's bits; nothing below is active.
         peaks: Peaks of the tree over the operations below `start`, tallest first.
 
@@ -121,7 +121,7 @@ def rebuild_store(
 
 
 def rebuild_indexes(store: Store) -> None:
-    """Make everything anew from the kept log and the peaks over what was pruned, but the tip and the undos.
+    """Rebuild all but the tip and the undos from the kept log and the peaks over the pruned operations.
 
     The tip stays the same object, on which the pending batches stand.
 
@@ -140,7 +140,7 @@ def rebuild_indexes(store: Store) -> None:
 
 
 def replay_operation(store: Store, index: int, operation: Operation) -> None:
-    """Take over one operation of a log: where its key lives now, and which operation is active no longer."""
+    """Apply one operation of a log: set its key's location, and clear the flag of the operation it replaces."""
     location = store.start + index
     if location == 0 and operation != Operation(COMMIT):
         msg = f"a log starts with {operation} instead of a commit with floor 0 and no metadata"

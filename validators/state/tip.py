@@ -1,4 +1,4 @@
-"""What stands for the database after one batch."""
+"""The tip: the values that stand for the database after one batch."""
 
 from dataclasses import dataclass
 

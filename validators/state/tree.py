@@ -20,7 +20,7 @@ DIGEST_BYTES: Final = 32
 pack_position: Final = Struct(">Q").pack
 """Writes a position or count as it is hashed."""
 pack_node: Final = Struct(f">Q{DIGEST_BYTES}s{DIGEST_BYTES}s").pack
-"""Writes what an inner node is the digest of: its position and its two children."""
+"""Encodes the preimage of an inner node: its position and its two children."""
 
 
 def node_position(height: int, index: int) -> int:
@@ -76,7 +76,7 @@ def grow_tree(
             grown.append(nodes[-1])
         height += 1
         nodes = hash_parents(height, leaf_count >> height, nodes)
-    # What no new node reached stays: the tallest peaks.
+    # Peaks that no new node reached stay: the tallest ones.
     return (*standing, *reversed(grown)), rows
 
 
@@ -125,7 +125,7 @@ class Levels:
             row.extend(digests)
 
     def cut(self, leaf_count: int) -> None:
-        """Forget all nodes that a range of so many leaves has not."""
+        """Drop all nodes beyond a range of `leaf_count` leaves."""
         for height, row in enumerate(self.rows):
             del row[DIGEST_BYTES * ((leaf_count >> height) - self.first_kept(height)) :]
         while self.rows and not self.rows[-1]:

@@ -1,4 +1,4 @@
-"""What is kept of an applied batch so that it can be taken back."""
+"""The record of an applied batch that is kept so that the batch can be taken back."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from validators.state.tip import Tip
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """How to take back one applied batch.
+    """The data needed to take back one applied batch.
 
     Attributes:
         tip: The database before the batch.

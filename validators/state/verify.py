@@ -1,7 +1,7 @@
-"""Checks the proofs of proofs.py, knowing a root and nothing else (qmdb specification, sections 1 to 3).
+"""Verification of the proofs of proofs.py against a root alone (qmdb specification, sections 1 to 3).
 
 It imports nothing of the project: a verifier that shared the prover's code would share its mistakes. A proof is bytes
-from a stranger; whatever is wrong with it, the answer is False and never an exception.
+from an untrusted peer; for any error in it the answer is False and never an exception.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ def verify_operation(proof: bytes, root: bytes, location: int, operation: bytes)
     """Return whether the log behind a root has an operation.
 
     Args:
-        proof: What `Database.prove_operation` returned.
+        proof: The result of `Database.prove_operation`.
         root: The root over the operations.
-        location: Where the operation is.
+        location: The operation's location.
         operation: The operation, encoded.
     """
     size, inactive = (int.from_bytes(proof[start : start + 8], "big") for start in (0, 8))
@@ -49,11 +49,11 @@ def verify_key(
     """Return whether a key has a value in the database behind a canonical root.
 
     Args:
-        proof: What `Database.prove_key` returned.
+        proof: The result of `Database.prove_key`.
         canonical_root: The root over operations and activity bitmap.
         key: The key.
         value: Its value.
-        encoding: How the database writes operations, "variable" or "fixed".
+        encoding: The database's encoding of operations, "variable" or "fixed".
         bare_values: Values stand without their length; always so in the fixed encoding.
     """
     location, size, inactive = (int.from_bytes(proof[start : start + 8], "big") for start in (0, 8, 16))
@@ -86,7 +86,7 @@ def verify_root(proof: bytes, canonical_root: bytes, root: bytes) -> bool:
     """Return whether a canonical root has a root over the operations inside.
 
     Args:
-        proof: What `Database.prove_root` returned.
+        proof: The result of `Database.prove_root`.
         canonical_root: The root over operations and activity bitmap.
         root: The root over the operations.
     """
@@ -114,7 +114,7 @@ def _encode_update(key: bytes, value: bytes, *, bare: bool) -> bytes:
 
 
 def _peak_heights(size: int) -> list[int]:
-    """Return the heights of the peaks over so many leaves, tallest first."""
+    """Return the heights of the peaks over `size` leaves, tallest first."""
     return [height for height in range(size.bit_length() - 1, -1, -1) if size >> height & 1]
 
 
@@ -126,7 +126,7 @@ def _find_peak(heights: Sequence[int], location: int) -> int:
 
 
 def _split_digests(joined: bytes, count: int) -> list[bytes] | None:
-    """Return so many digests, None if there are more or fewer bytes."""
+    """Return `count` digests, None if there are more or fewer bytes."""
     if len(joined) != _DIGEST_BYTES * count:
         return None
     return [joined[start : start + _DIGEST_BYTES] for start in range(0, len(joined), _DIGEST_BYTES)]

@@ -49,7 +49,7 @@ class StateView:
         return self.store.locations.get(key)
 
     def locate(self) -> Callable[[bytes], int | None]:
-        """Return what finds the location of a key: the index's own method when nothing is pending."""
+        """Return a function that finds a key's location: the index's own method when nothing is pending."""
         return self.find_location if self.layers else self.store.locations.get
 
     def read_operations(self, locations: Sequence[int]) -> list[bytes]:
@@ -75,7 +75,7 @@ class StateView:
     def stack(self, entries: Entries, operations: Sequence[bytes], end: int) -> "StateView":
         """Return the view through one more batch, which left `end` operations in the log."""
         newest = Layer(1, end - len(operations), end, entries, tuple(operations))
-        # Once a layer's newest batch is applied, all of the layer is: what it says is in the store.
+        # Once a layer's newest batch is applied, all of the layer is: its entries are in the store.
         older = [layer for layer in self.layers if layer.end > self.store.tip.size]
         while older and older[0].count <= newest.count:
             layer = older.pop(0)

@@ -1,4 +1,4 @@
-"""The disk of a validator and what it keeps there."""
+"""The disk of a validator and the files on it."""
 
 from validators.storage.barrier import Barrier
 from validators.storage.disk import Boundary, Disk, DiskHandle, SimulatedDisk, SyncPoint

@@ -33,7 +33,7 @@ class Barrier:
         self._advance()
 
     def finish(self, point: SyncPoint) -> None:
-        """The sync that covers `point` has ended."""
+        """Run the actions that wait for `point`: the sync that covers it has ended."""
         self._disk.finish_sync(point)
         self._durable_bytes = max(self._durable_bytes, point.appended_bytes)
         self._is_syncing = False
@@ -41,7 +41,7 @@ class Barrier:
 
     def _advance(self) -> None:
         if self._is_advancing:
-            # An action handed over a further one: it runs after the one that is running.
+            # The action added a further one, which runs after this one.
             return
         self._is_advancing = True
         try:

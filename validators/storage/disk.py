@@ -30,8 +30,8 @@ class SyncPoint(NamedTuple):
 class Disk(Protocol):
     """One validator's files. Names are plain words such as `blocks`; sizes and offsets are bytes.
 
-    Every call but the two properties and the sizes may raise DiskError. After a DiskError of an append or a sync nobody
-    knows what the disk holds: the validator stops, and tries no second sync.
+    Every call but the two properties and the sizes may raise DiskError. After a DiskError of an append or a sync the
+    disk's content is unknown: the validator stops, and tries no second sync.
     """
 
     def append(self, name: str, data: bytes) -> int:
@@ -47,16 +47,16 @@ class Disk(Protocol):
         """Cut file `name` back to `length` bytes; durable when it returns."""
 
     def size(self, name: str) -> int:
-        """Return how long file `name` is; 0 where it does not exist."""
+        """Return the length of file `name` in bytes; 0 where it does not exist."""
 
     def synced_bytes(self, name: str) -> int:
-        """Return how much of file `name`, from its start, survives a crash."""
+        """Return the number of bytes of file `name`, from its start, that survive a crash."""
 
     def begin_sync(self) -> SyncPoint:
-        """Fix what the sync now starting will cover."""
+        """Fix the extent of the sync that now starts."""
 
     def finish_sync(self, point: SyncPoint) -> None:
-        """Make what `point` covers survive a crash."""
+        """Make the bytes that `point` covers survive a crash."""
 
     @property
     def appended_bytes(self) -> int:
@@ -64,13 +64,13 @@ class Disk(Protocol):
 
     @property
     def is_synced(self) -> bool:
-        """Whether a crash now would lose nothing."""
+        """Return whether a crash now would lose no bytes."""
 
 
 class SimulatedDisk:
     """A disk in memory. It outlives the incarnations of its validator; only the cluster crashes it.
 
-    `medium` is what is wrong with it. Without faults there, every byte reads as it was written.
+    `medium` holds its faults. Without faults there, every byte reads as it was written.
     """
 
     def __init__(self, node: int = 0, chance: Chance | None = None) -> None:
@@ -90,7 +90,7 @@ class SimulatedDisk:
 
     @property
     def is_synced(self) -> bool:
-        """Whether a crash now would lose nothing."""
+        """Return whether a crash now would lose no bytes."""
         return all(len(file.data) == file.synced_bytes for file in self._files.values())
 
     def append(self, name: str, data: bytes) -> int:
@@ -158,7 +158,7 @@ class SimulatedDisk:
                 file.lengths.append(covered)
 
     def lose_unsynced(self) -> int:
-        """Cut every file back to what was synced, as a power loss does; return the bytes lost."""
+        """Cut every file back to its synced length, as a power loss does; return the number of bytes lost."""
         lost_bytes = 0
         for name in sorted(self._files):
             file = self._files[name]
@@ -171,7 +171,7 @@ class SimulatedDisk:
         return lost_bytes
 
     def wipe(self) -> None:
-        """Lose everything, as a disk does that is replaced by an empty one."""
+        """Lose all files, as when the disk is replaced by an empty one."""
         self._files.clear()
         self.medium.forget()
 
@@ -198,8 +198,8 @@ class SimulatedDisk:
 class DiskHandle:
     """One incarnation's handle to a disk. After `revoke` writes do nothing and reads raise.
 
-    A crash revokes first and cancels afterwards, so that whatever the dying task still does in its
-    clean-up code cannot reach the disk (DESIGN section 3, rule 3).
+    A crash revokes first and cancels afterwards, so that writes of the dying task's
+    clean-up code cannot reach the disk.
 
     `reach` is called at each boundary of the write-ahead order that the disk sees; it may cut the power there.
     """

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class DiskError(Exception):
-    """An operation of the disk failed. `file` is its name, `operation` one of append, read, truncate, sync."""
+    """A failed operation of the disk. `file` is its name, `operation` one of append, read, truncate, sync."""
 
     def __init__(self, file: str, operation: str, reason: str) -> None:
         super().__init__(f"{operation} of {file or 'all files'}: {reason}")
@@ -26,7 +26,7 @@ class DiskFullError(DiskWriteError):
 
 
 class DiskSyncError(DiskError):
-    """A sync failed. What it should have covered may be lost already: it must never be tried again."""
+    """A sync failed. Bytes that it should have covered may be lost already: it must never be tried again."""
 
 
 class DiskRevokedError(Exception):
@@ -34,7 +34,7 @@ class DiskRevokedError(Exception):
 
 
 class JournalLostError(Exception):
-    """Votes that this validator may have sent cannot be read back; `reason` says why."""
+    """Votes that this validator may have sent cannot be read back; `reason` is the fault found in the journal."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"vote journal lost: {reason}")
@@ -42,7 +42,7 @@ class JournalLostError(Exception):
 
 
 class Damage(NamedTuple):
-    """Bytes of a file that do not say what was written there; `offset` and `length` are bytes."""
+    """Bytes of a file that differ from those written there; `offset` and `length` are in bytes."""
 
     file: str
     offset: int

@@ -1,7 +1,7 @@
 """Files beside the vote journal: blocks, and the finalized state as a base and a log above it.
 
-Invariant: nothing that does not pass its checksum is returned; what is damaged is named and left out. Blocks and state
-can be had again from peers, so damage here costs time and never a promise.
+Invariant: only records with a valid checksum are returned; damaged ones are named and left out. Blocks and state
+can be fetched again from peers, so damage here costs time and never breaks a vote.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ class BlockFile:
         self._file.cut(records[-1].end if records else 0)
 
     def __contains__(self, digest: bytes) -> bool:
-        """Whether the file holds the block, as far as anybody has tried to read it."""
+        """Return whether the index has the block; damage shows only when the block is read."""
         return digest in self._places
 
     def append(self, *, height: int, digest: bytes, block: bytes) -> None:
@@ -152,7 +152,7 @@ class FinalizedLog:
         self._slots[self._current].operations.append(msgspec.msgpack.encode(entry))
 
     def install(self, *, height: int, encoded: bytes) -> None:
-        """Make a snapshot the base; what is appended from now on stands above it. Raises DiskError.
+        """Make a snapshot the base, below all later appends. Raises DiskError.
 
         It counts only once the disk is synced: act on it behind the barrier.
         """
@@ -175,18 +175,18 @@ class FinalizedLog:
         slot.operations.cut(0)
 
     def erase(self) -> None:
-        """Give up everything, durably: what is left begins at genesis. Raises DiskError."""
+        """Give up everything, durably, so that the state begins at genesis. Raises DiskError."""
         for slot in self._slots:
             slot.snapshot.cut(0)
             slot.operations.cut(0)
 
     def read(self) -> LogContents:
-        """Return what the disk holds and change nothing; raises DiskError."""
+        """Return the content of the disk and change nothing; raises DiskError."""
         chosen, found = self._choose()
         return self._contents(chosen, found)
 
     def recover(self) -> LogContents:
-        """Return what the disk holds, cut off what cannot be used, and go on from there; raises DiskError."""
+        """Return the content of the disk, cut off unusable parts, and append after it from now on; raises DiskError."""
         chosen, found = self._choose()
         base, _, end, _ = found[chosen]
         self._current = chosen
@@ -208,7 +208,7 @@ class FinalizedLog:
 
     def _contents(self, chosen: int, found: list[_Found]) -> LogContents:
         base, entries, _, _ = found[chosen]
-        # A slot that is merely older is left alone, its damages with it; one without a base may have lost it.
+        # A slot that is only older keeps its damages; one without a base may have lost its base.
         damages = [
             damage for place, slot in enumerate(found) if place == chosen or not slot.base for damage in slot.damages
         ]

@@ -1,11 +1,11 @@
 """The write-ahead journal of votes, kept in two copies (specification of Simplex, section 1.4).
 
 Both copies, `journal-a` and `journal-b`, hold the same payloads at the same offsets, and every sync covers both.
-The first record is the head: whose journal this is, and the floor below which it was pruned. A disk without it is a
-disk whose journal is lost, never a fresh one. Every other record also says of which *generation* it is, and how much of
-the journal was durable when it was appended.
+The first record is the head: the journal's owner, and the floor below which it was pruned. A disk without it is a
+disk whose journal is lost, never a fresh one. Every other record also has its *generation*, and the number of bytes of
+the journal that were durable when it was appended.
 
-Pruning begins the next generation. Its head says how many entries were carried over; one copy is written anew, durably,
+Pruning begins the next generation. Its head has the number of entries carried over; one copy is rewritten, durably,
 and only then the other. So a crash at any point leaves one copy whole: the newer one, or, as long as that is not there
 with all that it carries, the older one. Nothing is appended between the two, hence nothing can have been sent that only
 the newer one knows. A newer generation that has been appended to never gives way to an older one, and the number of one
@@ -13,16 +13,16 @@ that did give way is not used again: stale sectors might show it whole one day. 
 rejected: the simulated disk would need a third operation that a crash can cut in two, and the two copies give the same
 safety without it.
 
-What is survived, exactly. At recovery a record is taken from whichever copy holds it intact, and the other copy is
+Damage that is survived: at recovery a record is taken from whichever copy holds it intact, and the other copy is
 written again there. So every damage of one copy is survived, however large (bits, sectors, a lost or stale tail, the
 whole file), and damages of both copies as long as no record is hit in both.
 
-What is not survived. A record intact in neither copy is a torn tail, which no finished sync covered and no message
-relied on, unless an intact record behind it says that it was durable, or pruning carried it over: then votes are lost,
-and `JournalLostError` is raised. So it is when the head is intact in neither copy, names another key, or two intact
-records differ. One case cannot be seen: both copies damaged at the same place with nothing intact behind it looks like
-a torn tail, be it one record or many. It needs a fault in each copy that reaches its end; a fault plan never hits both
-copies at one record (`storage.medium`).
+Damage that is not survived: a record intact in neither copy is a torn tail, which no finished sync covered and no
+message relied on, unless an intact record behind it says that it was durable, or pruning carried it over: then votes
+are lost, and `JournalLostError` is raised. So it is when the head is intact in neither copy, names another key, or two
+intact records differ. One case cannot be seen: both copies damaged at the same place with nothing intact behind it
+looks like a torn tail, be it one record or many. It needs a fault in each copy that reaches its end; a fault plan never
+hits both copies at one record (`storage.medium`).
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ _PREFIX_BYTES: Final = 8
 
 
 class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
-    """The owner of a journal's votes. `observes` is why this key must not sign in this epoch, "" where it may.
+    """The owner of a journal's votes. `observes` is the reason why its key must not sign in this epoch, or "".
 
     `generation` counts the prunings, `carried` the entries that the last one kept, which come first. `floor` is
     the encoded finality that makes the dropped entries needless, empty before the first pruning.
@@ -57,7 +57,7 @@ class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     floor: bytes = b""
 
     def is_of(self, other: "JournalHead") -> bool:
-        """Whether both are of one key in one epoch, whatever else they say."""
+        """Return whether both heads are of one key in one epoch."""
         mine, others = ((head.chain_id, head.validator, head.public_key, head.epoch) for head in (self, other))
         return mine == others
 
@@ -71,9 +71,9 @@ class JournalContents(NamedTuple):
 
 
 def provision(disk: Disk, head: JournalHead) -> None:
-    """Begin a journal, durably: what an operator does once for a new validator; raises DiskError.
+    """Begin a journal, durably, as an operator does once for a new validator; raises DiskError.
 
-    What stood in the journal before is gone. A validator calls it only with `observes` set.
+    Older entries are lost. A validator calls it only with `observes` set.
     """
     files = [RecordFile(disk, name) for name in JOURNAL_FILES]
     # Above what stands there: a crash between the two copies leaves the new head in force: no vote is signed.
@@ -107,7 +107,7 @@ class Journal:
         self._artifacts.append(artifact)
 
     def prune(self, floor: bytes, *, keep: Callable[[bytes], bool]) -> None:
-        """Drop the artifacts that `keep` refuses; the head says from now on which finality stands for them.
+        """Drop the artifacts that `keep` refuses; from now on the head has the finality that stands for them.
 
         Both copies are durable when it returns, with all that was appended. Call it while no sync is under way: such a
         sync would count for bytes that it does not cover.
@@ -116,7 +116,7 @@ class Journal:
             DiskError: The disk failed; it may hold the journal as it was, or pruned.
         """
         assert self._head is not None, "what was not read cannot be pruned"
-        # One copy is all there is while the other is written: what has gone bad in it since the start is mended first.
+        # One copy is the only one while the other is written: damage in it since the start is repaired first.
         try:
             contents = [copy.read() for copy in self._copies]
             merged = _merge(contents)
@@ -129,11 +129,11 @@ class Journal:
     def recover(self, expected: JournalHead) -> JournalContents:
         """Read both copies, repair each from the other, cut a torn tail off.
 
-        Of `expected` only the key is compared: the journal itself says whether its validator may sign.
+        Of `expected` only the key is compared: the journal's own head decides whether its validator may sign.
 
         Raises:
             JournalLostError: Votes may be missing.
-            DiskError: The disk failed; what it holds is not known.
+            DiskError: The disk failed; its content is unknown.
         """
         contents = [copy.read() for copy in self._copies]
         merged = _merge(contents)
@@ -182,7 +182,7 @@ def _is_foreign(found: Contents, generation: int) -> bool:
 
 
 def _lacks(found: Contents, merged: Sequence[Record], generation: int) -> bool:
-    """Whether a copy of this generation does not show all of its records."""
+    """Return whether a copy of this generation lacks some of its records."""
     return not _is_foreign(found, generation) and len(found.records) < len(merged)
 
 
@@ -190,7 +190,7 @@ def _merge(contents: Sequence[Contents]) -> list[Record]:
     """Return the records of the newest generation that is whole, each from a copy that holds it.
 
     Raises:
-        JournalLostError: The copies differ, or what was durable is in neither.
+        JournalLostError: The copies differ, or a durable record is in neither.
     """
     end = 0
     for generation in sorted((_newest(found) for found in contents), reverse=True):

@@ -1,7 +1,7 @@
-"""A bad disk's version of the bytes that were written to it: faults laid over the pristine bytes.
+"""The bytes as a bad disk reads them: faults laid over the pristine bytes.
 
-The simulated disk keeps what its validator wrote. A *scar* says what a sector reads as instead: one bit flipped, zeros,
-somebody else's bytes, or what stood there at an earlier sync. A scar stays until its place is overwritten or cut off.
+The simulated disk keeps the bytes its validator wrote. A *scar* is the content that a sector shows instead: one bit
+flipped, zeros, bytes of another write, or those of an earlier sync. It stays until its place is overwritten or cut off.
 
 Chance is keyed by fault, validator, file, sector and how often that sector was read, so that taking one fault out of a
 plan leaves the draws of all others as they were.
@@ -36,7 +36,7 @@ class BitFlip(NamedTuple):
 
 
 class StaleRead(NamedTuple):
-    """Each read of a sector may find what an earlier sync left there, from then on."""
+    """Each read of a sector may find the content of an earlier sync, from then on."""
 
     ppm: int
     files: tuple[str, ...] = ()
@@ -58,11 +58,11 @@ class IoErrors(NamedTuple):
 
 
 class TornWrite(NamedTuple):
-    """A crash keeps part of what was not synced: a prefix, or a random subset of sectors."""
+    """A crash keeps part of the bytes not synced: a prefix, or a random subset of sectors."""
 
 
 class FullDisk(NamedTuple):
-    """Nothing fits in beyond `limit_bytes` in all."""
+    """The files together take at most `limit_bytes`."""
 
     limit_bytes: int
 
@@ -72,9 +72,9 @@ Condition = BitFlip | StaleRead | MisdirectedWrite | IoErrors | TornWrite | Full
 
 @dataclass(slots=True)
 class File:
-    """One file as it was written: its bytes, how many a crash spares, and the lengths that finished syncs covered.
+    """One file as it was written: its bytes, the number a crash spares, and the lengths that finished syncs covered.
 
-    `previous` is what stood there, synced, before the file was last cut back to nothing.
+    `previous` is the synced content before the file was last cut back to nothing.
     """
 
     data: bytearray = field(default_factory=bytearray)
@@ -115,7 +115,7 @@ class Medium:
         self._ended[name] = self._ended.get(name, 0) + self._active.pop(name).count
 
     def touched(self, name: str) -> int:
-        """Return how often a fault did anything, also after its end; 0 where it never began."""
+        """Return the number of effects of a fault, also after its end; 0 where it never began."""
         active = self._active.get(name)
         return self._ended.get(name, 0) + (0 if active is None else active.count)
 
@@ -139,7 +139,7 @@ class Medium:
                 raise error(name, operation, "input/output error")
 
     def room(self, used_bytes: int, wanted_bytes: int) -> int:
-        """Return how many of the wanted bytes fit in."""
+        """Return the number of the wanted bytes that fit in."""
         for active in self._active.values():
             if isinstance(active.condition, FullDisk) and used_bytes + wanted_bytes > active.condition.limit_bytes:
                 active.count += 1
@@ -149,7 +149,7 @@ class Medium:
     # -- what reads back wrong -----------------------------------------------------------------
 
     def view(self, name: str, file: File, offset: int, end: int) -> bytes:
-        """Return what a read of these bytes gives."""
+        """Return the bytes that a read shows."""
         ageing = [each for each in self._active.values() if isinstance(each.condition, BitFlip | StaleRead)]
         for active in ageing:
             if _is_about(active.condition, name):
@@ -163,7 +163,7 @@ class Medium:
         return bytes(data)
 
     def appended(self, files: dict[str, File], name: str, offset: int, data: bytes) -> None:
-        """Perhaps send a write astray that the disk has just taken."""
+        """Perhaps misdirect a write that the disk has just taken."""
         for active in self._active.values():
             condition = active.condition
             if not isinstance(condition, MisdirectedWrite) or not _is_about(condition, name):
@@ -172,7 +172,7 @@ class Medium:
                 self._misdirect(active, files, name, offset, data)
 
     def overwritten(self, name: str, file: File, offset: int, data: bytes) -> None:
-        """Heal what has been written anew; what else is wrong with the same sectors stays."""
+        """Remove scars of overwritten bytes; those of other bytes in the same sectors stay."""
         scars = self._scars.get(name, {})
         for sector in range(offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES + 1):
             start = sector * SECTOR_BYTES
@@ -184,7 +184,7 @@ class Medium:
                 scars[sector] = bytes(content)
 
     def cut(self, name: str, length: int) -> None:
-        """Forget what is wrong with bytes that are not there any more."""
+        """Forget scars behind the new end of a file."""
         scars = self._scars.get(name, {})
         for sector in sorted(scars):
             scars[sector] = scars[sector][: max(length - sector * SECTOR_BYTES, 0)]
@@ -192,7 +192,7 @@ class Medium:
                 del scars[sector]
 
     def tear(self, name: str, tail: bytes) -> bytes:
-        """Return what a crash keeps of bytes that no finished sync covered."""
+        """Return the part that a crash keeps of bytes that no finished sync covered."""
         for active in self._active.values():
             if isinstance(active.condition, TornWrite) and tail:
                 subject = f"{active.name}/{self._node}/{name}"
@@ -204,7 +204,7 @@ class Medium:
     # -- scars ---------------------------------------------------------------------------------
 
     def _age(self, active: _Active, name: str, file: File, sector: int) -> None:
-        """Perhaps let one sector go bad; a sector that is bad stays as it is."""
+        """Perhaps give one sector a scar; a sector that has one keeps it."""
         subject = f"{name}/{sector}"
         condition = active.condition
         assert isinstance(condition, BitFlip | StaleRead), "only these two come with reading"
@@ -252,7 +252,7 @@ class Medium:
         return True
 
     def _may_scar(self, name: str, sector: int) -> bool:
-        """Whether the other copy of the journal, if this is one, is sound around that place."""
+        """Return whether the place is not in a journal copy, or the other copy is sound around it."""
         guard = GUARD_BYTES // SECTOR_BYTES
         return all(abs(other - sector) > guard for other in self._scars.get(_OTHER_COPY.get(name, ""), {}))
 
@@ -276,7 +276,7 @@ def _flip(content: bytes, draw: int) -> bytes:
 
 
 def _older(file: File, start: int, content: bytes, draw: int) -> bytes:
-    """Return the sector as an earlier sync left it, or as it is where none did."""
+    """Return the sector as an earlier sync left it, or unchanged where none did."""
     first = bisect_left(file.lengths, start)
     last = bisect_right(file.lengths, start + len(content) - 1)
     choices = [content[: length - start] + bytes(start + len(content) - length) for length in file.lengths[first:last]]

@@ -5,10 +5,10 @@ A frame is MARK || be4(length of body) || be4(checksum of body) || be4(checksum 
 Invariant: a record that is returned was appended to this file at this offset, byte for byte. Both checksums
 (CRC-32) start from the file's name and the frame's offset, so that bytes that belong elsewhere, a misdirected
 write or the copy of another file, do not pass. The body is the payload with every start of a MARK in it broken up, so
-that after damage the next frame is found by looking for the MARK, and nobody who chooses a payload can plant a frame.
+that after damage the next frame is found by looking for the MARK, and no choice of a payload can plant a frame.
 
-`read` goes on after damage and names it. It cannot always tell a torn tail, bytes that no finished sync covered,
-from damage: it calls a tail torn when the file ends inside of its frame. Who needs more keeps two copies (the journal).
+`read` goes on after damage and names it. It cannot always distinguish a torn tail, bytes that no finished sync covered,
+from damage: it calls a tail torn when the file ends inside of its frame. The journal needs more and keeps two copies.
 """
 
 import zlib
@@ -102,7 +102,7 @@ class RecordFile:
         self._disk.overwrite(self.name, record.offset, self.frame(record.offset, record.payload))
 
     def rewrite(self, payloads: Sequence[bytes]) -> None:
-        """Replace the whole file by these records, durably; a crash meanwhile leaves the first of them, or none.
+        """Replace the whole file by these records, durably; a crash in the meantime leaves only the first records.
 
         The file is emptied first: records of it that stood behind a half-written new one would still be intact.
         """

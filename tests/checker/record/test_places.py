@@ -58,7 +58,7 @@ class TestNames:
     def test_other_code_gets_a_longer_name(self, tmp_path, monkeypatch):
         first = write(tmp_path / "calm-7")
         code = RecordReader(first).manifest.code
-        monkeypatch.setattr("checker.record.run_directory.this_code", lambda: code._replace(fingerprint=OTHER))
+        monkeypatch.setattr("checker.record.plugins.this_code", lambda: code._replace(fingerprint=OTHER))
         other = write(tmp_path / "calm-7")
 
         assert other.name.startswith("calm-7-")
