@@ -169,7 +169,7 @@ NAMES_ALLOWED: set[str] = set()
 OPENINGS_ALLOWED = {
     "checker": 0,
     "cluster": 10,
-    "validators": 6,
+    "validators": 0,
 }
 """Docstrings of each package that begin with What, Who, Whoever or How."""
 

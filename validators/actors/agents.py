@@ -22,7 +22,7 @@ DESPERATE: Final = (16, 8)
 
 
 class BidContext(Order, frozen=True):
-    """What the chain tells an agent (CIP-1, section 7.2): heights in the timebase, fees in units per cycle or cell."""
+    """The chain's context for a bidding agent (CIP-1, section 7.2): heights in the timebase, fees per cycle or cell."""
 
     traced_name: ClassVar[str] = "BidContext"
 

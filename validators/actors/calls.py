@@ -33,7 +33,7 @@ class Actor:
 
 
 class Status(enum.IntEnum):
-    """How a call ended."""
+    """Outcomes of a call."""
 
     OK = 0
     REVERTED = 1
@@ -54,7 +54,7 @@ class CallResult:
     cells: int
     events: tuple[msgspec.Struct, ...]
     answer: bytes = b""
-    """What the handler returned, if that was bytes: most return nothing."""
+    """The handler's return value, if that was bytes; most return nothing."""
 
 
 def call_handler(

@@ -27,7 +27,7 @@ from validators.actors.orders import (
 )
 
 PLAYERS_MAX: Final = 64
-"""How many players one game has at most."""
+"""Greatest number of players in one game."""
 
 MOVE_CYCLES: Final = 1_000
 """Cycles that a player gives to its answer."""

@@ -1,4 +1,4 @@
-"""What a program can do: the metered host API.
+"""The metered host API: every operation that is open to a program.
 
 A Host exists for the length of one call. Every call charges its meter before it acts, checks the types of what a
 program hands in, and acts on the chain only through World, whose writes the caller discards when the program reverts.
@@ -69,7 +69,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """What a program asks the mailbox for: a call of `handler(payload)` of an actor, within `cycles`."""
+    """A program's request to the mailbox: a call of `handler(payload)` of an actor, within `cycles`."""
 
     frame: Frame
     actor: bytes

@@ -22,10 +22,10 @@ from validators.actors.orders import (
 )
 
 POSITIONS_PER_CHECK: Final = 16
-"""How many positions one check looks at; the next check goes on where it ended."""
+"""Positions that one check looks at; the next check goes on where it ended."""
 
 RISK_CYCLES: Final = 500
-"""What computing the risk of one position costs."""
+"""Cycles for computing the risk of one position."""
 
 RISK_PARTS: Final = 10
 """Risks are counted in tenths."""

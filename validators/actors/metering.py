@@ -1,4 +1,4 @@
-"""What actions cost, in cycles (work) and cells (bytes kept), and the meter that adds it up.
+"""Prices of actions, in cycles (work) and cells (bytes kept), and the meter that adds them up.
 
 This is the one table of metering constants; docs/chain.md prints it. Calls about timers are priced by TimerConfig.
 """

@@ -19,7 +19,7 @@ from validators.actors.orders import (
 )
 
 PATIENCE: Final = 4
-"""How many intervals an update may be late before it expires."""
+"""Intervals by which an update may be late before it expires."""
 
 
 class FeedOrder(Order, frozen=True):

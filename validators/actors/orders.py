@@ -21,14 +21,14 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
 """A whole number of 63 bits above zero."""
 
 Interval = Annotated[int, msgspec.Meta(ge=1, le=INTERVAL_MAX)]
-"""How far apart the calls of a service are."""
+"""The time between two calls of a service."""
 
 Address = Annotated[bytes, msgspec.Meta(min_length=ADDRESS_BYTES, max_length=ADDRESS_BYTES)]
 """The address of an account or an actor."""
 
 
 class FeeTerms(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a timer offers for the timer lane, in units per cycle, as `Host.schedule_timer` takes it."""
+    """A timer's bid for the timer lane, in units per cycle, as `Host.schedule_timer` takes it."""
 
     max_fee_per_cycle: Count | None = None
     max_priority_fee_per_cycle: Count | None = None
