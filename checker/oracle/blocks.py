@@ -7,12 +7,10 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
-from checker.oracle.contents import Basefees, Market, contents_at_genesis
-from checker.oracle.lane import CursorPhase, LanePhase
+from checker.oracle.contents import Basefees, contents_at_genesis
 from checker.oracle.mailbox import MailboxPhase
-from checker.oracle.market import Lane
 from checker.oracle.merkle import list_root
-from checker.oracle.phases import Ledger, phases_of
+from checker.oracle.phases import Ledger
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending, run_call
 from checker.oracle.records import (
     Genesis,
@@ -28,9 +26,7 @@ from checker.oracle.records import (
 from checker.oracle.system import run_instruction
 from checker.oracle.tiers import heights_promoted, write_tiers
 from checker.oracle.timers import TimerPhase
-
-FREE_POLICY = "fifo-free"
-"""The policy under which fires cost nothing and timers do not expire."""
+from checker.oracle.twins import TWINS, BlockStart, configurations
 
 TRANSACTION_CYCLES = 1_000
 EPOCH_PROMOTED = 13
@@ -66,11 +62,16 @@ class Result(NamedTuple):
 
 
 class OracleChain:
-    """A chain from genesis on."""
+    """A chain from genesis on; a policy's configuration that no chain can run on raises MalformedError."""
 
     def __init__(self, genesis: Genesis, encoded_genesis: bytes) -> None:
         self.genesis = genesis
         self.contents = contents_at_genesis(genesis)
+        for twin, config in configurations(genesis):
+            table = twin.config_table(self.contents)
+            assert table is not None, f"{twin.name} has a configuration"
+            table.put(None, config)
+        self.contents.settle()
         self.units = self.contents.units()
         empty = list_root([])
         self.header = Header(
@@ -165,33 +166,23 @@ class _Block:
         self.proposer = chain.genesis.validators[header.proposer]
         self.parent_now = _present(chain.genesis, chain.header)
         self.basefees = chain.contents.basefees.rows[None]
-        self.policy = self.genesis.policy_at(header.height)
+        entry = self.genesis.policy_at(header.height)
+        self.twin = TWINS[entry.policy]
+        self.rules = self.twin.open(BlockStart(self.contents, header.height, entry.height, self.basefees))
         self.calendar = chain.contents.calendar.rows[None]
-        self.lane = self._lane(header.height)
         self.present = Present(
             height=header.height,
             now=_present(chain.genesis, header),
             config=chain.contents.config.rows[None],
             is_collected=False,
-            is_free=self.policy == FREE_POLICY,
             mailbox_cycles=chain.genesis.mailbox_cycles,
-            lane=self.lane,
+            admission=self.rules,
             ring_size=self.calendar.ring_size,
         )
         self.cycles = 0
         self.cells = 0
         self.burned = 0
         self.tips = 0
-
-    def _lane(self, height: int) -> Lane | None:
-        """Return the lane's configuration and market for a block in the lane; at activation there is no market yet."""
-        entry = self.genesis.lane_entry
-        if entry is None or height < entry.height:
-            return None
-        config = self.contents.lane_config.rows[None]
-        first = config.initial_lane_basefee or self.basefees.cycle
-        market = self.contents.market.get(None) or Market(first, 0, 0, entry.height, first, 0)
-        return Lane(config, market, entry.height)
 
     def maintain_epochs(self) -> list[list[object]]:
         """Return the event of a new epoch, where one begins; the moves are worked out when the block ends."""
@@ -235,13 +226,7 @@ class _Block:
         return phase
 
     def _phase(self) -> TimerPhase:
-        present = self.present._replace(is_collected=True)
-        if self.lane is None:
-            # Where fires are free the timer phase uses zero prices; the rest of the block keeps its own.
-            prices = Basefees(0, 0) if self.policy == FREE_POLICY else self.basefees
-            return TimerPhase(self.contents, present, self.parent_now, prices, self.proposer)
-        kind = CursorPhase if self.lane.config.classification == "cursor" else LanePhase
-        return kind(self.contents, present, self.parent_now, self.basefees, self.proposer, lane=self.lane)
+        return self.rules.timer_phase(self.present._replace(is_collected=True), self.parent_now, self.proposer)
 
     def serve_mailbox(self) -> MailboxPhase:
         """Deliver messages."""
@@ -259,8 +244,7 @@ class _Block:
             "prices": {"cycles": self.cycles + timers.lane_cycles, "cells": self.cells + timers.lane_cells},
             "burns": {"burned": self.burned + timers.burned},
         }
-        names = phases_of(self.policy)
-        return [(name, counts.get(name, {})) for name in names]
+        return [(name, counts.get(name, {})) for name in self.twin.phases]
 
     def end(self, phase: TimerPhase) -> None:
         """Set the basefees of the next block, and add the burned units to the total."""
@@ -270,17 +254,7 @@ class _Block:
         cell = next_basefee(self.basefees.cell, used_cells, genesis.block_cells, genesis.min_basefee)
         self.contents.basefees.put(None, Basefees(cycle, cell))
         self.contents.burned.put(None, self.contents.burned.rows[None] + self.burned + phase.burned)
-        if isinstance(phase, LanePhase):
-            before = phase.lane.market
-            market = Market(
-                basefee=phase.next_basefee,
-                p50_tip=phase.p50_tip,
-                used_cycles=used_cycles,
-                window_start=phase.window_start,
-                activation_basefee=before.activation_basefee,
-                burned=before.burned + phase.lane_burned,
-            )
-            self.contents.market.put(None, market)
+        phase.close(used_cycles)
         write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
 
     def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:

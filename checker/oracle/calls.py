@@ -7,10 +7,10 @@ that started it takes its writes back.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from checker.oracle.admission import Admission
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
 from checker.oracle.lane_config import Calendar
-from checker.oracle.market import Lane
-from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
+from checker.oracle.quotes import Fees, Quoted
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256, write
 
 CALL_CYCLES = 200
@@ -67,31 +67,26 @@ class Gas:
 class Present(NamedTuple):
     """The block as a call sees it: the current height or slot, the configuration, whether due timers are collected.
 
-    Where fires are free, `is_free`, the policy knows neither an expiry nor a budget of the lane. A message may use at
-    most `mailbox_cycles`. A block in the timer lane has a `lane`.
+    `admission` has the policy's rules for timers that come in. A message may use at most `mailbox_cycles`.
     """
 
     height: int
     now: int
     config: TimerConfig
     is_collected: bool
-    is_free: bool
     mailbox_cycles: int
-    lane: Lane | None = None
+    admission: Admission
     ring_size: int = Calendar().ring_size
 
     @property
     def gas_limit_ceiling(self) -> int:
         """The greatest gas limit that a timer can be given now, and the default."""
-        if self.is_free:
-            return self.config.max_cycles_per_fire
-        ceiling = min(self.config.max_cycles_per_fire, self.config.lane_timer_cycles)
-        return ceiling if self.lane is None else min(ceiling, self.lane.config.max_cycles_per_fire_auction_phase)
+        return self.admission.ceiling(self.config)
 
     @property
     def latest_expiry(self) -> int:
         """The latest expiry that a timer can be given now."""
-        return MAX_INTEGER if self.is_free else self.now + self.config.max_ttl_blocks
+        return self.now + self.config.max_ttl_blocks if self.admission.has_ttl else MAX_INTEGER
 
 
 @dataclass
@@ -188,14 +183,14 @@ class Call:
         """Schedule a call of this actor's default handler; None is the default. Return the timer's identifier."""
         fees = Fees(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba, bid)
         self._require_right_to_write()
-        config, lane = self.present.config, self.present.lane
+        config, admission = self.present.config, self.present.admission
         self.gas.use(config.schedule_cycles, len(payload))
         for number in (due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid):
             _require_number(number or 0)
         for address in (fee_payer, gba):
             if address is not None:
                 _require_address(address)
-        if lane is not None and is_deprecated(fees, lane, self.present.height):
+        if admission.is_deprecated(fees, self.present.height):
             raise RevertedError("TimerArgDeprecated")
         ceiling = self.present.gas_limit_ceiling
         latest = self.present.latest_expiry
@@ -209,10 +204,10 @@ class Call:
             fee_payer=self.actor if fee_payer is None else fee_payer,
             gas_limit=ceiling if gas_limit is None else gas_limit,
             gas_limit_is_default=gas_limit is None,
-            expires_at=latest if expires_at is None or self.present.is_free else expires_at,
+            expires_at=latest if expires_at is None or not admission.has_ttl else expires_at,
         )
         error = self._refusal(asked, ceiling, latest)
-        quoted = Quoted(None) if lane is None or error else quote_of(fees, lane)
+        quoted = Quoted(None) if error else admission.quote(fees)
         error = error or quoted.error
         counts = self.contents.counts.get(self.actor) or TimerCounts(0, 0)
         if not error and counts.live >= config.max_timers_per_actor:
@@ -321,7 +316,7 @@ def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
     if expires_at <= present.now or present.now > timer.expires_at:
         raise RevertedError("InvalidInput")
     # Where timers do not expire, the requested expiry does not matter.
-    return present.latest_expiry if present.is_free else min(expires_at, present.latest_expiry)
+    return min(expires_at, present.latest_expiry) if present.admission.has_ttl else present.latest_expiry
 
 
 def remove_timer(contents: Contents, timer: Timer) -> None:

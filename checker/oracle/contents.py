@@ -145,6 +145,13 @@ class Table(Generic[Key, Row]):
         return self._place(key), None if fields is None else write(fields)
 
 
+class OwnTable(NamedTuple):
+    """A table that one policy alone keeps, as its twin declares it: the state key of a key, and the record of a row."""
+
+    place: Callable[[Any], bytes]
+    fields: Callable[[Any, Any], list[object] | None]
+
+
 class Contents:
     """All tables, and the operation log that their changes go to at the end of a block."""
 
@@ -152,6 +159,7 @@ class Contents:
         journal: list[tuple[Table[Any, Any], Any, Any]] = []
         self._journal = journal
         self._heads: dict[int, int] = {}
+        self._own: dict[OwnTable, Table[Any, Any]] = {}
         self.log = OperationLog()
         self.accounts = Table[bytes, Account](journal, lambda address: plain_key(1, address), _account_fields)
         self.actors = Table[bytes, Actor](journal, lambda address: plain_key(2, address), lambda _, row: list(row))
@@ -193,14 +201,17 @@ class Contents:
         """Return an independent copy of the contents for another branch, taken between two blocks."""
         assert not self._journal, "a block is under way"
         other = Contents()
-        for name, table in self._tables().items():
-            other._tables()[name].rows.update(table.rows)
+        for name, table in vars(self).items():
+            if isinstance(table, Table):
+                getattr(other, name).rows.update(table.rows)
+        for kind, table in self._own.items():
+            other.own(kind).rows.update(table.rows)
         other.log = self.log.fork()
         return other
 
-    def _tables(self) -> dict[str, Table[Any, Any]]:
-        """Return all tables by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Table)}
+    def own(self, kind: OwnTable) -> Table[Any, Any]:
+        """Return a policy's own table, which is empty until the policy writes to it."""
+        return self._own.setdefault(kind, Table(self._journal, kind.place, kind.fields))
 
     def account(self, address: bytes) -> Account:
         """Return an account; one without an entry has no units."""
@@ -247,7 +258,8 @@ class Contents:
     def encode_all(self) -> dict[bytes, bytes]:
         """Return all entries, encoded again from the tables alone."""
         self.find_heads()
-        entries = (table.entry(key) for table in self._tables().values() for key in table.rows)
+        tables = [table for table in (*vars(self).values(), *self._own.values()) if isinstance(table, Table)]
+        entries = (table.entry(key) for table in tables for key in table.rows)
         return {place: value for place, value in entries if value is not None}
 
     def units(self) -> int:
@@ -269,7 +281,7 @@ class Contents:
 
 
 def contents_at_genesis(genesis: Genesis) -> Contents:
-    """Return the state of block 0, one batch on an empty log."""
+    """Return the state of block 0 before it is settled, but for what the policies keep there."""
     contents = Contents()
     for address, balance in genesis.accounts:
         contents.credit(address, balance)
@@ -282,9 +294,6 @@ def contents_at_genesis(genesis: Genesis) -> Contents:
     contents.burned.put(None, 0)
     contents.config.put(None, genesis.timer_config)
     contents.calendar.put(None, genesis.calendar)
-    if genesis.lane_config is not None:
-        contents.lane_config.put(None, genesis.lane_config)
-    contents.settle()
     return contents
 
 

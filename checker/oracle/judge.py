@@ -16,6 +16,7 @@ from checker.oracle.compare import Difference, compare_changes, compare_counts, 
 from checker.oracle.phases import Ledger, compare_phases
 from checker.oracle.programs import PROGRAMS
 from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write
+from checker.oracle.twins import TWINS
 from checker.results import CheckResult, CheckTally
 
 NAME: Final = "oracle"
@@ -27,12 +28,6 @@ AUDIT_BLOCKS: Final = 50
 AUDIT_GROWTH: Final = (3, 2)
 """An audit hashes the whole log, so the next one waits until that is longer by a half: over a run of any length each
 operation is hashed by four audits on average at most, the last one included."""
-
-POLICIES: Final = ("fifo", "fifo-free", "eip1559")
-"""The policies that are restated here."""
-
-ACTIVATIONS: Final = (("fifo", "eip1559"),)
-"""Pairs of policies of which the second may follow the first in the middle of a chain."""
 
 
 class OracleBlock(NamedTuple):
@@ -67,13 +62,13 @@ def judge_oracle(
     tally = CheckTally(NAME, "safety")
     try:
         genesis = read_genesis(genesis_bytes)
+        unknown = unknown_to_the_oracle(genesis)
+        chain = None if unknown else OracleChain(genesis, genesis_bytes)
     except MalformedError as error:
         tally.require(False, f"genesis cannot be read: {error}", height=0)  # noqa: FBT003 - it never holds
         return tally.result("")
-    unknown = unknown_to_the_oracle(genesis)
-    if unknown:
+    if chain is None:
         return tally.inconclusive(f"the oracle does not know {unknown}")
-    chain = OracleChain(genesis, genesis_bytes)
     audits, branches = _Audits(chain), Branches(executed_on, tally)
     difference = _first_difference(chain, blocks, tally, audits, branches)
     if difference is not None:
@@ -119,10 +114,10 @@ class _Audits:
 def unknown_to_the_oracle(genesis: Genesis) -> str:
     """Return the part of a genesis that is not restated here, or an empty string."""
     for entry in genesis.policies:
-        if entry.policy not in POLICIES:
+        if entry.policy not in TWINS:
             return f"the policy {entry.policy}"
     for before, after in pairwise(entry.policy for entry in genesis.policies):
-        if (before, after) not in ACTIVATIONS:
+        if before not in TWINS[after].follows:
             return f"an activation of {after} after {before}"
     strange = [program for _, program, *_ in genesis.actors if program not in PROGRAMS]
     return f"the program {strange[0]}" if strange else ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from checker.oracle.bidding import ask
 from checker.oracle.calls import remove_timer
-from checker.oracle.contents import Timer
+from checker.oracle.contents import Market, Timer
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
 from checker.oracle.lane_config import is_excessive
 from checker.oracle.market import Bid, Lane, median, next_lane_basefee, priority_of
@@ -40,6 +40,19 @@ class LanePhase(TimerPhase):
         self.recent = fires_since(self.contents.fires.rows, self.window_start)
         super().run()
         self._write_fires()
+
+    def close(self, used_cycles: int) -> None:
+        """Write the market that the next block starts from."""
+        before = self.lane.market
+        market = Market(
+            basefee=self.next_basefee,
+            p50_tip=self.p50_tip,
+            used_cycles=used_cycles,
+            window_start=self.window_start,
+            activation_basefee=before.activation_basefee,
+            burned=before.burned + self.lane_burned,
+        )
+        self.contents.market.put(None, market)
 
     @property
     def p50_tip(self) -> int:

@@ -1,4 +1,4 @@
-"""The phases of a block by policy, in their order, and the counts that each has to have (docs/chain.md).
+"""The phases of a block, in their order, and the counts that each has to have (docs/chain.md).
 
 The list is the oracle's own: a phase that a validator leaves out in some block, for want of a budget or by mistake, is
 missing in its ledger even if the state is right.
@@ -8,14 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 PHASES: Final = ("promotion", "transactions", "timers", "mailbox", "prices", "burns", "tiers")
-"""Phases of a block under every policy; no budget excuses a block from any of them."""
+"""Phases of a block unless the policy has others; no budget excuses a block from any of them."""
 
 Ledger = Sequence[tuple[str, Mapping[str, int]]]
-
-
-def phases_of(policy: str) -> tuple[str, ...]:
-    """Return the phases that a block has to go through; raises KeyError for an unknown policy."""
-    return {"fifo": PHASES, "fifo-free": PHASES, "eip1559": PHASES}[policy]
 
 
 def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[str, str] | None:

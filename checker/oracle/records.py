@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from Crypto.Hash import keccak
 
-from checker.oracle.lane_config import Calendar, LaneConfig, calendar_of, lane_config_of
+from checker.oracle.lane_config import Calendar, calendar_of
 
 MAX_INTEGER: Final = 2**63 - 1
 """The greatest integer of a header, a transaction and a genesis."""
@@ -20,12 +20,6 @@ MAX_INTEGER: Final = 2**63 - 1
 MAX_BLOCK_BYTES: Final = 16 * 1024 * 1024
 MAX_TRANSACTION_BYTES: Final = 2 * 1024 * 1024
 MAX_HANDLER_CHARS: Final = 256
-
-LANE_POLICY: Final = "eip1559"
-"""The policy that has the timer lane."""
-
-PLAIN_POLICIES: Final = ("fifo", "fifo-free")
-"""The policies without a configuration of their own."""
 
 SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
@@ -111,20 +105,9 @@ class Genesis(NamedTuple):
     actors: list[list[Any]]
     system_deployers: list[bytes]
 
-    def policy_at(self, height: int) -> str:
-        """Return the policy of a block."""
-        return [entry.policy for entry in self.policies if entry.height <= height][-1]
-
-    @property
-    def lane_entry(self) -> PolicyEntry | None:
-        """The policy with the timer lane, None in a chain without the lane."""
-        return next((entry for entry in self.policies if entry.policy == LANE_POLICY), None)
-
-    @property
-    def lane_config(self) -> LaneConfig | None:
-        """The lane configuration, None in a chain without the lane."""
-        entry = self.lane_entry
-        return None if entry is None else lane_config_of(read(entry.config, "the lane configuration"))
+    def policy_at(self, height: int) -> PolicyEntry:
+        """Return the policy of a block, with the height from which it holds."""
+        return [entry for entry in self.policies if entry.height <= height][-1]
 
 
 _HEADER: Final = ("int", "int", "int", "int", "bin32", "int", "int", "int", "bin32", "bin32", "bin32")
@@ -246,13 +229,6 @@ def _read_policies(fields: Sequence[object]) -> list[PolicyEntry]:
         raise MalformedError(
             f"the policies of genesis hold from heights {heights}, which neither begin at 1 nor ascend"
         )
-    for entry in entries:
-        is_lane = entry.policy == LANE_POLICY
-        config = lane_config_of(read(entry.config, "the lane configuration")) if is_lane else None
-        if is_lane and config is None:
-            raise MalformedError("the lane configuration of genesis is none that a chain can run on")
-        if entry.policy in PLAIN_POLICIES and entry.config:
-            raise MalformedError(f"the policy {entry.policy} has a configuration, and there is none")
     return entries
 
 

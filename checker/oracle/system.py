@@ -1,14 +1,16 @@
 """System instructions: operations of the validator set on timers (docs/chain.md, section of that name)."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from checker.oracle.calls import Gas, OutOfGasError, Present, RevertedError, new_expiry, remove_timer
-from checker.oracle.contents import Contents
-from checker.oracle.lane_config import Calendar, LaneConfig, calendar_of, lane_config_of, lane_key_of
+from checker.oracle.contents import Contents, Table
+from checker.oracle.lane_config import calendar_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
 from checker.oracle.records import MalformedError, TimerConfig, read_timer_config, write
+from checker.oracle.twins import TWINS
 
 INSTRUCTION_CYCLES = 200
 CANCEL_TIMER, UPDATE_TIMER_CONFIG, EXTEND_TIMER = 48, 49, 50
@@ -39,11 +41,8 @@ def _carry_out(contents: Contents, present: Present, call: list[object], *, is_d
     if kind == CANCEL_TIMER:
         return _cancel(contents, subject)
     if kind == UPDATE_TIMER_CONFIG:
-        config, calendar, lane_config = _configs_of(subject, contents)
-        contents.config.put(None, config)
-        contents.calendar.put(None, calendar)
-        if lane_config is not None:
-            contents.lane_config.put(None, lane_config)
+        for table, config in _configs_of(subject, contents):
+            table.put(None, config)
         return [CONFIG_UPDATED, subject]
     expires_at = call[2]
     assert isinstance(expires_at, int), "a call's fields were checked when it was read"
@@ -66,41 +65,53 @@ def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: i
     return [EXTENDED_BY_GOVERNANCE, timer_id, moved]
 
 
-def _configs_of(encoded: bytes, contents: Contents) -> tuple[TimerConfig, Calendar, LaneConfig | None]:
+class _Configured(NamedTuple):
+    """A configuration in the state: its table, the key of a field, and its form; None where a field breaks its rule."""
+
+    table: Table[None, Any]
+    key_of: Callable[[str], str]
+    form: Callable[[Sequence[Any]], Any]
+
+
+def _configured(contents: Contents) -> list[_Configured]:
+    """Return every configuration that the state holds: the timers', the calendar's and those of its policies."""
+    own = [(twin, twin.config_table(contents)) for twin in TWINS.values()]
+    return [
+        _Configured(contents.config, lambda name: f"timer_config.{name}", _timer_config_of),
+        _Configured(contents.calendar, lambda name: f"system:cip1:{name}", calendar_of),
+        *(_Configured(table, twin.key_of, twin.config_of) for twin, table in own if table is not None and table.rows),
+    ]
+
+
+def _configs_of(encoded: bytes, contents: Contents) -> list[tuple[Table[None, Any], Any]]:
     """Return all configurations after an instruction, which carries a whole timer configuration or a map of changes."""
-    calendar: Calendar | None = contents.calendar.rows[None]
-    lane_config = contents.lane_config.get(None)
-    assert calendar is not None, "genesis has one"
     changes = _read_changes(encoded)
     try:
         if changes is None:
-            return _checked(read_timer_config(encoded)), calendar, lane_config
-        of_timers = {f"timer_config.{name}": name for name in TimerConfig._fields}
-        of_calendar = {f"system:cip1:{name}": name for name in Calendar._fields}
-        of_lane = {lane_key_of(name): name for name in LaneConfig._fields} if lane_config is not None else {}
-        config = contents.config.rows[None]._replace(**_taken(changes, of_timers))
-        if any(key not in of_timers | of_calendar | of_lane for key in changes):
-            raise RevertedError("InvalidInput")
-        calendar = calendar_of(calendar._replace(**_taken(changes, of_calendar)))
-        if calendar is None:
-            raise RevertedError("InvalidInput")
-        if lane_config is not None:
-            lane_config = lane_config_of(lane_config._replace(**_taken(changes, of_lane)))
-            if lane_config is None:
+            found = [(contents.config, _timer_config_of(read_timer_config(encoded)))]
+        else:
+            configured = _configured(contents)
+            names = [{item.key_of(name): name for name in item.table.rows[None]._fields} for item in configured]
+            if any(not any(key in keys for keys in names) for key in changes):
                 raise RevertedError("InvalidInput")
-        return _checked(read_timer_config(write(config))), calendar, lane_config
+            found = [
+                (item.table, item.form(item.table.rows[None]._replace(**_taken(changes, keys))))
+                for item, keys in zip(configured, names, strict=True)
+            ]
     except MalformedError:
         raise RevertedError("InvalidInput") from None
+    if any(config is None for _, config in found):
+        raise RevertedError("InvalidInput")
+    return found
 
 
 def _taken(changes: dict[str, object], names: dict[str, str]) -> dict[str, Any]:
     return {names[key]: value for key, value in changes.items() if key in names}
 
 
-def _checked(config: TimerConfig) -> TimerConfig:
-    if config.gc_cost_per_timer == 0 or config.lane_timer_cycles == 0:
-        raise RevertedError("InvalidInput")
-    return config
+def _timer_config_of(fields: Sequence[Any]) -> TimerConfig | None:
+    config = read_timer_config(write(fields))
+    return config if config.gc_cost_per_timer and config.lane_timer_cycles else None
 
 
 def _read_changes(encoded: bytes) -> dict[str, object] | None:

@@ -1,4 +1,7 @@
-"""The timer phase of a block under both policies: collect, classify, remove the dead, fire, report."""
+"""The timer phase of a block as CIP-5 has it: collect, classify, remove the dead, fire, report.
+
+The phases of other policies derive from it.
+"""
 
 import base64
 import json
@@ -54,6 +57,9 @@ class TimerPhase:
         self._prepare(waiting)
         self._report(*self._clean_up_and_fire(waiting))
 
+    def close(self, used_cycles: int) -> None:
+        """Write what needs the block's totals; `used_cycles` are all cycles of the block."""
+
     def _waiting(self) -> list[Timer]:
         """Return the waiting timers."""
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
@@ -85,15 +91,10 @@ class TimerPhase:
 
     def _reason_to_hold(self, timer: Timer) -> str:
         """Return the reason why a live timer may not compete, or an empty string."""
-        is_over = timer.gas_limit > self.present.config.lane_timer_cycles
-        return "over_cap" if is_over and not self.present.is_free else ""
+        return "over_cap" if timer.gas_limit > self.present.config.lane_timer_cycles else ""
 
     def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
         """Let candidates fire in order until one does not fit; return that one and all after it."""
-        if self.present.is_free and not self.present.config.execution_lane_paused:
-            for timer in candidates:
-                self._attempt(timer)
-            return []
         return fill(candidates, self._lane_cycles, self._attempt, misfit="stop")
 
     @property

@@ -4,8 +4,8 @@ import pytest
 
 from checker.mutants import MUTANTS
 from checker.mutants.phases import IN_LANE
-from checker.oracle.judge import POLICIES
-from checker.oracle.phases import compare_phases, phases_of
+from checker.oracle.phases import compare_phases
+from checker.oracle.twins import TWINS
 from tests.support.checker_history import assert_only, ledger_of, planned, write_history
 from tests.support.cluster_runs import check_named, judged
 from validators.execution import phases
@@ -58,8 +58,8 @@ def test_the_oracle_has_the_phases_of_every_policy_that_it_knows():
     """Its own names, in its own order, are those that a block leaves."""
     names = (phases.PROMOTION, phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS)
 
-    for policy in POLICIES:
-        assert phases_of(policy) == (*names, phases.TIERS)
+    for twin in TWINS.values():
+        assert twin.phases == (*names, phases.TIERS)
 
 
 def test_the_oracle_names_a_phase_that_is_missing_and_a_count_that_differs():

@@ -252,7 +252,7 @@ def e2e(inputs):
         bench.add(item["id"], item["actor"], 1, quote=quote(item), **limits)
     found = []
     for number in range(inputs["blocks"]):
-        lane = bench.next_block().lane
+        lane = bench.next_block().rules.lane
         by_actor = weights_of(fires_since(bench.contents.fires.rows, 0), lane.config)
         weights = {name: str(by_actor.get(address(name), weight_of_others(lane.config))) for name in ("x", "y")}
         events = bench.run_block()

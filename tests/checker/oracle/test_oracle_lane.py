@@ -13,6 +13,7 @@ from checker.oracle.lane_config import Calendar, LaneConfig, lane_config_of
 from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root, tier_of
+from checker.oracle.twins import configurations
 from tests.support.oracle_bench import OWNER, PROPOSER, RICH, Bench, address, told
 
 PLENTY = Quote(10**6, 5, None)
@@ -528,7 +529,8 @@ class TestIndexCells:
 class TestConfiguration:
     def change(self, changes, lane=True):
         bench = Bench({"a": RICH}, lane={} if lane else None)
-        return _configs_of(changes if isinstance(changes, bytes) else msgspec.msgpack.encode(changes), bench.contents)
+        encoded = changes if isinstance(changes, bytes) else msgspec.msgpack.encode(changes)
+        return [config for _, config in _configs_of(encoded, bench.contents)]
 
     def test_keys_of_both_configurations(self):
         """A tier's multiplier has a longer one."""
@@ -604,10 +606,10 @@ class TestGenesis:
     def test_policies_that_make_no_chain_are_no_genesis(self, policies):
         """Heights begin at 1 and ascend, and a configuration is the policy's."""
         genesis = Bench({"a": RICH}, lane={}).chain.genesis
-        assert read_genesis(write(genesis)).lane_config is not None
+        assert [twin.name for twin, _ in configurations(read_genesis(write(genesis)))] == ["eip1559"]
 
         with pytest.raises(MalformedError):
-            read_genesis(write(genesis._replace(policies=policies)))
+            configurations(read_genesis(write(genesis._replace(policies=policies))))
 
     def test_a_calendar_that_no_chain_can_run_on_is_no_genesis(self):
         """A ring without a place, for instance."""

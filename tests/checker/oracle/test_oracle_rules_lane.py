@@ -6,12 +6,13 @@ The chains are the engine's; the oracle is the one that errs, which is the same 
 import msgspec
 import pytest
 
-from checker.oracle import blocks, calls, lane, market, quotes, tiers
+from checker.oracle import blocks, lane, market, quotes, records, tiers
 from checker.oracle.calls import Present
 from checker.oracle.lane import CursorPhase, LanePhase
 from checker.oracle.market import Bid
 from checker.oracle.selection import fee_of
 from checker.oracle.timers import TimerPhase
+from checker.oracle.twins import eip1559
 from scheduler import TimerConfig
 from tests.support.lane_plans import AGENT, RACERS, drain, lane_config, on_known, race, run_lane, tell
 from tests.support.racers import consult
@@ -212,7 +213,7 @@ BREAKS = {
     "defaults that are taken at the fire": (
         "usual",
         patch(
-            calls,
+            eip1559,
             "quote_of",
             lambda quote_of: (
                 lambda fees, it: quote_of(fees, it._replace(config=it.config._replace(default_gba="fire")))
@@ -221,14 +222,14 @@ BREAKS = {
     ),
     "a clamp that is not told": (
         "usual",
-        patch(calls, "quote_of", lambda quote_of: lambda *arguments: quote_of(*arguments)._replace(stated=None)),
+        patch(eip1559, "quote_of", lambda quote_of: lambda *arguments: quote_of(*arguments)._replace(stated=None)),
     ),
     "a hint of another size": (
         "usual",
         patch(quotes, "tier_tip", lambda tip: lambda p50, of: tip(p50, of + 1)),
     ),
     "a held timer that its payer can lose": ("usual", patch(LanePhase, "_is_dead", judge_by_the_payer_first)),
-    "a bid that is never deprecated": ("usual", patch(calls, "is_deprecated", constant(False))),
+    "a bid that is never deprecated": ("usual", patch(eip1559, "is_deprecated", constant(False))),
     "an old ceiling for gas limits": (
         "usual",
         lambda monkeypatch: monkeypatch.setattr(
@@ -249,7 +250,7 @@ BREAKS = {
     "promotions that nobody counts": ("usual", patch(blocks, "heights_promoted", constant(0))),
     "an activation that comes a block later": (
         "usual",
-        patch(blocks._Block, "_lane", lambda function: lambda self, height: function(self, height - 1)),
+        patch(records.Genesis, "policy_at", lambda function: lambda self, height: function(self, max(height - 1, 1))),
     ),
     "a usage without transactions": ("usual", patch(blocks._Block, "end", count_only_fires)),
     "agents that are asked from the youngest on": (

@@ -1,0 +1,25 @@
+"""The rules by which a timer comes in; those here are CIP-5's, and a policy's twin overrides what differs."""
+
+from typing import ClassVar
+
+from checker.oracle.quotes import Fees, Quoted
+from checker.oracle.records import TimerConfig
+
+
+class Admission:
+    """The rules for new timers and new expiries in one block."""
+
+    has_ttl: ClassVar[bool] = True
+    """Whether a timer can expire."""
+
+    def ceiling(self, config: TimerConfig) -> int:
+        """Return the greatest gas limit that a timer can be given, which is also the default."""
+        return min(config.max_cycles_per_fire, config.lane_timer_cycles)
+
+    def is_deprecated(self, _fees: Fees, _height: int) -> bool:
+        """Return whether a caller still uses the older form after the time in which it is accepted."""
+        return False
+
+    def quote(self, _fees: Fees) -> Quoted:
+        """Return the quote of a new timer, or the error that refuses it."""
+        return Quoted(None)

@@ -1,0 +1,33 @@
+"""The oracle's twins of the policies: one file a policy, and the registry.
+
+A twin restates what a policy is from its document alone; it may use all of the oracle and nothing of `scheduler/`. No
+other file of the oracle names a policy.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from checker.oracle.records import Genesis
+from checker.oracle.twins.eip1559 import Eip1559Twin
+from checker.oracle.twins.fifo import FifoTwin
+from checker.oracle.twins.fifo_free import FifoFreeTwin
+from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
+
+TWINS: Final[Mapping[str, Twin]] = {
+    twin.name: twin
+    for twin in (
+        FifoTwin(),
+        FifoFreeTwin(),
+        Eip1559Twin(),
+    )
+}
+"""The twins by the names of their policies; a policy without one makes a run inconclusive."""
+
+__all__ = ["TWINS", "BlockStart", "Twin", "TwinInBlock", "configurations"]
+
+
+def configurations(genesis: Genesis) -> list[tuple[Twin, tuple[Any, ...]]]:
+    """Return the twins of a genesis that have a configuration of their own, with it; raises MalformedError."""
+    twins = [(TWINS[entry.policy], entry.config) for entry in genesis.policies if entry.policy in TWINS]
+    read = [(twin, twin.read_config(encoded)) for twin, encoded in twins]
+    return [(twin, config) for twin, config in read if config is not None]

@@ -1,0 +1,72 @@
+"""The twin of `eip1559`: the timer lane with a market of its own."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from checker.oracle.calls import Present
+from checker.oracle.contents import Contents, Market, Table
+from checker.oracle.lane import CursorPhase, LanePhase
+from checker.oracle.lane_config import LaneConfig, lane_config_of, lane_key_of
+from checker.oracle.market import Lane
+from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
+from checker.oracle.records import MalformedError, TimerConfig, read
+from checker.oracle.timers import TimerPhase
+from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
+
+
+class Eip1559InBlock(TwinInBlock):
+    """One block in the lane; its market is read at the start, and at activation there is none yet."""
+
+    def __init__(self, start: BlockStart) -> None:
+        super().__init__(start)
+        config = start.contents.lane_config.rows[None]
+        first = config.initial_lane_basefee or start.basefees.cycle
+        market = start.contents.market.get(None) or Market(first, 0, 0, start.activated_at, first, 0)
+        self.lane = Lane(config, market, start.activated_at)
+
+    def ceiling(self, config: TimerConfig) -> int:
+        """Return the greatest gas limit, which the auction phase bounds as well."""
+        return min(super().ceiling(config), self.lane.config.max_cycles_per_fire_auction_phase)
+
+    def is_deprecated(self, fees: Fees, height: int) -> bool:
+        """Return whether a caller still uses the older form after the time in which it is accepted."""
+        return is_deprecated(fees, self.lane, height)
+
+    def quote(self, fees: Fees) -> Quoted:
+        """Return the quote of a new timer, or the error that refuses it."""
+        return quote_of(fees, self.lane)
+
+    def timer_phase(self, present: Present, parent_now: int, proposer: bytes) -> TimerPhase:
+        """Return the timer phase in the lane."""
+        kind = CursorPhase if self.lane.config.classification == "cursor" else LanePhase
+        return kind(self.start.contents, present, parent_now, self.start.basefees, proposer, lane=self.lane)
+
+
+class Eip1559Twin(Twin):
+    """The timer lane."""
+
+    name: ClassVar[str] = "eip1559"
+    follows: ClassVar[tuple[str, ...]] = ("fifo",)
+
+    def open(self, start: BlockStart) -> TwinInBlock:
+        """Return the policy in a block."""
+        return Eip1559InBlock(start)
+
+    def read_config(self, encoded: bytes) -> LaneConfig:
+        """Return the lane configuration; raises MalformedError."""
+        config = lane_config_of(read(encoded, "the lane configuration"))
+        if config is None:
+            raise MalformedError("the lane configuration of genesis is none that a chain can run on")
+        return config
+
+    def config_table(self, contents: Contents) -> Table[None, Any]:
+        """Return the table of the lane configuration."""
+        return contents.lane_config
+
+    def config_of(self, fields: Sequence[Any]) -> LaneConfig | None:
+        """Return the lane configuration of these fields, None where a field breaks its rule."""
+        return lane_config_of(fields)
+
+    def key_of(self, name: str) -> str:
+        """Return the key by which governance knows a field."""
+        return lane_key_of(name)

@@ -1,0 +1,71 @@
+"""The form of a twin: a policy restated by the oracle, with the answers of CIP-5 (`fifo`) to every question.
+
+A twin says what holds for all blocks of its policy, and opens each block. Tables that only this policy keeps are
+declared in its file as `OwnTable` and read by `contents.own(TABLE)`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from checker.oracle.admission import Admission
+from checker.oracle.calls import Present
+from checker.oracle.contents import Basefees, Contents, Table
+from checker.oracle.phases import PHASES
+from checker.oracle.records import MalformedError
+from checker.oracle.timers import TimerPhase
+
+
+class BlockStart(NamedTuple):
+    """The start of a block as a twin sees it.
+
+    Attributes:
+        activated_at: The first height of the policy on this chain.
+    """
+
+    contents: Contents
+    height: int
+    activated_at: int
+    basefees: Basefees
+
+
+class TwinInBlock(Admission):
+    """A policy within one block: how timers come in, and the timer phase."""
+
+    def __init__(self, start: BlockStart) -> None:
+        self.start = start
+
+    def timer_phase(self, present: Present, parent_now: int, proposer: bytes) -> TimerPhase:
+        """Return the timer phase of the block, before it ran."""
+        return TimerPhase(self.start.contents, present, parent_now, self.start.basefees, proposer)
+
+
+class Twin:
+    """A policy as the oracle restates it."""
+
+    name: ClassVar[str]
+    phases: ClassVar[tuple[str, ...]] = PHASES
+    """The phases that each block has to go through, in order."""
+    follows: ClassVar[tuple[str, ...]] = ()
+    """The policies after which it may be activated in the middle of a chain."""
+
+    def open(self, start: BlockStart) -> TwinInBlock:
+        """Return the policy in a block."""
+        return TwinInBlock(start)
+
+    def read_config(self, encoded: bytes) -> tuple[Any, ...] | None:
+        """Return the policy's own configuration, None for a policy without one; raises MalformedError."""
+        if encoded:
+            raise MalformedError(f"the policy {self.name} has a configuration, and there is none")
+        return None
+
+    def config_table(self, _contents: Contents) -> Table[None, Any] | None:
+        """Return the table that holds the policy's own configuration."""
+        return None
+
+    def config_of(self, _fields: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Return the configuration of these fields, None where a field breaks its rule."""
+        return None
+
+    def key_of(self, name: str) -> str:
+        """Return the key by which governance knows a field of the configuration."""
+        raise KeyError(name)

@@ -1,0 +1,131 @@
+"""A twin in one file is all that the oracle needs of a policy: its phase, its table, its configuration, its place."""
+
+from typing import NamedTuple
+
+import pytest
+
+from checker.oracle.calls import RevertedError
+from checker.oracle.contents import OwnTable, plain_key
+from checker.oracle.judge import unknown_to_the_oracle
+from checker.oracle.records import PolicyEntry, write
+from checker.oracle.system import _configs_of
+from checker.oracle.timers import TimerPhase
+from checker.oracle.twins import TWINS, Twin, TwinInBlock
+from scheduler import POLICIES
+from tests.support.oracle_bench import RICH, Bench, told
+
+
+class PairsConfig(NamedTuple):
+    """The configuration of the policy `pairs`."""
+
+    most: int = 2
+
+
+CONFIG = OwnTable(lambda _: plain_key(0x80, b""), lambda _, row: list(row))
+FIRED = OwnTable(lambda _: plain_key(0x81, b""), lambda _, row: [row])
+
+
+class PairsPhase(TimerPhase):
+    """At most so many timers in a block, and their number in the state."""
+
+    def _fill_lane(self, candidates):
+        most = self.contents.own(CONFIG).rows[None].most
+        for timer in candidates[:most]:
+            self._attempt(timer)
+        return candidates[most:]
+
+    def close(self, used_cycles):
+        """Count the fires of the chain."""
+        assert used_cycles == self.lane_cycles
+        fired = self.contents.own(FIRED)
+        fired.put(None, (fired.get(None) or 0) + self.fired)
+
+
+class PairsInBlock(TwinInBlock):
+    """One block of the policy."""
+
+    def timer_phase(self, present, parent_now, proposer):
+        """Return the phase."""
+        return PairsPhase(self.start.contents, present, parent_now, self.start.basefees, proposer)
+
+
+class PairsTwin(Twin):
+    """Timers come out two by two."""
+
+    name = "pairs"
+    follows = ("fifo",)
+
+    def open(self, start):
+        """Return the policy in a block."""
+        return PairsInBlock(start)
+
+    def read_config(self, encoded):
+        """Return the defaults, the only configuration that genesis can state."""
+        assert not encoded
+        return PairsConfig()
+
+    def config_table(self, contents):
+        """Return the table of the configuration."""
+        return contents.own(CONFIG)
+
+    def config_of(self, fields):
+        """Return the configuration, None for less than one timer."""
+        return PairsConfig(*fields) if fields[0] >= 1 else None
+
+    def key_of(self, name):
+        """Return the key of a field."""
+        return f"pairs.{name}"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.setitem(TWINS, "pairs", PairsTwin())
+    made = Bench({"a": RICH}, policy="pairs")
+    for number in range(3):
+        made.add(f"t{number}", "a", 1)
+    return made
+
+
+def test_the_phase_of_a_twin_is_the_blocks(bench):
+    assert told(1, bench.run_block()) == ["t0", "t1"]
+    assert told(1, bench.run_block()) == ["t2"]
+
+
+def test_a_table_of_a_twin_is_in_the_state(bench):
+    bench.run_block()
+
+    assert bench.result.changes[plain_key(0x81, b"")] == write([2])
+    assert bench.contents.log.values[plain_key(0x80, b"")] == write([2])
+
+
+def test_a_fork_has_a_table_of_its_own(bench):
+    bench.run_block()
+    other = bench.contents.fork()
+    bench.run_block()
+
+    assert (other.own(FIRED).rows[None], bench.contents.own(FIRED).rows[None]) == (2, 3)
+
+
+def test_governance_knows_the_fields_of_a_twin(bench):
+    encoded = b"\x81\xaapairs.most\x01"
+
+    assert [config for _, config in _configs_of(encoded, bench.contents)][-1] == PairsConfig(1)
+    with pytest.raises(RevertedError, match="InvalidInput"):
+        _configs_of(b"\x81\xaapairs.most\x00", bench.contents)
+    with pytest.raises(RevertedError, match="InvalidInput"):
+        _configs_of(encoded, Bench({"a": RICH}).contents)
+
+
+def test_a_twin_says_what_it_may_follow(bench):
+    def activated_after(first):
+        entries = [PolicyEntry(1, first), PolicyEntry(5, "pairs")]
+        return unknown_to_the_oracle(bench.chain.genesis._replace(policies=entries))
+
+    assert activated_after("fifo") == ""
+    assert activated_after("eip1559") == "an activation of pairs after eip1559"
+
+
+def test_every_built_in_policy_has_a_twin():
+    built_in = {name: policy.follows for name, policy in POLICIES.items()}
+
+    assert {twin.name: twin.follows for twin in TWINS.values()} == built_in
