@@ -4,8 +4,6 @@ The protocol: every node broadcasts; a node that has n-1 messages of a round sta
 as it is for simpy, which has no bus: a `simpy.Store` per node and a process per message that waits and puts.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Generator

@@ -4,8 +4,6 @@ A share is time beside that of the whole checked run: the cluster itself, the ch
 oracle after it. The cold replay is left out; it runs in a process of its own.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Sequence

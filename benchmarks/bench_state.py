@@ -11,8 +11,6 @@ only make a round slower. A figure that misses its target says so.
 HexaryTrie takes 300 us for each key, so that it is built with 10,000 keys unless the option asks for more.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import random  # noqa: TID251 - the load of a benchmark is no part of a run

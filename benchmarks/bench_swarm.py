@@ -5,8 +5,6 @@ show their events to the same observers; they differ in encoding and hashing. Th
 value and so in both: about 1 us a broadcast. Time is the process's own.
 """
 
-from __future__ import annotations
-
 import gc
 import statistics
 import time

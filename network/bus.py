@@ -14,8 +14,6 @@ not be written to by two tasks of one turn.
 In the trace a payload is its label, its length and an 8-byte checksum, which is computed once per broadcast.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -74,7 +72,7 @@ class Bus:
     """
 
     def __init__(
-        self, kernel: Kernel, topology: nx.DiGraph[NodeId], chance: Chance, trace: Trace, *, size_limit: int
+        self, kernel: Kernel, topology: "nx.DiGraph[NodeId]", chance: Chance, trace: Trace, *, size_limit: int
     ) -> None:
         self._kernel = kernel
         self._size_limit = size_limit

@@ -4,8 +4,6 @@ Taking one fault out of a plan leaves every other draw as it was, which is what 
 generator was rejected for that reason: one draw more or less moves all that follow.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from typing import Final
@@ -27,7 +25,7 @@ class Chance:
         """Return the uniform 64-bit integer that belongs to these names and this ordinal (0 or more)."""
         return self.stream(purpose, subject).at(ordinal)
 
-    def stream(self, purpose: str, subject: str) -> Draws:
+    def stream(self, purpose: str, subject: str) -> "Draws":
         """Return the draws of one purpose and subject; their common prefix is hashed once."""
         prefix = hashlib.blake2b(digest_size=_BLOCK.size)
         for part in (str(self.seed), purpose, subject):

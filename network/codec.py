@@ -8,8 +8,6 @@ The depth of nesting is bounded before msgspec sees the payload (see `network.wi
 could open a container cannot be deep, which 0.2 us tell for most messages; only the others are walked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_

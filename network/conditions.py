@@ -6,8 +6,6 @@ survives that is delayed, damaged and doubled. Each draw is by (seed, purpose wi
 so that two conditions on one link never share a draw and taking one away leaves the other's as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -61,7 +59,7 @@ class TouchCount:
     count: int = 0
     at: dict[NodeId, int] = field(default_factory=dict)
 
-    def touch(self, wire: LinkState) -> None:
+    def touch(self, wire: "LinkState") -> None:
         """Count a message, at its sender and at its receiver."""
         self.count += 1
         self.at[wire.source] = self.at.get(wire.source, 0) + 1
@@ -102,7 +100,7 @@ class Condition:
         check_rates(self.duplicate_ppm, self.corrupt_ppm, 0)
         check_rates(self.burst_ppm, 0, 0)
 
-    def line(self, wire: LinkState) -> Line:
+    def line(self, wire: "LinkState") -> Line:
         """Return what it keeps about one wire."""
         return self.lines.setdefault((wire.source, wire.destination), Line())
 
@@ -111,7 +109,7 @@ class Condition:
         """Whether messages have to wait for one another on it."""
         return self.bytes_per_second > 0 or self.queue_max > 0
 
-    def touch(self, wire: LinkState) -> None:
+    def touch(self, wire: "LinkState") -> None:
         """Count a message that felt it."""
         self.touched.touch(wire)
 

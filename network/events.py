@@ -8,8 +8,6 @@ An event of a log is converted only when it is read (`read_event`): a log may ha
 and no reader asks for all. Structs rather than named tuples: building one costs 35 ns, not 158.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 

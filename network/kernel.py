@@ -20,8 +20,6 @@ never of the order in which trio runs its tasks.
 One trio second is one virtual microsecond. Trio deadlines work but cost 6 to 22 us each, a kernel event about 1 us.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from bisect import insort

@@ -4,8 +4,6 @@ Only integers are used; normal and exponential come from the inverse tables in `
 linearly. A sample is a function of the draw, so that the k-th message of a link has its latency whatever else happens.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """The ends of a run, good and bad: results and errors of the kernel, counters and errors of the bus."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from network.types import Micros

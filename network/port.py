@@ -4,8 +4,6 @@ A port belongs to one incarnation of a validator. A crash revokes the port first
 that nothing the task's clean-up does can be observed; a restart makes another port.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ distribution (double precision); the tests compute them again. One number per li
 formatter is off for them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 # fmt: off

@@ -5,8 +5,6 @@ sending. `Losses` says of messages that are already in the kernel's queue that t
 of that queue was rejected, it would cost every run for the sake of a few faults.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

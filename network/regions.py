@@ -9,8 +9,6 @@ its zones, 0.6 to 2.9 ms there, here 2 ms.
 A message takes half a round trip, which is a whole number of microseconds for each entry.
 """
 
-from __future__ import annotations
-
 from typing import Final, Literal, TypeAlias, get_args
 
 from network.types import Micros

@@ -4,8 +4,6 @@ The graph is directed: a link has its own latency and losses in each direction. 
 that networkx (slow, and unordered where it suits it) is on no hot path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -59,7 +57,7 @@ def check_rates(loss_ppm: int, reorder_ppm: int, reorder_extra_us: Micros) -> No
 
 def build_topology(
     nodes: int, default: Latency | LinkSpec, overrides: Mapping[Link, LinkSpec] | None = None
-) -> nx.DiGraph[NodeId]:
+) -> "nx.DiGraph[NodeId]":
     """Link each of `nodes` nodes (ids from 0) to every other; the edge attribute "link" is a `LinkSpec`.
 
     Args:
@@ -83,7 +81,7 @@ def build_topology(
     return graph
 
 
-def components(graph: nx.DiGraph[NodeId], cut_links: Iterable[Link]) -> list[list[NodeId]]:
+def components(graph: "nx.DiGraph[NodeId]", cut_links: Iterable[Link]) -> list[list[NodeId]]:
     """Return the groups of nodes that can still talk both ways, directly or through others; each group ascending."""
     rest = graph.copy()
     rest.remove_edges_from(list(cut_links))

@@ -8,8 +8,6 @@ A record is the msgpack array [at_us, node, kind, values...]; values, not only k
 when they are added (230 ns), because a value may change before the turn ends.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
@@ -38,7 +36,7 @@ class EventChain:
 
     __slots__ = ("_buffer", "_dirty", "_encode_into", "_events", "_is_encoding", "_is_open", "_pending", "node")
 
-    def __init__(self, node: NodeId, dirty: list[EventChain], *, encode: bool, keep: bool) -> None:
+    def __init__(self, node: NodeId, dirty: "list[EventChain]", *, encode: bool, keep: bool) -> None:
         self.node = node
         self._dirty = dirty
         self._is_open = encode or keep

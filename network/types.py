@@ -4,8 +4,6 @@ The order of the members of `EventKind` is a rule, not a taste: the kernel hands
 (destination, kind, source, ordinal), so changing a value changes every run's digest.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 

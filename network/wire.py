@@ -4,8 +4,6 @@ The decoder follows nesting by recursion, in C, so that a hostile payload must b
 walk skips over strings and binaries by their length and costs about 0.15 us an element.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Final
 

@@ -9,8 +9,6 @@ Adversaries share nothing but the bus, like all others. Two that collude do so b
 validators are cut into the same two halves, and of two blocks the one with the lower digest goes to the first half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -73,7 +71,7 @@ class Orders(Protocol):
 class Behaviour:
     """One behaviour while it is on; this one does nothing. `count` is messages forged, changed or held back."""
 
-    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+    def __init__(self, adversary: "Adversary", name: str, fault: Orders) -> None:
         self.adversary = adversary
         self.name = name
         self.fault = fault

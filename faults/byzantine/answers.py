@@ -1,7 +1,5 @@
 """Tampering with answers: forged blocks and snapshots, and invalid certificates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 

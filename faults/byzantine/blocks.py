@@ -1,7 +1,5 @@
 """Tampering of a leader with its block: it is withheld, doubled, has forged claims, or comes from another time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """Noise: messages that mean nothing, and more messages than anybody needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final
 

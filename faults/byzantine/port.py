@@ -1,7 +1,5 @@
 """The port of a Byzantine validator: its adversary tampers with what leaves, and sees what arrives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 

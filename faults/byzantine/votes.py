@@ -1,7 +1,5 @@
 """Tampering with votes: two of them where one is allowed, other ones, old ones, or no vote at all."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final

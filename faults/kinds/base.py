@@ -4,8 +4,6 @@ A kind is one frozen struct: its fields are the keys of `[faults.NAME]`, its doc
 everything that the rest of the project asks of a fault. Nothing else knows a kind by its type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
@@ -40,7 +38,7 @@ class Occupied(NamedTuple):
 class Plan:
     """The fault plan of a cluster, for the rules of a kind; observers are numbered after the validators."""
 
-    faults: Mapping[str, Fault]
+    faults: "Mapping[str, Fault]"
     validators: int
     observers: int = 0
 

@@ -1,7 +1,5 @@
 """The bus: deliveries, losses, conditions and their counts, topology."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

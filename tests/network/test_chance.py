@@ -1,7 +1,5 @@
 """Keyed chance: draws depend on their names alone."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The wire codec: whatever arrives is decoded or refused, and nothing else."""
 
-from __future__ import annotations
-
 import msgpack
 import msgspec
 import pytest

@@ -1,7 +1,5 @@
 """The kernel: canonical order, turns, ends of a run, independence of trio's own order."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

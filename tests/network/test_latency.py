@@ -1,7 +1,5 @@
 """Latencies: integer tables against the distributions that they stand for."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist, fmean, pstdev
 

@@ -1,7 +1,5 @@
 """The port: timers, work, submissions, and what a crash cuts off."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

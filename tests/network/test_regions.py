@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from cluster.runtime.cluster import _topology
+from cluster.runtime.replicas import topology_of
 from cluster.scenario.load import convert_scenario
 from cluster.scenario.messages import ScenarioError
 from network.regions import REGIONS, ROUND_TRIPS_MS, one_way_us
@@ -30,7 +30,7 @@ def test_no_way_round_is_much_shorter():
 def test_links_between_regions_have_their_latency():
     """By the validators' places; jitter and losses are those of the network section."""
     network = {"regions": ["tokyo", "osaka", "london", "tokyo"], "jitter_ms": 3, "loss_ppm": 7}
-    topology = _topology(convert_scenario({**BASE, "network": network}, "here"))
+    topology = topology_of(convert_scenario({**BASE, "network": network}, "here"))
 
     links = {pair: topology.edges[pair]["link"] for pair in topology.edges}
     assert links[0, 1].latency.mean_us == links[1, 0].latency.mean_us == 4_500

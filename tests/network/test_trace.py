@@ -1,7 +1,5 @@
 """The trace: the order of the log, its digest, its sinks."""
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

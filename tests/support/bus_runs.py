@@ -1,7 +1,5 @@
 """Short runs of the bus alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A small run for the tests of the network: nodes that talk, optionally under another shuffle of trio's tasks."""
 
-from __future__ import annotations
-
 import random  # noqa: TID251  # trio's own shuffle is one, and is what the tests vary
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

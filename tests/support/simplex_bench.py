@@ -1,7 +1,5 @@
 """One consensus engine on a bench: votes and certificates of the others are made by hand, effects are looked at."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from typing import TypeVar
 
@@ -162,7 +160,7 @@ class Bench:
     def finalized_view(self) -> int:
         return self.engine.finality.view if self.engine.finality else 0
 
-    def restarted(self, me: int = 0, validators: int = 4) -> Bench:
+    def restarted(self, me: int = 0, validators: int = 4) -> "Bench":
         """Return the next life on this one's journal."""
         return Bench(me, validators, journal=self.journal)
 

@@ -6,8 +6,6 @@ parent. `World` watches what honest validators send and append and keeps the his
 are restated here in the plainest way and share no predicate with production code.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise

@@ -11,8 +11,6 @@ Messages, journal records and finality are an engine's own types and opaque here
 `EngineKind` and its `RecordCodec` say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

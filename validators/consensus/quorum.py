@@ -1,7 +1,5 @@
 """The fault model N3f1: of n validators f = (n - 1) // 3 may be Byzantine, and a quorum is n - f."""
 
-from __future__ import annotations
-
 
 def faults_of(validators: int) -> int:
     """Return f, how many of `validators` may be Byzantine."""

@@ -1,7 +1,5 @@
 """The consensus engines that a chain can run, by the name that a scenario gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -9,8 +9,6 @@ then in three certificates costs one verification (54 us for Ed25519), and it co
 clock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final, Protocol

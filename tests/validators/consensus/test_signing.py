@@ -1,7 +1,5 @@
 """Signatures: what is signed, that Ed25519 refuses everything else, and that nothing is verified twice."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Simplex as a whole: whatever is delayed, lost, repeated or cut off, validators agree and go on afterwards."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 The engine is validator 0 of 4 unless a test says otherwise; view v is led by v % 4.
 """
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

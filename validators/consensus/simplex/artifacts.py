@@ -5,8 +5,6 @@ the artifact. The tag stands outside because the wire numbers the same records d
 Checksums are the disk's business; this file only refuses what is whole but is no artifact.
 """
 
-from __future__ import annotations
-
 from typing import Final, TypeAlias
 
 import msgspec

@@ -4,8 +4,6 @@ Invariant: an own vote is set once. A second notarize, or a nullify beside a fin
 impossible: the guards of `Round` are asked first, and the vote is in the round before anybody can see it.
 """
 
-from __future__ import annotations
-
 from network.types import NodeId
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.messages import Finalize, Notarize, Nullify, encode_proposal, encode_round

@@ -5,8 +5,6 @@ bitmap has exactly the bytes that n validators need, no bit beyond them, and one
 bitmap is bit i % 8, least significant first, of byte i // 8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from network.types import NodeId

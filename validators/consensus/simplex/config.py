@@ -1,7 +1,5 @@
 """Timeouts of a validator, and the views that it keeps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from network.types import Micros

@@ -9,8 +9,6 @@ timer per tick. A validator that was last heard in tick t counts as silent from 
 1.25 times skip_timeout. A timer per participant and message would be exact and cost n timers a view.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from network.types import NodeId

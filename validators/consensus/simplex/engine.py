@@ -12,8 +12,6 @@ of waking the one waiter that it unblocks costs a few flags and leaves no wake-u
 implementation's known stall was a waiter latched to an unavailable leader.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from network.types import Digest, NodeId

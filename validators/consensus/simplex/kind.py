@@ -1,7 +1,5 @@
 """Simplex as everybody outside of it knows it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from validators.consensus.interface import (

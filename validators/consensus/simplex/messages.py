@@ -8,8 +8,6 @@ Signed bytes are not the wire bytes. Notarize and Finalize sign `encode_proposal
 varints as the specification gives them, which no codec setting can change.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final, TypeAlias
 
 import msgspec

@@ -6,8 +6,6 @@ votes count again towards certificates, because after a power loss of all valida
 others were never written (specification of Simplex, section 1.4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from network.types import NodeId

@@ -5,8 +5,6 @@ should know first and then round and round, so that an unavailable first peer de
 answer that does not help is no fault; the timer moves on to the next peer.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from network.types import Micros, NodeId

@@ -5,8 +5,6 @@ The proposal slot follows the specification of Simplex, section 1.5: empty, unve
 stays so and suppresses our notarize and finalize, but neither certification nor the way to the next view.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 

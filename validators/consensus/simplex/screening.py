@@ -4,8 +4,6 @@ Nothing expensive is done for a message that cannot change anything: a late vote
 vote too far ahead. Those are *stale*, which blames no sender. Every other refusal means that the sender broke a rule.
 """
 
-from __future__ import annotations
-
 from network.types import NodeId
 from validators.consensus.interface import STALE, MessageCheck
 from validators.consensus.signing import Scheme

@@ -1,7 +1,5 @@
 """Bytes that Simplex' votes sign: a namespace for each kind, and the round or the proposal (section 1.1)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from validators.consensus.signing import Scheme

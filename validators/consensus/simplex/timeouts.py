@@ -1,7 +1,5 @@
 """Giving a view up: the reasons, and the timers of the current view as effects."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

@@ -5,8 +5,6 @@ may need it; below, `view_retention` views are kept and everything older is drop
 back.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple, TypeAlias
 
 from network.types import Digest

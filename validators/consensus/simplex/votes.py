@@ -5,8 +5,6 @@ against the signer and counts for nothing, so that no signer can stand in two ce
 Evidence is best effort (specification of Simplex, section 1.5): votes that come after their certificate are not kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
