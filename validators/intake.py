@@ -85,7 +85,7 @@ class Intake:
         if not checked.ok:
             self._port.spend(cost_us)
             if checked.reason != STALE:
-                self.refuse(kind.__name__, checked.reason)
-        elif self._messages[kind].role != "request" or self.serving.may_answer(sender, kind.__name__):
+                self.refuse(message.traced_name, checked.reason)
+        elif self._messages[kind].role != "request" or self.serving.may_answer(sender, message.traced_name):
             # The engine gets it when checking it has taken its time.
             self._port.work(cost_us, Received(sender, message))

@@ -6,7 +6,7 @@ those below of the consensus engine.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
@@ -38,12 +38,14 @@ TRANSACTIONS_PER_GOSSIP: Final = 64
 class BlockRelay(msgspec.Struct, tag=16, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A proposed block, from the proposer to everybody."""
 
+    traced_name: ClassVar[str] = "BlockRelay"
     block: bytes
 
 
 class BlockRequest(msgspec.Struct, tag=17, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Asks for the block `digest` and its ancestors above `floor_height`."""
 
+    traced_name: ClassVar[str] = "BlockRequest"
     digest: bytes
     floor_height: int
 
@@ -51,18 +53,21 @@ class BlockRequest(msgspec.Struct, tag=17, array_like=True, frozen=True, forbid_
 class BlockResponse(msgspec.Struct, tag=18, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Blocks that were asked for, the newest first, each the parent of the one before it."""
 
+    traced_name: ClassVar[str] = "BlockResponse"
     blocks: tuple[bytes, ...]
 
 
 class TransactionGossip(msgspec.Struct, tag=19, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Transactions of the sender's mempool."""
 
+    traced_name: ClassVar[str] = "TransactionGossip"
     transactions: tuple[bytes, ...]
 
 
 class SnapshotRequest(msgspec.Struct, tag=20, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Asks for the outline of a snapshot at a finalized height above `above_height`."""
 
+    traced_name: ClassVar[str] = "SnapshotRequest"
     above_height: int
 
 
@@ -75,6 +80,7 @@ class SnapshotOffer(
     finality, makes that block final.
     """
 
+    traced_name: ClassVar[str] = "SnapshotOffer"
     header: bytes
     certificate: FinalityType
     outline: Snapshot
@@ -84,6 +90,7 @@ class SnapshotOffer(
 class SnapshotChunkRequest(msgspec.Struct, tag=22, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Asks for one piece of the snapshot at the block `digest`."""
 
+    traced_name: ClassVar[str] = "SnapshotChunkRequest"
     digest: bytes
     index: int
 
@@ -91,6 +98,7 @@ class SnapshotChunkRequest(msgspec.Struct, tag=22, array_like=True, frozen=True,
 class SnapshotChunk(msgspec.Struct, tag=23, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Operations of a snapshot, encoded; the pieces in their order are all of them."""
 
+    traced_name: ClassVar[str] = "SnapshotChunk"
     digest: bytes
     index: int
     operations: tuple[bytes, ...]
@@ -122,13 +130,13 @@ _OWN: Final[Mapping[type[Any], MessageInfo]] = {
 }
 
 _BY_NAME: Final[Mapping[str, MessageInfo]] = {
-    kind.__name__: info
+    kind.traced_name: info
     for messages in (*(engine.messages for engine in ENGINES.values()), _OWN)
     for kind, info in messages.items()
 }
 
 MESSAGE_KINDS: Final = tuple(_BY_NAME)
-"""Labels of the messages of every engine and of this file, by the names of their records."""
+"""Labels of the messages of every engine and of this file, by their traced names."""
 
 CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
     channel: tuple(name for name, info in _BY_NAME.items() if info.channel == channel) for channel in get_args(Channel)
@@ -136,10 +144,10 @@ CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
 """The kinds of messages that travel together, by channel. Every kind is in one."""
 
 KINDS_WITHOUT_VIEW: Final = (
-    BlockRequest.__name__,
-    TransactionGossip.__name__,
-    SnapshotRequest.__name__,
-    SnapshotChunkRequest.__name__,
+    BlockRequest.traced_name,
+    TransactionGossip.traced_name,
+    SnapshotRequest.traced_name,
+    SnapshotChunkRequest.traced_name,
 )
 """Messages that are about no view and no height."""
 
@@ -151,7 +159,7 @@ def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
 
 def block_label(message: BlockRelay | BlockResponse | SnapshotOffer[Any] | SnapshotChunk, header: Header) -> Label:
     """Return the label of a message with blocks, of which `header` is the newest, or with the state after one."""
-    return Label(type(message).__name__, header.view, header.height)
+    return Label(message.traced_name, header.view, header.height)
 
 
 def message_codec(engine: EngineKind) -> Codec[Message]:

@@ -58,7 +58,7 @@ class _Noise(Behaviour):
 
     def _noise(self, outgoing: Outgoing) -> Iterator[Outgoing]:
         for message in self.make():
-            label = NO_LABEL if isinstance(message, bytes) else Label(type(message).__name__)
+            label = NO_LABEL if isinstance(message, bytes) else Label(message.traced_name)
             self.note(label.kind or "bytes", outgoing.to)
             yield Outgoing(outgoing.to, message, label)
 

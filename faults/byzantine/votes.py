@@ -31,7 +31,7 @@ _MESSAGES_KEPT: Final = 64
 def label_of(message: ConsensusMessage, height: int | None = None) -> Label:
     """Return the label of a consensus message."""
     subject = message.certificate if isinstance(message, CertificateResponse) else message
-    return Label(type(message).__name__, view_of(subject), height)
+    return Label(message.traced_name, view_of(subject), height)
 
 
 def other_digest(digest: bytes) -> bytes:
@@ -72,7 +72,7 @@ class DoubleVote(Behaviour):
         self._voted[view] = None
         for half, proposal in zip(self.adversary.halves, self.adversary.votes.proposals(view), strict=False):
             for vote in (self.adversary.votes.notarize(proposal), self.adversary.votes.finalize(proposal)):
-                self.note(type(vote).__name__, half)
+                self.note(vote.traced_name, half)
                 yield Outgoing(half, vote, label_of(vote))
 
     def _invent(self, outgoing: Outgoing, vote: Notarize | Finalize) -> Iterator[Outgoing]:
@@ -81,7 +81,7 @@ class DoubleVote(Behaviour):
         make = self.adversary.votes.notarize if isinstance(vote, Notarize) else self.adversary.votes.finalize
         deceived = tuple(node for node in outgoing.to if node in self.adversary.halves[1])
         yield outgoing._replace(to=tuple(node for node in outgoing.to if node not in deceived))
-        self.note(type(vote).__name__, deceived)
+        self.note(vote.traced_name, deceived)
         yield Outgoing(deceived, make(invented), outgoing.label)
 
 
@@ -132,7 +132,7 @@ class BlindVote(Behaviour):
         return (outgoing,)
 
     def _vote(self, vote: Notarize | Finalize) -> None:
-        kind = type(vote).__name__
+        kind = vote.traced_name
         view = vote.proposal.view
         if self.fault.what not in {"", kind.lower()} or (kind, view) in self._voted or not self.is_time():
             return
@@ -151,7 +151,7 @@ class NullifyAndFinalize(Behaviour):
         contrary = self._contrary(outgoing.message)
         if contrary is None or not self.is_time():
             return (outgoing,)
-        self.note(type(contrary).__name__, outgoing.to)
+        self.note(contrary.traced_name, outgoing.to)
         return (outgoing, Outgoing(outgoing.to, contrary, label_of(contrary)))
 
     def _contrary(self, message: Message | bytes) -> Nullify | Finalize | None:
@@ -239,7 +239,7 @@ class Replay(Behaviour):
             return (outgoing,)
         old = [self._kept[self.draw(len(self._kept))] for _ in range(VOTES_REPEATED) if self._kept]
         self._kept.append(message)
-        again = [Outgoing(outgoing.to, each, Label(type(each).__name__)) for each in old]
+        again = [Outgoing(outgoing.to, each, Label(each.traced_name)) for each in old]
         for each in again:
             self.note(each.label.kind, each.to)
         return (outgoing, *again)

@@ -86,7 +86,10 @@ class MessageCheck(NamedTuple):
 
 
 class MessageInfo(NamedTuple):
-    """A kind of message as the validator knows it: its longest encoding, the others that it travels with, its role."""
+    """A kind of message as the validator knows it: its longest encoding, the others that it travels with, its role.
+
+    The message's class has a `traced_name`: the word that logs and digests have for it, whatever the class is called.
+    """
 
     size_limit_bytes: int
     channel: str
@@ -268,7 +271,7 @@ class RecordCodec:
         """Return the finality of an encoding; raises CorruptRecordError."""
         found = self.decode(encoded)
         if not isinstance(found, self.finality):
-            raise CorruptRecordError(f"the floor of the journal is a {type(found).__name__}")
+            raise CorruptRecordError(f"the floor of the journal is a {found.traced_name}")
         finality: Finality = found
         return finality
 

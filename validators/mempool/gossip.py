@@ -18,7 +18,7 @@ from validators.mempool.pool import CLIENTS, Mempool, Pooled
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
 
-_LABEL: Final = Label(TransactionGossip.__name__)
+_LABEL: Final = Label(TransactionGossip.traced_name)
 
 
 GOSSIP_FRAME_BYTES: Final = 64

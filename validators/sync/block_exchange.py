@@ -23,7 +23,7 @@ from validators.sync.serving import Answer, Serving
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
 """An answer takes on no further ancestor from here on; with the last one it is inside the wire's limit."""
 
-_REQUEST_LABEL: Final = Label(BlockRequest.__name__)
+_REQUEST_LABEL: Final = Label(BlockRequest.traced_name)
 
 
 class BlockExchange:
@@ -103,7 +103,7 @@ class BlockExchange:
 
     def serve(self, peer: int, request: BlockRequest) -> None:
         """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
-        blocks = tuple(self._chain_below(request)) if self._serving.may_answer(peer, BlockRequest.__name__) else ()
+        blocks = tuple(self._chain_below(request)) if self._serving.may_answer(peer, BlockRequest.traced_name) else ()
         if blocks:
             response = BlockResponse(blocks)
             answer = Answer(peer, response, block_label(response, decode_block(blocks[0]).header))

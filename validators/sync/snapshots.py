@@ -86,7 +86,7 @@ class SnapshotSource:
     def offer(self, peer: int, request: SnapshotRequest) -> None:
         """Prepare the outline of a snapshot above the peer's height; silence where there is none, or no answer due."""
         is_here = request.above_height < self._engine.finalized.height
-        if not is_here or not self._serving.may_answer(peer, SnapshotRequest.__name__):
+        if not is_here or not self._serving.may_answer(peer, SnapshotRequest.traced_name):
             return
         cost_us = self._refresh(request.above_height)
         cut = self._cut
@@ -101,7 +101,7 @@ class SnapshotSource:
         cut = self._cut
         if cut is None or cut.digest != request.digest or not 0 <= request.index < len(cut.chunks):
             return
-        if self._serving.is_free(peer, SnapshotChunkRequest.__name__):
+        if self._serving.is_free(peer, SnapshotChunkRequest.traced_name):
             chunk = SnapshotChunk(cut.digest, request.index, cut.chunks[request.index])
             answer = Answer(peer, chunk, block_label(chunk, cut.header))
             self._serving.prepare(answer, self._settings.costs.block_us)
@@ -304,7 +304,7 @@ class SnapshotJoin:
         request: Message = SnapshotRequest(self._engine.finalized.height)
         if download is not None:
             request = SnapshotChunkRequest(download.digest, download.pieces)
-        self._port.send(self._peers[0], self._codec.encode(request), Label(type(request).__name__))
+        self._port.send(self._peers[0], self._codec.encode(request), Label(request.traced_name))
         self._port.set_timer(TIMER, self._settings.fetch_timeout_us)
 
     def _go_on(self, reason: str) -> None:

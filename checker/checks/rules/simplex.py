@@ -159,7 +159,7 @@ class SimplexJournal:
 
 def _said_by(artifact: Artifact) -> Said:
     payload = artifact.proposal.payload if hasattr(artifact, "proposal") else b""
-    return Said(type(artifact).__name__.lower(), artifact_view(artifact), payload)
+    return Said(artifact.traced_name.lower(), artifact_view(artifact), payload)
 
 
 def _signatures_of(artifact: Artifact) -> list[Signed]:
@@ -195,7 +195,7 @@ def _makes_final(vote: Voted) -> bool:
 
 def _describe_vote(encoded: bytes) -> str:
     vote = message_codec(SIMPLEX).decode(encoded)
-    kind = type(vote).__name__.lower()
+    kind = vote.traced_name.lower()
     return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind
 
 

@@ -5,7 +5,7 @@ the artifact. The tag stands outside because the wire numbers the same records d
 Checksums are the disk's business; this file only refuses what is whole but is no artifact.
 """
 
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,7 @@ from validators.consensus.simplex.messages import (
 class Certification(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """The application's judgement of the notarized proposal of a view."""
 
+    traced_name: ClassVar[str] = "Certification"
     view: View
     ok: bool
 
@@ -58,7 +59,7 @@ def decode_artifact(encoded: bytes) -> Artifact:
     try:
         return _DECODERS[tag].decode(encoded[1:])
     except (msgspec.MsgspecError, ValueError) as error:
-        raise CorruptRecordError(f"{ARTIFACT_KINDS[tag].__name__}: {error}") from error
+        raise CorruptRecordError(f"{ARTIFACT_KINDS[tag].traced_name}: {error}") from error
 
 
 def artifact_view(artifact: Artifact) -> int:

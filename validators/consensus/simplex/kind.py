@@ -36,7 +36,7 @@ _CERTIFICATE: Final = MessageInfo(MESSAGE_BYTES_MAX, "certificates", "certificat
 
 def label_of(message: ConsensusMessage) -> MessageLabel:
     """Return the label of a message: its certificate's view rather than the one asked for."""
-    kind = type(message).__name__
+    kind = message.traced_name
     if isinstance(message, CertificateResponse):
         message = message.certificate
     if isinstance(message, Notarize | Finalize | Notarization | Finalization):
@@ -47,7 +47,7 @@ def label_of(message: ConsensusMessage) -> MessageLabel:
 def vote_of(message: ConsensusMessage | Artifact) -> Voted | None:
     """Return the vote that a message or artifact is, None for another one."""
     if isinstance(message, Notarize | Finalize):
-        return Voted(type(message).__name__.lower(), message.proposal.view, message.proposal.payload)
+        return Voted(message.traced_name.lower(), message.proposal.view, message.proposal.payload)
     return Voted("nullify", message.view, b"") if isinstance(message, Nullify) else None
 
 
@@ -57,7 +57,7 @@ def certificate_of(artifact: Artifact) -> CertificateHeld | None:
         return None
     payload = b"" if isinstance(artifact, Nullification) else artifact.proposal.payload
     signers = tuple(certificate_signers(artifact))
-    return CertificateHeld(type(artifact).__name__.lower(), artifact_view(artifact), payload, signers)
+    return CertificateHeld(artifact.traced_name.lower(), artifact_view(artifact), payload, signers)
 
 
 def verify_finality(scheme: Scheme, finality: Finality, validators: int) -> bool:

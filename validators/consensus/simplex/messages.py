@@ -8,7 +8,7 @@ Signed bytes are not the wire bytes. Notarize and Finalize sign `encode_proposal
 varints as the specification gives them, which no codec setting can change.
 """
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -55,6 +55,7 @@ class Proposal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fiel
 class Notarize(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A vote for a proposal; the leader's own carries the proposal to everybody."""
 
+    traced_name: ClassVar[str] = "Notarize"
     signer: Signer
     proposal: Proposal
     signature: Signature
@@ -63,6 +64,7 @@ class Notarize(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unkno
 class Nullify(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A vote to leave a view without its payload."""
 
+    traced_name: ClassVar[str] = "Nullify"
     signer: Signer
     view: View
     signature: Signature
@@ -71,6 +73,7 @@ class Nullify(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknow
 class Finalize(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A vote to make a certified proposal final."""
 
+    traced_name: ClassVar[str] = "Finalize"
     signer: Signer
     proposal: Proposal
     signature: Signature
@@ -79,6 +82,7 @@ class Finalize(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_unkno
 class Notarization(msgspec.Struct, tag=3, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A quorum of Notarize. `signers` is a bitmap, `signatures` are in the order of the signers' indexes."""
 
+    traced_name: ClassVar[str] = "Notarization"
     proposal: Proposal
     signers: Bitmap
     signatures: Signatures
@@ -87,6 +91,7 @@ class Notarization(msgspec.Struct, tag=3, array_like=True, frozen=True, forbid_u
 class Nullification(msgspec.Struct, tag=4, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A quorum of Nullify."""
 
+    traced_name: ClassVar[str] = "Nullification"
     view: View
     signers: Bitmap
     signatures: Signatures
@@ -95,6 +100,7 @@ class Nullification(msgspec.Struct, tag=4, array_like=True, frozen=True, forbid_
 class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A quorum of Finalize, and so the finality of a block."""
 
+    traced_name: ClassVar[str] = "Finalization"
     proposal: Proposal
     signers: Bitmap
     signatures: Signatures
@@ -113,12 +119,14 @@ class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_u
 class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Asks one peer for whatever certificate lets the sender get past `view` (section 1.2, Fetch)."""
 
+    traced_name: ClassVar[str] = "CertificateRequest"
     view: View
 
 
 class CertificateResponse(msgspec.Struct, tag=7, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Answers a request for `view`; the certificate may be of another view, for instance a later finalization."""
 
+    traced_name: ClassVar[str] = "CertificateResponse"
     view: View
     certificate: Notarization | Nullification | Finalization
 

@@ -69,7 +69,7 @@ def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
 
 def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
     if vote.signer != me:
-        raise CorruptRecordError(f"{type(vote).__name__} of view {kept.view} is by {vote.signer}, not by {me}")
+        raise CorruptRecordError(f"{vote.traced_name} of view {kept.view} is by {vote.signer}, not by {me}")
     kept.votes.add(vote)
     if isinstance(vote, Notarize):
         kept.own_notarize = vote
