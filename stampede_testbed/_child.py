@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from stampede_testbed import _command as command
@@ -33,8 +34,8 @@ def run(
         BadInputError: No such scenario, or a key or value that cannot be.
         EnvironmentFailedError: The machine refused something, or the test bed broke.
     """
-    subject = ["run", os.fspath(scenario), "--seed", str(seed)]
-    return run_result(_call([*subject, "--runs", os.fspath(runs), *_set_options(settings)]))
+    options = ["--seed", str(seed), "--runs", os.fspath(runs), *_set_options(settings)]
+    return run_result(_call(["run", "--json", *options, "--", os.fspath(scenario)]))
 
 
 def sweep(
@@ -60,20 +61,21 @@ def sweep(
     """
     if not seeds or list(seeds) != list(range(seeds[0], seeds[0] + len(seeds))):
         raise BadInputError("seeds: must be whole numbers in a row, such as range(100)", EXIT_USAGE)
-    subject = "--swarm" if scenario == SWARM else os.fspath(scenario)
+    subject = ["--swarm"] if scenario == SWARM else ["--", os.fspath(scenario)]
     options = ["--seeds", f"{seeds[0]}..{seeds[-1]}", *([] if jobs is None else ["--jobs", str(jobs)])]
-    return sweep_result(_call(["sweep", subject, *options, "--runs", os.fspath(runs), *_set_options(settings)]))
+    options += ["--runs", os.fspath(runs), *_set_options(settings)]
+    return sweep_result(_call(["sweep", "--json", *options, *subject]))
 
 
 def _call(arguments: Sequence[str]) -> dict[str, Any]:
     """Return the JSON object that a command printed; raises StampedeError where it printed none."""
     # Started by its path and with -P: neither the current folder nor the caller's path has a say in what it imports.
-    command_line = [sys.executable, "-P", command.__file__, *arguments, "--json"]
+    command_line = [sys.executable, "-P", command.__file__, *arguments]
     try:
         done = subprocess.run(command_line, capture_output=True, check=False)  # noqa: S603 - our own program, no shell
     except ValueError as error:
         raise BadInputError(f"{error}", EXIT_USAGE) from None
-    if done.stdout.strip():
+    with suppress(ValueError):
         document: dict[str, Any] = json.loads(done.stdout)
         return document
     lines = done.stderr.decode(errors="replace").strip().splitlines() or ["the process ended without a word"]

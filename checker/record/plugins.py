@@ -11,8 +11,9 @@ blocks (`plugins_of_record`), and loads the two groups that execution needs.
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
 from importlib.util import find_spec
@@ -28,6 +29,7 @@ from checker.record.fingerprint import Code, PluginCode, this_code
 from checker.record.manifest import SCENARIO
 from checker.record.streams import DamagedRecordError, read_document
 from scheduler.policies import register_policy
+from scheduler.policies.policy import POLICY_ATTRIBUTES
 from validators.actors.programs import add_actor
 
 GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
@@ -41,8 +43,10 @@ Adder = Callable[[str, Any, str], None]
 
 
 def _add_policy(name: str, policy: Any, plugin: str) -> None:  # noqa: ANN401 - it is what is to be found out
-    if not (isinstance(policy, type) and hasattr(policy, "open") and getattr(policy, "name", None) == name):
-        raise ValueError(f"policy {name!r} of {plugin} is no class with that name and a method open")
+    if not (isinstance(policy, type) and getattr(policy, "name", None) == name):
+        raise ValueError(f"policy {name!r} of {plugin} is no class with that name")
+    if missing := [attribute for attribute in POLICY_ATTRIBUTES if not hasattr(policy, attribute)]:
+        raise ValueError(f"policy {name!r} of {plugin} has no {' and no '.join(missing)}")
     register_policy(policy)
 
 
@@ -160,8 +164,10 @@ def _entries_of(distribution: Distribution) -> list[EntryPoint]:
 
 def _load(plugin: str, entry: EntryPoint) -> object:
     try:
-        return entry.load()
-    except Exception as error:  # noqa: BLE001 - whatever a foreign module raises while it is imported
+        # Standard output is the verdict's: a word before it, and `--json` prints no JSON.
+        with redirect_stdout(sys.stderr):
+            return entry.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign module raises while it is imported
         raise PluginError(f"{plugin}: {entry.value} cannot be loaded: {type(error).__name__}: {error}") from None
 
 

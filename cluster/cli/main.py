@@ -123,7 +123,8 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as interrupt:
         _leave_nothing(options)
         return _complain(f"interrupted; {str(interrupt) or _describe_interrupt(options)}", EXIT_INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
+    # A plug-in may ask to leave, and exit code 0 would be a run that passed.
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
         return _complain_of(error, typed)
 
 
@@ -158,7 +159,7 @@ def _interrupt(*_: object) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def _complain_of(error: Exception, typed: Sequence[str]) -> int:
+def _complain_of(error: BaseException, typed: Sequence[str]) -> int:
     """Say that the file system refused something, or that nobody foresaw this."""
     refusal = error if isinstance(error, OSError) else refusal_behind(error)
     if refusal is not None:

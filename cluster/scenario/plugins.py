@@ -51,6 +51,8 @@ def _accept_check(check: object, *, plugin: str) -> None:
     """Refuse an object that is no check; there is no registry, since each run has a list of its own."""
     if not (isinstance(check, type) and issubclass(check, Check) and hasattr(check, "name")):
         raise ValueError(f"{check!r} of {plugin} is no check: it must be a subclass of Check with a name")
+    if check.finish is Check.finish:
+        raise ValueError(f"check {check.name!r} of {plugin} has no finish")
 
 
 ADDERS: Final[Mapping[str, Adder]] = MappingProxyType(

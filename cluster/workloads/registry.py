@@ -35,6 +35,9 @@ def add_workload(kind: type[WorkloadKind], *, plugin: str) -> None:
     taken = {name_of(each): ("the test bed", each) for each in BUILT_IN} | _ADDED
     if name in taken and taken[name] != (plugin, kind):
         raise ValueError(f"workload {name!r} of {plugin} is a kind of {taken[name][0]} already")
+    needed = ("volume", "genesis", "transactions")
+    if missing := [method for method in needed if getattr(kind, method) is getattr(WorkloadKind, method)]:
+        raise ValueError(f"workload {name!r} of {plugin} has no {' and no '.join(missing)}")
     _ADDED[name] = (plugin, kind)
 
 

@@ -168,3 +168,7 @@ class Policy(Protocol):
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block."""
+
+
+POLICY_ATTRIBUTES: Final = (*Policy.__annotations__, "open")
+"""All that a policy has to have, by name."""

@@ -48,6 +48,7 @@ def test_a_sweep_groups_the_seeds_that_did_not_pass(tmp_path):
         ({"scenario": "calm", "run": {"until_heigt": 2}}, "did you mean until_height?"),
         ({"scenario": "calm", "run": {"until_height": None}}, "run.until_height: must be a string, number"),
         ({"scenario": "calm\0"}, "null byte"),
+        ({"scenario": "--help"}, "--help: no such scenario"),
     ],
 )
 def test_bad_input_is_an_error_that_names_the_key(settings, told):

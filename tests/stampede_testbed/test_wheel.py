@@ -78,6 +78,7 @@ def test_workers_of_an_installed_sweep_find_their_packages(target, elsewhere):
 
 def test_the_module_is_the_command(target, elsewhere):
     """`python -m` puts the current folder first, and ours must come before it."""
+    (elsewhere / "trio.py").write_text("raise RuntimeError\n")
     done = run_installed(target, sys.executable, "-m", "stampede_testbed", "scenarios", "--json", cwd=elsewhere)
     listed = [entry["name"] for entry in json.loads(done.stdout)["scenarios"]]
 

@@ -42,6 +42,8 @@ def add_actor(name: str, program: type[Actor], plugin: str) -> None:
     """
     if not (isinstance(program, type) and issubclass(program, Actor)):
         raise ValueError(f"actor {name!r} of {plugin} is no subclass of Actor")  # noqa: TRY004 - as for a name
+    if missing := [handler for handler in program.handlers if not hasattr(program, handler)]:
+        raise ValueError(f"actor {name!r} of {plugin} names handlers that it has not: {', '.join(missing)}")
     if _PROGRAMS.setdefault(name, program) is not program:
         raise ValueError(f"actor {name!r} of {plugin} is a program of {_PLUGINS.get(name, 'the test bed')} already")
     _PLUGINS.setdefault(name, plugin)

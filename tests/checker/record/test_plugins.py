@@ -66,6 +66,20 @@ def test_a_plugin_that_cannot_be_imported_is_refused(value, told, folder):
         list(objects_of(["broken"], "checks"))
 
 
+def test_a_plugin_that_leaves_while_it_is_imported_is_refused(folder):
+    install(folder, "leaver", "plug_leaver", {"checks": {"a": "plug_leaver:Thing"}}, source="raise SystemExit(0)\n")
+
+    with pytest.raises(PluginError, match="leaver: plug_leaver:Thing cannot be loaded: SystemExit: 0"):
+        list(objects_of(["leaver"], "checks"))
+
+
+def test_what_a_plugin_prints_while_it_is_imported_does_not_reach_standard_output(folder, capsys):
+    install(folder, "loud", "plug_loud", {"checks": {"a": "plug_loud:Thing"}}, source="print('hi')\nThing = 1\n")
+    list(objects_of(["loud"], "checks"))
+
+    assert capsys.readouterr() == ("", "hi\n")
+
+
 def test_what_a_registry_refuses_is_told(folder):
     install(folder, "one", "plug_one", {"actors": {"a": "plug_one:Thing"}})
     install(folder, "two", "plug_two", {"actors": {"a": "plug_two:Thing"}})

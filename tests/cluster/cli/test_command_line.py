@@ -354,19 +354,20 @@ def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_p
     assert name in done.stderr
 
 
-def test_what_nobody_foresaw_is_one_line_with_exit_6(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("what", [ZeroDivisionError("so it goes"), SystemExit(0)])
+def test_what_nobody_foresaw_is_one_line_with_exit_6(what, tmp_path, monkeypatch, capsys):
     """No traceback, and the command that repeats it."""
     from cluster.cli import main
     from cluster.cli.commands import run
 
     def burst(*arguments, **options):
-        raise ZeroDivisionError("so it goes")
+        raise what
 
-    monkeypatch.setattr(run, "judge", burst)
+    monkeypatch.setattr(run, "run_pipeline", burst)
 
     code = main.main(["run", "calm", "--runs", str(tmp_path)])
 
     said = capsys.readouterr().err
     assert code == 6
-    assert "the test bed broke: ZeroDivisionError: so it goes; repeat with: " in said
+    assert f"the test bed broke: {type(what).__name__}: {what}; repeat with: " in said
     assert "run calm --runs" in said

@@ -36,6 +36,53 @@ until_height = 6
 """
 
 
+HALVES = """
+from typing import ClassVar
+
+from checker.checks.check import Check
+from cluster.workloads.submission import Volume, WorkloadKind
+from faults.kinds.base import Windowed
+from validators.actors.calls import Actor
+
+
+class Fault(Windowed, tag="half", frozen=True, kw_only=True):
+    def describe(self):
+        return "It does half."
+
+
+class Workload(WorkloadKind, tag="half", frozen=True, kw_only=True):
+    def volume(self, slots):
+        return Volume(1)
+
+
+class HalfCheck(Check):
+    name = "half"
+
+
+class HalfActor(Actor):
+    handlers = ("start", "stop")
+
+    def start(self, payload):
+        raise SystemExit(0)
+
+
+class Policy:
+    name = "half"
+
+    def open(self, block):
+        return None
+"""
+
+HALF = {
+    "faults": ("Fault", "fault 'half' has no inject"),
+    "workloads": ("Workload", "workload 'half' of half-workloads has no genesis and no transactions"),
+    "checks": ("HalfCheck", "check 'half' of half-checks has no finish"),
+    "actors": ("HalfActor", "actor 'half' of half-actors names handlers that it has not: stop"),
+    "policies": ("Policy", "policy 'half' of half-policies has no has_ttl and no has_budget"),
+}
+"""By group a class that lacks something, and the words that refuse it."""
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The environment of processes that find the toy package, and a second one of other names beside it."""
@@ -45,6 +92,9 @@ def installed(tmp_path_factory):
     write_distribution(folder, "stampede-alias", {"workloads": {"other": "stampede_toy.workloads:Countdowns"}})
     write_distribution(folder, "stampede-number", {"checks": {"number": "stampede_toy.checks:__doc__"}})
     write_distribution(folder, "stampede-twin", {"checks": {"paired-fires": "stampede_toy.checks:PairedFires"}})
+    (folder / "halves.py").write_text(HALVES)
+    for group, (kind, _) in HALF.items():
+        write_distribution(folder, f"half-{group}", {group: {"half": f"halves:{kind}"}})
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
@@ -136,7 +186,7 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
 @pytest.mark.parametrize(
     ("plugins", "told"),
     [
-        ('["nowhere"]', "no plug-in named nowhere is installed; those that are: stampede-alias, stampede-copy,"),
+        ('["nowhere"]', "no plug-in named nowhere is installed; those that are: half-actors, half-checks,"),
         ('["stampede_toy", "Stampede.Toy"]', "stampede-toy is named twice"),
         (
             '["stampede-toy", "stampede-copy"]',
@@ -145,6 +195,7 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
         ('["stampede-alias"]', "the entry point 'other' of stampede-alias names 'countdowns': both must be the same"),
         ('["stampede-number"]', "is no check: it must be a subclass of Check with a name"),
         ('["stampede-toy", "stampede-twin"]', "two checks are named paired-fires"),
+        *((f'["half-{group}"]', told) for group, (_, told) in HALF.items()),
         ("[]", "Invalid enum value 'prompt'"),
     ],
 )
