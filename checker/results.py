@@ -93,11 +93,6 @@ class CheckTally:
         self._first = ""
         self._evidence: tuple[tuple[str, Evidence], ...] = ()
 
-    @property
-    def has_failed(self) -> bool:
-        """Return whether anything was wrong so far."""
-        return self._failures > 0
-
     def fail(self, summary: str, /, **evidence: Evidence) -> None:
         """Note a failure; `summary` names the place in one line."""
         self._failures += 1

@@ -59,12 +59,6 @@ def _name_entry(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     return message
 
 
-def _tables_of(root: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return by name what each table of named entries holds: a kind of section, or a union of kinds."""
-    types = {field.encode_name: field.type for field in msgspec.structs.fields(root)}
-    return {name: get_args(kind)[1] for name, kind in types.items() if get_origin(kind) is dict}
-
-
 def _section_at(path: Sequence[str], raw: object, root: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
     """Return the section at a path; of an entry with a kind, that kind's; None where unknown."""
     if len(path) == 2 and path[0] in tables_of(root) and isinstance(raw, dict):
