@@ -39,7 +39,7 @@ _DELIVERY: Final = EventKind.DELIVERY
 """Looking a member up in its enum costs 50 ns, once per message."""
 
 _REPLAY_SHIFT: Final = COPY_SHIFT + 8
-"""What is kept for later is a copy too, numbered beyond those that arrive with the message."""
+"""A message kept for a later replay is a copy too, numbered beyond those that arrive with the message."""
 
 
 class _Parcel(NamedTuple):

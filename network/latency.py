@@ -17,7 +17,7 @@ _KINDS: Final = ("fixed", "uniform", "normal", "exponential")
 _TABLE_UNIT: Final = 1_000_000
 _LAST_CELL: Final = 255
 _EXPONENTIAL_LEVELS: Final = 3
-"""How often the last cell is opened again: the longest sample is ln(2^25), 17.3 times the mean."""
+"""Times that the last cell is opened again: the longest sample is ln(2^25), 17.3 times the mean."""
 
 
 class LatencyError(ValueError):

@@ -20,7 +20,7 @@ _SCALAR_BYTES: Final = {
     **{0xD0 + power: 1 << power for power in range(4)},
     **{0xD4 + power: 1 + (1 << power) for power in range(5)},
 }
-"""How many bytes follow the first byte of a value whose size that byte tells."""
+"""Bytes after the first byte of a value whose first byte fixes its size."""
 
 _LENGTH_BYTES: Final = {
     **{0xC4 + power: (1 << power, 0) for power in range(3)},

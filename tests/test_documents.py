@@ -1,4 +1,4 @@
-"""What pages and code refer to is there: rules that are cited, pages and files that are linked."""
+"""Targets of references exist: rules that are cited, pages and files that are linked."""
 
 import re
 import subprocess

@@ -108,5 +108,5 @@ def test_a_storm_that_drains_too_soon_is_inconclusive():
 
 
 def test_every_scenario_requires_a_fault_or_a_workload():
-    """What a scenario is about stands in its `requires`."""
+    """The subject of a scenario is in its `requires`."""
     assert [name for name in NAMES if not load_scenario(name).requires] == []

@@ -1,4 +1,4 @@
-"""Which file of golden cases to run: the published one, or another of the same form by `--vectors FILE`."""
+"""The file of golden cases to run: the published one, or another of the same form by `--vectors FILE`."""
 
 import json
 from pathlib import Path

@@ -300,7 +300,7 @@ def e2e(inputs, system):
 
 
 def delays(inputs, _system):
-    """How often a timer was passed over, and whether the hook handles it then."""
+    """Return the number of blocks that passed a timer over, and whether the hook handles it then."""
     config = LaneConfig(max_allowed_delays=inputs["max_allowed_delays"])
     return [[count, config.is_excessive(count)] for count in range(1, inputs["blocks_passed_over"] + 1)]
 

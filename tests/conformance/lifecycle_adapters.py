@@ -87,7 +87,7 @@ def fifo_validate(inputs, system):
 
 
 def fifo_cost(inputs, system):
-    """What the calls themselves cost; the storage layer charges the index on its own (K-36)."""
+    """Return the cost of the calls themselves; the storage layer charges the index on its own (K-36)."""
     prices = {"schedule_cycles": inputs["base_schedule"], "cancel_cycles": inputs["base_cancel"]}
     bench = Bench(TimerConfig(**prices, charges_index_cells=False))
     meter = Meter(10**9, 10**9)
@@ -129,7 +129,7 @@ def actor_cap(inputs, system):
 
 
 def budget_split(inputs, system):
-    """What a fire's gas leaves to its handler beside the deferred calls and the margin of the older text."""
+    """Return a handler's part of a fire's gas, beside the deferred calls and the margin of the older text."""
     bench, left = Bench(), []
 
     class Splitting(Actor):

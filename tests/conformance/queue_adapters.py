@@ -74,7 +74,7 @@ def overflow(inputs, system):
 
 
 def promotion(inputs, system):
-    """Where a kept queue, moved block by block, holds the height, and since when."""
+    """Return the tier in which a kept queue, moved block by block, holds the height, and since when."""
     profile, height, now = profile_of(inputs), inputs["height"], inputs["scheduled_at"]
     queue, found = CalendarQueue(profile, now), []
     queue.put(height, b"", is_queued=profile.is_queued(height, now))

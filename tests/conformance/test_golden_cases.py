@@ -15,7 +15,7 @@ NOT_BUILT = {
 
 
 def test_golden_case(golden_case):
-    """What the product does is what the case expects, and its other readings where a switch selects them."""
+    """The product's result is the case's, and so are its other readings where a switch selects them."""
     kind, system = golden_case["kind"], golden_case["system"]
     reason = NOT_BUILT.get(kind) or NOT_BUILT.get(system)
     if reason:

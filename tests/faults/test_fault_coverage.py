@@ -84,7 +84,7 @@ def test_a_restart_ends_when_the_validator_says_that_it_is_back():
     ]
 
 
-def test_one_that_seeks_a_snapshot_joins_until_it_has_it_whatever_view_it_enters():
+def test_a_validator_that_seeks_a_snapshot_joins_in_every_view_until_then():
     seen = phases_of(
         BOOT, (1, "send", 0, 5, "SnapshotRequest", 9, b""), (1, "enter", 9, 1), (1, "snapshot-joined", 4, b"", b"")
     )
@@ -163,7 +163,7 @@ def test_a_fault_without_effect_fills_no_cell():
 
 
 def test_a_kind_that_nobody_prepared_is_hit_where_its_count_grows():
-    """What is counted for the whole fault is put down to each validator that the fault is about."""
+    """A count for the whole fault is credited to each validator that the fault is about."""
     counts = {0: 0, 1: 0}
     coverage = Coverage({"it": "new"}, 2, lambda _name, node: counts[node])
     router = EventRouter(coverage.handlers)
@@ -234,7 +234,7 @@ def test_a_cell_counts_runs_and_hits():
     assert table.reached == {("cut", "verifying", "voter"): Reached(2, 9), ("cut", "down", "voter"): Reached(1, 1)}
 
 
-def test_the_command_names_the_cells_that_stayed_empty_and_a_sweep_that_promises_nothing_passes(tmp_path, capsys):
+def test_the_command_names_empty_cells_and_a_sweep_without_goals_passes(tmp_path, capsys):
     """The second and third sweep have nothing left to run: the cells are those of the results file."""
 
     def sweep(*arguments):

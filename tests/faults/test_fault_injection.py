@@ -35,7 +35,7 @@ def test_isolate_leader_cuts_the_links_of_whoever_leads_and_moves_on():
     assert count_of(run) == len(isolated)
 
 
-def test_a_validator_that_enters_an_older_view_does_not_move_the_isolation():
+def test_entering_an_older_view_does_not_move_the_isolation():
     """A restarted or lagging one names a leader of the past; before any view nobody is cut off."""
     rig = build_rig(3)
     plan = {"it": IsolateLeader(start_ms=1, stop_ms=9)}

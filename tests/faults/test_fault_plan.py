@@ -140,7 +140,7 @@ def test_a_partition_cuts_exactly_the_links_between_groups(groups):
 
 
 def test_a_validator_in_no_group_is_alone():
-    """Who is not named is cut off from everybody."""
+    """A validator that is not named is cut off from all others."""
     assert crossing_links([[0], [1]], 3) == ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
 
 
@@ -159,7 +159,7 @@ def test_a_validator_is_paused_only_while_it_has_power():
     check_plan(plan_of(crash=crash, slow=slow, pause={**pause, "start_ms": 21}), 4)
 
 
-def test_after_a_blackout_that_ends_in_waves_each_validator_is_back_at_its_time():
+def test_after_a_blackout_in_waves_each_validator_is_back_at_its_time():
     """The first one may fail again before the last one is back."""
     dark = {"kind": "blackout", "validators": [2, 0], "at_ms": 5, "restart_ms": 20, "restart_every_ms": 30}
     crash = {"kind": "crash", "validator": 2, "at_ms": 25, "restart_ms": 40}
@@ -180,7 +180,7 @@ def test_a_cut_that_comes_and_goes_ends_with_its_fault():
 
 
 def test_a_rule_watches_the_links_between_those_it_names():
-    """Who is not named at all may be anybody."""
+    """An end of the link that the rule leaves open matches any validator."""
     plan = plan_of(some={**RULE, "from": [0, 1], "to": [1, 2]}, to={**RULE, "to": [1]}, all=RULE)
 
     assert plan["some"].links(3) == ((0, 1), (0, 2), (1, 2))
@@ -268,7 +268,7 @@ EXPLAINED = {
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_fault_is_explained_in_one_sentence(name):
-    """Who, what, when, until when."""
+    """The sentence has the kind, the target, the start and the end."""
     assert plan_of(**ONE_OF_EACH)[name].describe() == EXPLAINED[name]
 
 
@@ -335,7 +335,7 @@ def test_a_plan_that_could_destroy_the_last_good_copy_is_refused(kind, validator
     assert refusal.value.place == "faults.last.validator"
 
 
-def test_a_validator_that_may_crash_at_a_boundary_is_not_crashed_otherwise_meanwhile():
+def test_a_validator_due_to_crash_at_a_boundary_is_not_crashed_otherwise():
     """Nor while it is on its way back."""
     edge = {**ONE_OF_EACH["edge"], "restart_after_ms": 100}
     crash = {"kind": "crash", "validator": 1, "at_ms": 90, "restart_ms": 200}

@@ -84,7 +84,7 @@ def test_all_who_are_named_are_told():
 
 
 def test_a_one_way_partition_goes_from_earlier_groups_to_later_ones():
-    """Whoever is in no group comes last."""
+    """A validator in no group comes last."""
     assert crossing_links([[2], [0]], 3, one_way=True) == ((0, 1), (2, 0), (2, 1))
 
 

@@ -155,7 +155,7 @@ def test_runs_under_these_faults_are_deterministic():
     assert log == bytes(Cluster(scenario, 3).run().trace.log)
 
 
-def test_votes_held_in_one_instant_are_released_alike_under_every_order_of_tasks():
+def test_votes_held_in_one_instant_are_released_alike_in_any_task_order():
     """A run of which no second was like the first; the validators of an instant have no order of their own."""
     scenario = load_scenario("held-in-one-instant")
     events = []

@@ -32,7 +32,7 @@ SMALL: Final = {
         "expect.fired_by.crowd=10",
     ),
 }
-"""What makes a large scenario small enough for every commit; `make soak` runs them as they are."""
+"""Settings that make a large scenario small enough for every commit; `make soak` runs them at full size."""
 
 
 class Frozen(NamedTuple):

@@ -72,7 +72,7 @@ class TestDamage:
         assert sum(old != new for old, new in zip(payload, damaged, strict=True)) == 1
 
     def test_damage_falls_on_every_place_and_on_every_bit(self):
-        """Who checked only the first byte of a message would miss it."""
+        """A check of a message's first byte alone would miss the damage."""
         damaged = [flip_bytes(bytes(4), [Chance(0).draw("flip", "0->1", ordinal)]) for ordinal in range(200)]
         assert [max(column) > 0 for column in zip(*damaged, strict=True)] == [True] * 4
         assert {bit for message in damaged for byte in message for bit in range(8) if byte >> bit & 1} == set(range(8))
@@ -153,7 +153,7 @@ class TestRules:
         assert (len(rig.kinds("hold")), len(rig.kinds("release"))) == (21, 21)
 
     def test_what_is_held_in_one_instant_is_released_by_sender(self):
-        """Whoever trio let run first."""
+        """The order in which trio ran the senders does not show."""
         rig = build_rig(3)
 
         def send_both():

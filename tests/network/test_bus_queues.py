@@ -34,7 +34,7 @@ class TestRate:
         assert [at_us for at_us, _ in heard[1]] == [1 + 4 + 1_000]
 
     def test_a_line_that_was_idle_owes_nothing(self):
-        """What was sent long ago is through."""
+        """Bytes sent long ago are through."""
         rig = build_rig()
         heard = run_bus(rig, (0, degrade(rig, "narrow", bytes_per_second=1_000)), *sends(rig, 2, every_us=50_000))
         assert [at_us for at_us, _ in heard[1]] == [11_001, 61_001]

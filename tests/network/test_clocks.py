@@ -173,7 +173,7 @@ def test_a_leader_that_is_behind_drags_the_time_and_loses_no_view():
     assert {after.view - before.view for before, after in during} == {1}
 
 
-def test_a_quorum_that_is_behind_the_chain_stands_still_until_its_clocks_are_right():
+def test_a_quorum_behind_the_chain_waits_until_its_clocks_are_right():
     """The chain's last block is beyond what their clocks let pass."""
     headers, events = run_with(offset(range(4), -60_000))
 

@@ -29,7 +29,7 @@ async def wait_forever() -> None:
 
 class TestOrder:
     @given(st.sets(st.tuples(KEYS, st.integers(0, 5)), max_size=60), st.randoms(use_true_random=False))
-    def test_events_of_a_destination_come_in_canonical_order_however_they_were_posted(self, keys, rng):
+    def test_events_of_a_destination_come_in_canonical_order(self, keys, rng):
         """The order in which events are posted cannot be seen."""
         rig = build_rig(4, step_limit=10_000)
         posted = [(at, dest, kind, source, ordinal) for (at, dest, kind, source), ordinal in keys]
@@ -55,7 +55,7 @@ class TestOrder:
         assert outcome.turns == 3
 
     def test_the_supervisor_goes_first_and_alone(self):
-        """What a fault edge wakes has settled before the first validator of that instant is served."""
+        """Tasks woken by a fault edge have settled before the first validator of that instant is served."""
         rig = build_rig()
         mailbox = Inbox()
 
@@ -69,7 +69,7 @@ class TestOrder:
         rig.run(be_woken, wait_forever)
         assert rig.record == ["woken", "second", (5, 0, EventKind.TIMER, 0, 0)]
 
-    def test_a_task_started_by_the_supervisor_gets_nothing_before_the_supervisor_is_done(self):
+    def test_a_task_started_by_the_supervisor_runs_after_the_supervisor(self):
         """A restart and a cut in one instant: the restarted task does not run ahead of the cut."""
         rig = build_rig()
 
@@ -132,7 +132,7 @@ class TestOrder:
 
 class TestEnds:
     def test_main_returning_ends_the_run(self):
-        """What is still queued then never happens."""
+        """Events that are still queued then never happen."""
         rig = build_rig()
         post_note(rig, 5, 0, EventKind.TIMER, 0, 0)
 
@@ -342,7 +342,7 @@ class TestShuffle:
 
     @pytest.mark.parametrize("seed", range(8))
     def test_what_another_task_posts_for_now_waits_for_the_next_turn(self, seed):
-        """Whether the poster or the receiver runs first in the turn cannot be seen."""
+        """The order of poster and receiver in the turn does not show."""
         rig = build_rig()
 
         async def receive() -> None:

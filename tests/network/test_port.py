@@ -59,7 +59,7 @@ class TestPort:
         assert self.run_with_port(script) == [(10, TimerDue("b"))]
 
     def test_a_timer_of_no_length_fires_in_this_instant(self):
-        """What should have been over already is due now."""
+        """A timer that should have been over already is due now."""
 
         def script(port):
             port.set_timer("late", -5)
@@ -190,7 +190,7 @@ class TestWatchedBroadcast:
 
 
 class TestPause:
-    def test_events_of_a_paused_port_are_held_back_and_delivered_in_order_on_resume(self):
+    def test_events_of_a_paused_port_are_delivered_in_order_on_resume(self):
         """Delivery, timer and work keep their order; the clock has gone on."""
         rig = build_rig()
         port, record, held = rig.port(1), [], []
@@ -214,7 +214,7 @@ class TestPause:
         assert held == [3]
 
     def test_a_paused_port_does_not_pull_what_comes_in_the_same_instant(self):
-        """What was in the mailbox before the pause waits as well."""
+        """Messages in the mailbox before the pause wait as well."""
         rig = build_rig()
         port, record = rig.port(1), []
         rig.kernel.post(1_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, port.pause)
@@ -227,7 +227,7 @@ class TestPause:
         assert record == [(4_000, WorkDone(token)) for token in "abc"]
 
     def test_a_task_that_comes_back_while_paused_waits(self):
-        """What lies in the mailbox stays there until the resume."""
+        """Messages in the mailbox stay there until the resume."""
         rig = build_rig()
         port, record = rig.port(1), []
         rig.kernel.post(4_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 1, port.resume)
@@ -259,7 +259,7 @@ class TestPace:
         assert pace.slowed == 1
 
     def test_what_waits_behind_slow_work_has_the_price_of_its_start(self):
-        """When the slowness is over only what is under way still takes its multiple, on each lane."""
+        """After the slowness only work that is under way still takes its multiple, on each lane."""
         rig = build_rig()
         pace, record = Pace(factor=3, disk_factor=5), []
         port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, 0, pace=pace)

@@ -24,7 +24,7 @@ class TestTrace:
         assert trace.count == 3
 
     def test_the_digest_is_the_hash_of_the_log(self):
-        """Whoever has the log can check the digest, however often it was asked for in between."""
+        """A holder of the log can check the digest, also if it was asked for in between."""
         trace = Trace([0])
         for value in range(5_000):
             trace.chain(0).add(value, Mark((value, b"payload", None, True, ("nested", [1]))))
@@ -53,7 +53,7 @@ class TestTrace:
         assert seen == [Event(7, 0, Mark("y")), Event(7, 1, Mark("x"))]
 
     def test_without_recording_there_is_no_log_but_sinks_see_all(self):
-        """What the digest costs is measured against this."""
+        """The cost of the digest is measured against this."""
         seen = []
         trace = Trace([0], [seen.append], recording=False)
         trace.chain(0).add(7, Mark())

@@ -37,7 +37,7 @@ def drawn(table, width):
 
 
 class TestColumnsThatFit:
-    """Which columns a width has room for."""
+    """The columns for which a width has room."""
 
     COLUMNS: ClassVar = {"name": ["abc"], "figure": ["1"], "remark": ["a long remark"]}
 

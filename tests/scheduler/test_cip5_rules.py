@@ -179,7 +179,7 @@ class TestHostCalls:
         assert [type(event) for event in advance(engine, [do(0, 2, ["cancel_last"])]).events] == [TimerCancelled]
 
     @pytest.mark.parametrize(("call", "cells"), [("schedule_timer", 77), ("extend_timer", 0), ("cancel_timer", 0)])
-    def test_each_call_costs_the_sender_200_cycles_and_schedule_the_payloads_cells(self, call, cells):
+    def test_each_call_costs_200_cycles_and_schedule_the_payloads_cells_too(self, call, cells):
         """The sender of the transaction pays, not the fee payer of the timer."""
         prices = []
         for cycles in (200, 300):
@@ -260,7 +260,7 @@ class TestChecksAtScheduling:
         assert stored_timer(engine, timer_id) is not None
         assert engine.database.get(bucket_entry_key(11, 0)) is None
 
-    def test_the_json_convention_calls_the_named_handler_with_the_decoded_payload(self):
+    def test_the_json_convention_calls_the_named_handler_with_its_payload(self):
         """Otherwise the default handler gets the payload as it is."""
         engine = chain()
         inner = base64.b64encode(b"inner").decode()
@@ -311,7 +311,7 @@ class TestEndOfBlock:
         assert event == TimerExpired(timer_id, 2, 3)
         assert balance_of(engine, PUPPET) == BALANCE
 
-    def test_a_timer_whose_payer_cannot_pay_max_cost_is_destroyed_with_its_event(self):
+    def test_a_timer_whose_payer_cannot_pay_max_cost_is_destroyed(self):
         """max_cost = gas limit x cycle basefee + max cells x cell basefee; to own exactly that is enough."""
         required = GAS * PRICE + 2_000 * PRICE
         for funds, kind in ((required, TimerFired), (required - 1, TimerCancelledInsufficientFunds)):
@@ -370,7 +370,7 @@ class TestEndOfBlock:
 
         assert [type(event) for event in advance(engine).events] == [TimerFired]
 
-    def test_a_timer_that_does_not_fit_the_lane_holds_up_all_that_come_after_it(self):
+    def test_a_timer_that_does_not_fit_the_lane_holds_up_all_after_it(self):
         """Insertion order is the promise: a smaller one behind it waits too, though the lane had room for it."""
         engine = chain(lane_timer_cycles=15_000)
         first = ["timer", 1, [["compute", 9_000]], GAS]
@@ -401,7 +401,7 @@ class TestEndOfBlock:
 
 
 class TestSettlement:
-    def test_what_is_not_used_is_refunded_the_rest_is_burned_and_there_is_no_tip(self):
+    def test_unused_gas_is_refunded_the_rest_burned_and_there_is_no_tip(self):
         """The payer loses exactly cycles and cells used at the basefees, all of it burned."""
         engine = chain()
         advance(engine, [do(0, 0, ["timer", 1, [["put", b"key", b"value"]], GAS])])
@@ -462,7 +462,7 @@ class TestBudgets:
 
         assert (executed.summary.fired, executed.summary.insolvent, executed.summary.waiting_dead) == (1, 2, 98)
 
-    def test_a_paused_execution_lane_fires_nothing_and_a_paused_gc_lane_removes_nothing(self):
+    def test_a_paused_execution_lane_fires_nothing_and_a_paused_gc_lane_waits(self):
         """Each by itself."""
         for paused, summary in (("execution_lane_paused", (0, 1, 1, 0)), ("gc_lane_paused", (1, 0, 0, 1))):
             engine = chain(**{paused: True})

@@ -1,4 +1,4 @@
-"""How basefees move, and which timer configurations a chain can run on."""
+"""Steps of basefees, and the timer configurations on which a chain can run."""
 
 import pytest
 from hypothesis import given, settings

@@ -178,7 +178,7 @@ class TestExecutionLane:
         assert fired_ids(bench.run(2, uses(60))) == [bigger, small]
 
     def test_the_lane_is_gated_by_limits_and_accounted_by_use(self):
-        """What a handler does not use is there for the next one."""
+        """Cycles that a handler does not use are there for the next one."""
         bench = Bench(TimerConfig(lane_timer_cycles=100))
         for _ in range(5):
             bench.schedule(ALICE, 1, gas_limit=60)
@@ -188,7 +188,7 @@ class TestExecutionLane:
         assert result.lane_cycles == 60
 
     def test_older_heights_come_first_and_waiting_does_not_change_places(self):
-        """What waits keeps its place before everything that becomes due later."""
+        """A waiting timer keeps its place before all that become due later."""
         bench = Bench(TimerConfig(lane_timer_cycles=10))
         late, early_a, early_b = bench.schedule(ALICE, 2), bench.schedule(BOB, 1), bench.schedule(ALICE, 1)
 
@@ -291,7 +291,7 @@ class TestGarbageLane:
 
         assert bench.run(2).events == (TimerExpired(timer, 1, 2),)
 
-    def test_an_insolvent_timer_leaves_with_what_was_needed_and_what_was_there(self):
+    def test_an_insolvent_timer_leaves_with_its_cost_and_the_balance(self):
         """The event has the greatest cost and the balance."""
         bench = Bench(TimerConfig(max_cells_per_fire=7), cycle=2, cell=10)
         bench.ledger.balances[ALICE] = 269
@@ -301,7 +301,7 @@ class TestGarbageLane:
         assert bench.ledger.balance(ALICE) == 269
 
     @pytest.mark.parametrize(("gc_budget", "is_left"), [(1, False), (0, True)])
-    def test_a_candidate_insolvent_at_settlement_leaves_only_within_the_gc_budget(self, gc_budget, is_left):
+    def test_a_candidate_insolvent_at_settlement_needs_gc_budget_to_leave(self, gc_budget, is_left):
         """It does not fire and does not block; without GC budget it waits for the next block."""
         bench = Bench(TimerConfig(gc_cycles_per_block=200 * gc_budget, max_cells_per_fire=0), cycle=1)
         bench.ledger.balances |= {ALICE: 150, BOB: RICH}

@@ -108,7 +108,7 @@ class TestBids:
         assert timer.quote is None
         assert event.tip == 0
 
-    def test_a_timer_without_a_quote_is_priced_out_above_twice_the_first_basefee(self):
+    def test_a_timer_without_a_quote_bids_twice_the_first_basefee(self):
         """Derived on read, it is the same in every block, and its record is never rewritten."""
         outside = Bench()
         timer = outside.tables.timers[outside.schedule(ALICE, 1)]
@@ -243,7 +243,7 @@ class TestCursor:
         assert (result.waiting_live, result.waiting_dead) == (3, 3)
 
     def test_an_insolvent_timer_is_found_at_its_turn(self):
-        """Nobody walked to it, and it is removed by the execution lane with the GC budget."""
+        """The cursor did not reach it, and the execution lane removes it with the GC budget."""
         bench = make_bench(lane=LaneConfig(classification="cursor", gc_scan_per_block=0))
         bench.ledger.balances[ALICE] = 0
         bench.bid(ALICE, 1)

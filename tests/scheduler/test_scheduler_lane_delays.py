@@ -92,7 +92,7 @@ class TestForce:
         assert len(alices(bench, bench.run(5))) == 1
 
     def test_it_respects_solvency(self, classification):
-        """Who cannot pay is dead, forced or not."""
+        """A timer whose payer cannot pay is dead, forced or not."""
         bench = crowded("force", classification=classification, gc_lane_paused=True)
         bench.ledger.balances[ALICE] = 10
 

@@ -1,4 +1,4 @@
-"""What the lane does over many blocks: who is priced out, who is kept alive, an attack that works."""
+"""The lane over many blocks: timers priced out, timers kept alive, an attack that works."""
 
 from fractions import Fraction
 
@@ -113,7 +113,7 @@ def test_a_deferral_is_told_once():
 
 
 def test_hints_multiply_the_median_of_the_last_block():
-    """What was paid in one block is what a hint is reckoned from in the next."""
+    """A hint in one block is computed from the tips paid in the block before."""
     bench = LaneBench(free(), basefee=1_000)
     fill(bench, 1, CROWD, tip=60, count=3)
     bench.run(1, bench.run_whole)

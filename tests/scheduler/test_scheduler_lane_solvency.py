@@ -1,4 +1,4 @@
-"""Who is insolvent in the lane, at the very edge, and what is said of it."""
+"""Insolvent timers of the lane, at the exact boundary, and the events that report them."""
 
 from scheduler import (
     LaneConfig,

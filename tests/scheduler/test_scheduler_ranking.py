@@ -56,7 +56,7 @@ TIMERS = st.lists(
 
 @dataclass(frozen=True)
 class Sorted:
-    """What the pool should say, by sorting."""
+    """The answers that the pool should give, computed by sorting."""
 
     timers: tuple[Timer, ...]
     now: int
@@ -133,7 +133,7 @@ def test_the_pool_equals_sorting(timers, removed, now, later, is_by_age, is_addi
 
 
 def test_a_tip_that_just_fits_follows_the_order_of_tips():
-    """Where max fee less tip equals the price a timer is bound by its tip, in whatever block it lies."""
+    """A timer whose max fee less tip equals the price is bound by its tip, in any block."""
     waiting = WaitingPool(PoolRules(gas_limit_cap=60, default_gas_limit=60, legacy_max_fee=0, is_by_age=False))
     timers = [timer_of(number, b"a", 1, PRICE + number, number, 9) for number in range(20)]
     for timer in timers:

@@ -31,7 +31,7 @@ BALANCE = 10**13
 
 
 class Order(msgspec.Struct, array_like=True):
-    """What a puppet is to do, step by step: [verb, arguments...]."""
+    """A puppet's script, step by step: [verb, arguments...]."""
 
     steps: list[list]
 

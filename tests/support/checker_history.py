@@ -122,9 +122,9 @@ def fired(timer_id: bytes, due: int, cycles: int = 300) -> TimerFired:
 
 @dataclass
 class Plan:
-    """What one block holds; tests change it before the history is written.
+    """The content of one block; tests change it before the history is written.
 
-    `root` is what validators say of it, where that is not what its header says.
+    `root` is the root that validators report, where it is not the header's.
     """
 
     slot: int

@@ -27,7 +27,7 @@ PROPOSER = b"\xee" * 20
 
 
 class DictLaneTables:
-    """What the lane keeps, in dicts; the pool is made anew in every block, or kept where `keeps_pool`."""
+    """The lane's tables in dicts; the pool is made anew in every block, or kept where `keeps_pool`."""
 
     def __init__(self, timers: DictTables, *, keeps_pool: bool = False) -> None:
         self.timers = timers

@@ -141,7 +141,7 @@ class Bench:
         return [receipt[1] for receipt in self.result.receipts]
 
     def units(self, name):
-        """What an actor has."""
+        """Return the units of an actor."""
         return self.contents.balance(address(name))
 
 

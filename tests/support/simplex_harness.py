@@ -278,12 +278,12 @@ class World:
 
 
 def is_bad(payload: bytes) -> bool:
-    """Whether the model application refuses to verify the payload: one in sixteen."""
+    """Return whether the model application refuses to verify the payload: one in sixteen."""
     return payload[0] < 16
 
 
 def is_uncertifiable(payload: bytes) -> bool:
-    """Whether the payload passes verification and fails certification, everywhere: one in sixteen."""
+    """Return whether the payload passes verification and fails certification, everywhere: one in sixteen."""
     return payload[1] < 16
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the state database share: keys, strategies and one-line batches."""
+"""Helpers shared by the tests of the state database: keys, strategies and one-line batches."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""What arrives costs what it is worth: its length, and the signatures that were verified, refused or not."""
+"""The cost of an arriving message: its length, and the signatures that were verified, refused or not."""
 
 from types import SimpleNamespace
 
@@ -59,7 +59,7 @@ class Door:
 
 @pytest.mark.parametrize("payload", [BlockRelay(bytes(5 * 1_024)), b"\xc1" * (5 * 1_024 + 3)])
 def test_a_message_costs_two_microseconds_for_each_whole_kibibyte(payload):
-    """Whether it is one or not."""
+    """Bytes that cannot be decoded cost the same as a message."""
     door = Door()
     door.take(payload)
 
@@ -83,7 +83,7 @@ def test_a_refused_certificate_costs_the_signatures_verified_before_it():
     assert door.wire.works == []
 
 
-def test_a_sound_certificate_is_taken_when_its_signatures_have_taken_their_time():
+def test_a_sound_certificate_is_taken_after_the_time_of_its_signatures():
     door = Door(MessageCheck(ok=True, reason="", signatures_verified=3))
     door.take(CERTIFICATE)
 

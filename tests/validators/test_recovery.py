@@ -1,4 +1,4 @@
-"""What a validator makes of its disk: a vote or none, the newest state that has its header's root, a note of damage."""
+"""Recovery from a disk: the right to vote or not, the newest state that has its header's root, a note of damage."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -227,7 +227,7 @@ class TestState:
         assert notes.kinds() == ["damage", "repaired"]
 
     @pytest.mark.parametrize("height", [1, 4, HEIGHTS])
-    def test_a_well_formed_log_with_a_wrong_operation_is_cut_back_to_the_last_right_root(self, chain, notes, height):
+    def test_a_log_with_a_wrong_operation_is_cut_back_to_the_last_right_root(self, chain, notes, height):
         """The checksum holds and the root does not: what is wrong is found, cut off and not found again."""
         disk = chain.disks[0]
         operations = chain.blocks[height - 1].operations

@@ -66,7 +66,7 @@ class TestAgreement:
         assert_only(history.judge(), "agreement", "validator 2", "height 4", "3 was next")
 
     def test_a_restart_below_what_was_finalized_fails(self):
-        """What a validator said is final survives its crash."""
+        """A block that a validator reported as final survives its crash."""
         history = write_history()
         history.replace(history.position(1, "boot"), 1, 3, 1, history.blocks[1].root)
 
@@ -80,7 +80,7 @@ class TestAgreement:
         assert failing(history.judge()) == []
 
     def test_a_cluster_of_one_claims_no_agreement(self):
-        """What was compared is said: its own blocks, parent by parent."""
+        """The result names the comparison that was made: its own blocks, parent by parent."""
         history = write_history()
         history.honest = (0,)
         summary = history.judge()["agreement"].summary
@@ -114,7 +114,7 @@ class TestEqualRoots:
         assert_only(history.judge(), "equal-roots", "height 2", "validator 1")
 
     def test_a_root_that_is_not_the_headers_fails(self):
-        """What a validator applied must be what the header promises."""
+        """An applied block must have the values that its header promises."""
         history = write_history()
         history.alter_applied(2, 4, root=digest_of("wrong"))
 
@@ -238,7 +238,7 @@ class TestCertificates:
         assert_only(history.judge(), "certificates", "view 9 is both finalized and nullified")
 
     def test_another_payload_finalized_than_notarized_fails(self):
-        """What is finalized in a view is what was notarized in it."""
+        """The payload finalized in a view is the one notarized in it."""
         history = write_history()
         history.honest = (0, 1)
         history.add(0, "vote", "finalize", 9, digest_of("one"))

@@ -116,7 +116,7 @@ def write_history_with(max_skew_ms):
         (2_000, 2_100, "failed"),
     ],
 )
-def test_a_leader_by_true_time_dates_its_block_between_entering_and_voting(entered_ms, voted_ms, status):
+def test_a_leader_with_a_right_clock_dates_its_block_when_it_proposes(entered_ms, voted_ms, status):
     assert judge(history_with_leader(entered_ms, voted_ms)).status == status
 
 
@@ -134,7 +134,7 @@ def test_a_leader_whose_clock_was_touched_is_not_asked_what_it_showed():
     assert judge(history).status == "passed"
 
 
-def test_a_view_that_was_entered_again_after_the_vote_says_nothing_of_the_time():
+def test_a_view_entered_again_after_the_vote_is_not_checked():
     """Another process may have told of the vote and not of the entering."""
     assert judge(history_with_leader(6_000, 2_100)).status == "passed"
 

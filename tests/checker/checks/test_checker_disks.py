@@ -1,4 +1,4 @@
-"""What a disk may cost a validator, and what it may not: observers, stops, damage, and states from snapshots."""
+"""Losses that disk faults may cause, and those that fail a run: observers, stops, damage, and states from snapshots."""
 
 from msgspec.structs import replace
 
@@ -139,7 +139,7 @@ class TestStops:
 
 class TestDamage:
     def test_a_disk_fault_may_take_a_validator_back(self):
-        """What the disk lost is fetched and finalized again; the others have the same blocks there."""
+        """Blocks lost by the disk are fetched and finalized again; the others have the same blocks there."""
         history = write_history()
         history.disk_faulted = history.disk_destroyed = (1,)
         place = history.position(1, "boot")
@@ -188,7 +188,7 @@ class TestSnapshotJoined:
         assert failing(joined_history().judge()) == []
 
     def test_another_root_than_the_others_fails(self):
-        """What it recomputed from the snapshot is compared like any root."""
+        """The root recomputed from the snapshot is compared like any root."""
         assert_only(joined_history(root=digest_of("else")).judge(), "equal-roots", "height 3", "validator 3")
 
     def test_a_snapshot_below_what_was_final_fails(self):

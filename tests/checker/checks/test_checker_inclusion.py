@@ -97,7 +97,7 @@ def test_two_blocks_are_not_enough():
     ids=["a dishonest leader", "entered before", "no cycles", "no cells", "no bytes", "another of the sender"],
 )
 def test_a_block_that_could_not_have_it_does_not_count(block):
-    """Whoever leads it, it says nothing about the transaction."""
+    """Such a block shows nothing about the transaction, whether its leader is honest or not."""
     assert Run().blocks(5, **block).status != "failed"
 
 
@@ -136,7 +136,7 @@ def test_a_leader_that_started_again_since_may_have_lost_it():
 
 
 def test_an_included_transaction_that_waited_is_counted():
-    """So that a run whose leaders take everything has judged something."""
+    """The comparison counts, so that a run whose leaders take everything is conclusive."""
     run = Run()
     assert not run.inclusion.is_asked
     run.block(transactions=[encode_transaction(WAITING)])

@@ -109,8 +109,8 @@ def counted_by_deployer(plans):
     del plans[3].changes[RECENT]
 
 
-def test_fires_that_count_for_deployers_are_followed_over_a_change_of_the_reading():
-    """What a deployer's record says after the change still follows from the fires before it."""
+def test_fires_of_deployers_are_followed_over_a_change_of_the_reading():
+    """The record of a deployer after the change still follows from the fires before it."""
 
     def change(plans):
         counted_by_deployer(plans)

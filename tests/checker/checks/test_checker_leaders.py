@@ -1,4 +1,4 @@
-"""Whose turn a view is: another leader is seen where a validator enters, and in what becomes final."""
+"""Leader election: a wrong leader shows when a validator enters the view, and in the final block."""
 
 from types import SimpleNamespace
 

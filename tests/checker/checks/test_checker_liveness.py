@@ -152,7 +152,7 @@ class TestFaultsEffective:
         assert "faults-effective" not in history.judge()
 
     def test_an_enabled_fault_that_did_nothing_is_inconclusive(self):
-        """Nobody has to ask for it: a plan is what a run is to show."""
+        """A fault in the plan needs no further request: the run has to show it."""
         history = write_history()
         history.requires = ()
         history.faults = (Fault("blackout"), Fault("split", count=0))

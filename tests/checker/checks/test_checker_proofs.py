@@ -1,4 +1,4 @@
-"""What validators can prove at the end: true claims hold, false ones do not, and a mistake in either is found."""
+"""State proofs at the end of a run: true claims hold, false ones do not, and a mistake in either is found."""
 
 import pytest
 

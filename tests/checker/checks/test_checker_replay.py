@@ -107,7 +107,7 @@ class TestLiveValues:
         assert dict(result.evidence)["validator"] == 2
         assert dict(result.evidence)["key"] == key.hex()
 
-    def test_a_validator_whose_log_agrees_with_its_memory_is_held_against_the_replay(self, chain, writer):
+    def test_memory_that_agrees_with_its_log_is_compared_with_the_replay(self, chain, writer):
         """Memory and log that changed together still differ from what genesis and blocks lead to."""
         readback = read_all(chain)[1]
         wrong = dict(readback.live)
@@ -220,7 +220,7 @@ class TestColdReplay:
         assert replayed(shorter, dict(enumerate(cold.roots))).status == "failed"
 
     def test_no_replay_is_inconclusive(self):
-        """What was not done proves nothing."""
+        """A replay that was not made proves nothing."""
         assert replayed(None, {0: bytes(32)}).status == "inconclusive"
 
     def test_a_damaged_genesis_is_told(self, writer):

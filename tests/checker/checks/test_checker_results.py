@@ -29,7 +29,7 @@ class TestTally:
         assert (found.evidence, found.compared) == ((("height", 3),), 3)
 
     def test_a_failure_outlives_an_inconclusive_end(self):
-        """What was found wrong stays wrong, even if the rest could not be judged."""
+        """A failure stays a failure, even if the rest could not be checked."""
         tally = CheckTally("x", "liveness")
         tally.fail("broken")
 

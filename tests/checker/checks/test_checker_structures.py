@@ -119,7 +119,7 @@ class TestAgainstHeaderAndDisk:
 
         assert_only(history.judge(), "operation-log", "validator 2, height 4: operation 3 is 6f74686572 in memory and")
 
-    def test_a_disk_that_starts_above_what_is_in_memory_is_compared_where_both_are(self):
+    def test_a_disk_that_starts_above_the_memory_is_compared_where_both_are(self):
         """And the other way round: a pruned validator against a whole log."""
         operations = write_history().readbacks[VICTIM].audit.operations
         pruned = write_history().readbacks[VICTIM].audit._replace(operations=operations[4:], start=4)

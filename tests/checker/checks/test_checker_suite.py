@@ -27,7 +27,7 @@ class TestSoundHistory:
         assert verdict_of(results.values()).exit_code == 0
 
     def test_results_carry_the_exit_class_of_the_catalogue(self):
-        """What a failure means is the same in the catalogue and in each result."""
+        """The exit class of a failure is the same in the catalogue and in each result."""
         results = write_history().judge()
 
         assert [(result.name, result.exit_class) for result in results.values()] == [
@@ -52,7 +52,7 @@ class TestSoundHistory:
         assert results["agreement"].status == results["supply"].status == "inconclusive"
 
     def test_dishonest_validators_are_not_judged(self):
-        """What a validator outside the honest set says and applies counts for nothing."""
+        """Events and blocks of a validator outside the honest set count for nothing."""
         history = write_history()
         history.honest = (0, 1, 2)
         history.add(3, "vote", "notarize", 1, digest_of("other"))

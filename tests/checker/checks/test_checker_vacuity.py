@@ -164,7 +164,7 @@ class TestOfWorkloads:
         assert came_to(may=(b"x",)) == "inconclusive"
 
     def test_a_limit_beyond_every_ceiling_makes_the_run_inconclusive(self):
-        """Nobody asked for the workload; none of its timers was admitted."""
+        """The workload was not required, but none of its timers was admitted."""
         result = judged("calm", "requires=[]", "run.until_height=4", "workload.pulse.gas_limit=2_000_000_000_000")
 
         assert result.exit_code == 3
@@ -199,7 +199,7 @@ class TestOfFaultsAndRoads:
         assert "validator 2 applied early 0" in check_named(result, "roads-effective").summary
 
     def test_an_idle_fault_is_no_promise(self):
-        """What is required and what may be idle exclude each other."""
+        """A fault cannot be required and be allowed to be idle."""
         with pytest.raises(ScenarioError, match="'split' may be idle by its own words"):
             load_scenario("partition-heal", ["faults.split.may_be_idle=true"])
 

@@ -220,7 +220,7 @@ class TestPruning:
         assert result.status == "failed"
         assert "wrote a nullify of view 1: it was in view 7" in result.summary
 
-    def test_a_second_vote_of_a_pruned_view_counts_as_one_in_a_journal_that_was_lost_too(self):
+    def test_a_second_vote_of_a_pruned_view_counts_in_a_lost_journal_too(self):
         rules = VoteRules(make_run(view_retention=2))
         rules.audit(0).read([notarize(1, 0)])
         rules.audit(0).forget()
@@ -243,7 +243,7 @@ class TestPruning:
         assert "has the floor view 5, below the one before, view 6" in rules.finish().summary
 
     def test_a_journal_that_another_process_pruned_is_judged_above_its_floor(self):
-        """What led to the entries at and below the floor is gone; those above follow from it and from each other."""
+        """Entries that led to the floor are gone; those above follow from the floor and from each other."""
         above = [notarize(7, 6), notarized(7, 6), Certification(7, ok=True)]
 
         sound = self.judge([], finalized(6, 5), [*FINALS[6:], *above])

@@ -62,7 +62,7 @@ def test_the_oracle_has_the_phases_of_every_policy_that_it_knows():
         assert twin.phases == (*names, phases.TIERS)
 
 
-def test_the_oracle_names_a_phase_that_is_missing_and_a_count_that_differs():
+def test_the_oracle_names_a_missing_phase_and_a_differing_count():
     expected = [("timers", {"due": 2}), ("mailbox", {})]
 
     assert compare_phases(expected, [("timers", {"due": 2, "more": 1}), ("mailbox", {"found": 0})]) is None

@@ -47,7 +47,7 @@ class TestReorganizations:
         assert watch(*dropped, rolled_back=3).status == "passed"
 
     def test_a_final_block_that_is_rolled_back_is_a_failure(self):
-        """Whoever finalized it, before or after."""
+        """The failure is the same for any validator that finalized it, before or after."""
         for events in (
             [(0, "finalized", 1, "a"), (1, "rolled-back", 1, "a")],
             [(1, "rolled-back", 1, "a"), (0, "finalized", 1, "a")],
@@ -89,7 +89,7 @@ def events_of(name, seed=0):
     return events
 
 
-def test_certified_split_executes_a_block_rolls_it_back_and_executes_its_sibling():
+def test_certified_split_rolls_a_block_back_and_executes_its_sibling():
     """Two validators leave view 9 by its notarization, two by its nullification; all execute both blocks."""
     events = events_of("certified-split")
 
@@ -110,7 +110,7 @@ def test_certified_split_executes_a_block_rolls_it_back_and_executes_its_sibling
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_certified_split_deep_nullifies_on_timeout_then_certifies_in_each_view_of_the_branch(seed):
+def test_certified_split_deep_nullifies_and_then_certifies_in_each_view(seed):
     """A quorum votes to nullify before anybody holds the notarization; the leader of view 20 never holds one."""
     events = events_of("certified-split-deep", seed)
 

@@ -1,4 +1,4 @@
-"""What validators report: why they leave views, counted by reason, and evidence."""
+"""Reports of validators: reasons to leave views, counted by reason, and evidence."""
 
 import pytest
 

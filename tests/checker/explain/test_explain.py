@@ -1,4 +1,4 @@
-"""What is said of a run that went wrong: the place, the sides, the key, the timer, the write and the cause."""
+"""The explanation of a failed run: the place, the sides, the key, the timer, the write and the cause."""
 
 import json
 import shutil
@@ -64,7 +64,7 @@ def slow_hearted():
     return explained("calm", *SHORT, factories={1: ValidatorFactory(engine=make_slow_hearted)})
 
 
-def test_a_handler_that_writes_another_value_is_named_with_key_timer_and_write(slow_hearted):
+def test_a_handler_that_writes_another_value_is_named_with_its_key(slow_hearted):
     """The key is the handler's, and so are timer, actor and receipt; fees do not stand before it."""
     first = slow_hearted.keys[0]
 
@@ -77,7 +77,7 @@ def test_a_handler_that_writes_another_value_is_named_with_key_timer_and_write(s
     assert f"TimerFired timer_id={slow_hearted.timer}" in slow_hearted.write
 
 
-def test_the_place_and_the_sides_are_those_of_the_first_block_that_differs(slow_hearted):
+def test_place_and_sides_are_those_of_the_first_block_that_differs(slow_hearted):
     """The oracle stands with those who are right."""
     sides = [(side.validators, side.has_oracle) for side in slow_hearted.sides]
 
@@ -166,7 +166,7 @@ def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
     assert any("validator 2 rolled-back" in line for line in found.chain)
 
 
-def test_another_log_of_the_same_values_is_named_by_its_first_operation_that_differs():
+def test_another_log_of_the_same_values_is_named_by_its_operation():
     """A raise of the floor that moves one operation less: no key differs, the root does."""
     found = explained("calm", *SHORT, "mutants.floor-one-step-short=[3]")
 
@@ -200,7 +200,7 @@ def test_the_cause_is_what_differs_first_in_the_making_of_a_root(other, cause):
     assert cause_of(divergence, is_from_the_past=False) == cause
 
 
-def test_a_transaction_that_all_execute_and_the_oracle_refuses_is_a_matter_of_input():
+def test_a_transaction_that_only_the_oracle_refuses_is_a_matter_of_input():
     """It does not fit what is left of the block's cycles."""
     tight = ("chain.block_cycles=30_000", "mutants.block-limits-unchecked=[0,1,2,3]")
     found = explained("calm", *SHORT, *tight)
@@ -223,7 +223,7 @@ def test_two_final_blocks_at_one_height_are_a_matter_of_input(slow_hearted, monk
     assert [side.block == "00" * 32 for side in found.sides].count(True) == 1
 
 
-def test_a_failure_that_is_not_about_state_comes_with_the_events_of_its_view():
+def test_a_failure_not_about_state_comes_with_the_events_of_its_view():
     """A double vote is explained by the votes of its view."""
     evidence = (("validator", 1), ("view", 3))
     check = CheckResult("no-double-vote", "failed", "safety", "validator 1 sent two votes in view 3", evidence, 1)
@@ -268,7 +268,7 @@ def test_explain_says_that_there_is_nothing_to_explain(runs, capsys):
     assert capsys.readouterr().out.startswith("passed: nothing went wrong")
 
 
-def test_a_run_that_cannot_be_repeated_is_said_to_be_so_with_its_own_exit_code(runs, capsys):
+def test_a_run_that_cannot_be_repeated_has_an_exit_code_of_its_own(runs, capsys):
     """The record was made with a part that its scenario does not tell of."""
     code = main(["explain", "--json", str(runs[2])])
 
@@ -295,7 +295,7 @@ def test_diff_knows_a_run_again(runs, capsys):
     assert capsys.readouterr().out.startswith("the same run")
 
 
-def test_diff_names_the_first_event_and_the_first_height_that_differ_with_their_values(runs, capsys):
+def test_diff_names_the_first_event_and_height_that_differ(runs, capsys):
     code = main(["diff", "--no-verify", "--json", str(runs[0]), str(runs[2])])
 
     told = json.loads(capsys.readouterr().out)
@@ -315,7 +315,7 @@ def test_a_liveness_failure_comes_with_what_each_validator_did_last():
     assert all(any(f"validator {node} finalized 4 " in line for line in found.chain) for node in range(4))
 
 
-def test_what_a_record_says_of_its_checks_reaches_the_terminal_on_one_line_and_without_controls():
+def test_text_of_a_record_is_shown_on_one_line_and_without_controls():
     """The text may come from somebody else's file, and so may a key that is none."""
     check = CheckResult("live-values", "failed", "safety", "a\nb\x1b[2Jc", (("key", "03"),), 1)
 

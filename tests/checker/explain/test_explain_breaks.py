@@ -1,4 +1,4 @@
-"""What is said of executions that come to no end, of genesis, of logs that become no state, and of memory."""
+"""Explanations of executions that break off, of genesis, of logs that cannot be opened, and of memory."""
 
 from checker.explain import Executions, Outcome, as_changes
 from checker.explain.divergence import AgreedBlock, Divergence
@@ -18,7 +18,7 @@ from validators.state import CorruptLog
 FIVE = ("run.until_height=6", "run.time_limit_ms=15_000")
 
 
-def test_an_execution_that_breaks_off_stands_alone_with_the_timer_that_it_looked_for():
+def test_an_execution_that_breaks_off_stands_alone_with_its_timer():
     """A timer that left waits on: nothing lies where it was, and the validator stops over it."""
     found = explained("calm", *FIVE, "mutants.removed-timers-wait-on=[1]")
 
@@ -29,7 +29,7 @@ def test_an_execution_that_breaks_off_stands_alone_with_the_timer_that_it_looked
     assert found.timer_record.startswith("there no more since Timer")
 
 
-def test_a_genesis_that_one_validator_makes_otherwise_is_the_first_difference():
+def test_a_genesis_that_one_validator_changes_is_the_first_difference():
     found = explained("calm", *SHORT, "mutants.created-keys-as-written=[2]")
 
     assert (found.height, found.cause, found.leader) == (0, "order", None)
@@ -58,7 +58,7 @@ def memory(name):
     return CheckResult(name, "failed", "safety", "it is off", (("validator", 2), ("height", 3)), 1)
 
 
-def test_memory_that_is_off_after_blocks_were_taken_back_is_a_matter_of_clean_up():
+def test_memory_that_is_wrong_after_an_undo_is_a_matter_of_clean_up():
     settings = ("run.until_height=11", "run.time_limit_ms=31_000")
     scenario = load_scenario("certified-split", settings)
     found = explain_run(scenario, 0, [memory("bitmap")]).explanation
@@ -99,7 +99,7 @@ def divergence(right, wrong, past=()):
     )
 
 
-def test_what_an_execution_read_otherwise_counts_and_not_what_it_wrote_after():
+def test_a_misread_value_counts_and_not_the_value_written_after_it():
     """The state that it began from has another value of one key, and lacks another."""
     broken = Outcome((), b"", (), {SECOND: b"written"}, (), broken="it fell", begun={FIRST: b"old"})
     outcome = as_changes(broken, {FIRST: b"new", SECOND: b"there"})
@@ -108,7 +108,7 @@ def test_what_an_execution_read_otherwise_counts_and_not_what_it_wrote_after():
     assert outcome.changes == {FIRST: b"old", SECOND: None}
 
 
-def test_a_block_that_was_given_otherwise_is_told_by_its_first_other_transaction():
+def test_a_block_with_other_input_is_named_by_its_first_transaction():
     right = Outcome((b"same", b"one"), SECOND, (), {}, ())
     origin = origin_in_input(
         divergence(right, right._replace(transactions=(b"same",), root=b"", broken="not the body"))
@@ -118,7 +118,7 @@ def test_a_block_that_was_given_otherwise_is_told_by_its_first_other_transaction
     assert origin.told[1] == "no transaction"
 
 
-def test_a_timer_that_is_looked_for_in_vain_is_found_where_it_was_scheduled():
+def test_a_timer_looked_for_in_vain_is_found_where_it_was_scheduled():
     event = TimerScheduled(SECOND, bytes(20), 5, 3, bytes(20), 1, 9)
     past = AgreedBlock(FIRST, Block(HEADER, ()), (encode_receipt(TimerReceipt(event)),))
     right = Outcome((), SECOND, (), {}, ())

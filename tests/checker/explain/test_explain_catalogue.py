@@ -38,7 +38,7 @@ def test_a_run_that_passes_is_not_explained():
     assert explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0)).headline == "the run passes"
 
 
-def test_what_has_to_be_named_is_said_of_variants_that_change_the_state_alone():
+def test_names_are_required_of_mutants_that_change_the_state_alone():
     """Without it an explanation is held to cause, height, sides and write; that nothing is named it may not be."""
     assert [mutant.name for mutant in MUTANTS if mutant.shows and not mutant.cause] == []
     assert [mutant.name for mutant in MUTANTS if re.search(mutant.shows, "") and mutant.shows] == []

@@ -1,4 +1,4 @@
-"""What is said of a failure in which states do not differ: what the check saw, on both sides, and the last views."""
+"""Explanations of a failure without differing states: the check's evidence on both sides, and the last views."""
 
 import pytest
 
@@ -130,7 +130,7 @@ class TestDecisive:
         assert explain(findings).check == "finality-regained"
 
     def test_the_others_stand_before_the_report(self):
-        """Nobody looks for them in line 48."""
+        """The headline comes first, because a reader would not look for it in line 48."""
         assert next(lines_of(explained(*self.FAILED))) == "also: finality-regained: nothing new"
 
     def test_the_headline_is_that_failure_too(self):

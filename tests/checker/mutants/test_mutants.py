@@ -86,7 +86,7 @@ class TestDecorator:
 
 
 def test_two_validators_share_no_swap():
-    """What a mutant remembers belongs to the validator that has it."""
+    """The memory of a mutant belongs to one validator."""
     for each in MUTANTS:
         pairs = zip(each.swaps(), each.swaps(), strict=True)
         shared = [one[1] for one, other in pairs if one[2] is other[2] and callable(one[2])]
@@ -107,7 +107,7 @@ def test_every_check_that_a_mutant_names_exists():
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_mutant_makes_a_sound_campaign(name):
-    """What it needs goes with what a seed draws, and it stands in the scenario that is run."""
+    """The settings that a mutant needs are valid beside a seed's draws, and stand in the scenario that is run."""
     scenario = campaign_scenario(CATALOGUE[name], 1)
 
     holders = scenario.mutants[name]
@@ -239,7 +239,7 @@ def test_a_mutant_stands_in_the_recorded_scenario_alone():
 
 
 def test_a_mutant_keeps_its_replica_mode():
-    """What is wrong with it shows on the road that the scenario gives it."""
+    """The mutant's error shows only in the replica mode that the scenario gives it."""
     cluster = Cluster(load_scenario("calm", ["mutants.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
 
     assert cluster.factories[1].engine.keywords["road"].apply == "certified"

@@ -14,10 +14,10 @@ RULE_TESTS = {
     "an expiry one block late": "test_expired_stays_expired_until_it_is_removed",
     "a GC budget of one timer less": "test_what_the_gc_budget_does_not_reach_is_classified_again",
     "insolvency before expiry": "test_expiry_goes_before_insolvency",
-    "a refund that is rounded down": "test_what_is_not_used_is_refunded_the_rest_is_burned_and_there_is_no_tip",
-    "a maximum cost without cells": "test_a_timer_whose_payer_cannot_pay_max_cost_is_destroyed_with_its_event",
+    "a refund that is rounded down": "test_unused_gas_is_refunded_the_rest_burned_and_there_is_no_tip",
+    "a maximum cost without cells": "test_a_timer_whose_payer_cannot_pay_max_cost_is_destroyed",
     "last in, first out": "test_due_timers_fire_in_insertion_order",
-    "a head of the line that others pass": ("test_a_timer_that_does_not_fit_the_lane_holds_up_all_that_come_after_it"),
+    "a head of the line that others pass": ("test_a_timer_that_does_not_fit_the_lane_holds_up_all_after_it"),
     "a basefee that creeps": "test_the_basefees_of_a_block_are_those_at_its_start",
     "an identifier without counter": "test_timer_id_is_keccak_of_actor_height_payload_nonce_and_counter",
 }

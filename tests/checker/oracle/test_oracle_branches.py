@@ -84,7 +84,7 @@ class TestWalk:
         assert dict(result.evidence)["branch_refusals"] == 1
 
     def test_a_final_block_that_somebody_refused_is_judged(self, recorded):
-        """Who refuses what is valid is wrong, whatever the others did."""
+        """A validator that refuses a valid block is wrong, even if the others accepted it."""
         genesis, blocks = recorded
         parent = decode_block(blocks[0].block).header.parent
         digest = header_digest(decode_block(blocks[0].block).header)

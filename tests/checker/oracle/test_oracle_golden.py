@@ -32,7 +32,7 @@ NOT_RESTATED = {
     "intro_range": "solves for a parameter",
 }
 OTHER_READINGS = ("exact", "floor_product", "effective_priority", "page_append")
-"""What some cases give beside the reading that was built."""
+"""Keys of results by readings other than the one that was built."""
 
 PLAIN = LaneConfig()._replace(min_lane_basefee=1)
 FREE_OF_LANE = {"settlement": "literal", "max_cycles_per_fire_auction_phase": 10**7}

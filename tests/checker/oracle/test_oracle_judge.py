@@ -76,7 +76,7 @@ class TestReceipts:
         assert "and absent in the run" in result.summary
 
     def test_a_receipt_too_many_is_absent_by_the_oracle(self, recorded):
-        """What is no receipt at all can be shown, too."""
+        """Bytes that are not a receipt can be shown, too."""
         result = judge_with(recorded, HEIGHT, receipts=[*recorded[1][HEIGHT - 1].receipts, b"\xc1"])
 
         assert "no receipt is absent by the oracle and c1 in the run" in result.summary
@@ -223,7 +223,7 @@ class TestBudgets:
         "name", ["lane_cycles", "gc_cycles", "cycles_used", "waiting_dead", "waiting_live", "tips"]
     )
     def test_a_count_that_differs_is_named(self, recorded, name):
-        """How many timers wait stands in no receipt."""
+        """The number of waiting timers is in no receipt."""
         counts = dict(recorded[1][HEIGHT - 1].counts)
         counts[name] += 1
 
@@ -248,11 +248,11 @@ class TestWholeChain:
         assert result.compared > 500
 
     def test_no_blocks_are_inconclusive(self, recorded):
-        """What compared nothing has shown nothing."""
+        """A comparison of no blocks has shown nothing."""
         assert judge_oracle(recorded[0], []).status == "inconclusive"
 
     def test_the_first_difference_wins(self, recorded):
-        """What comes after it is its consequence."""
+        """Later differences are consequences of the first."""
         genesis, blocks = recorded
         broken = [block._replace(receipts=[]) if height >= HEIGHT else block for height, block in enumerate(blocks, 1)]
 

@@ -49,7 +49,7 @@ class TestQuotes:
 
         assert timer.quote == (2_000, 7, None)
 
-    def test_what_is_not_stated_is_left_open_where_defaults_are_taken_at_the_fire(self):
+    def test_fees_not_stated_stay_open_where_defaults_are_taken_at_the_fire(self):
         """Nothing to clamp yet."""
         bench = Bench({"a": RICH}, lane={"default_gba": "fire"})
         bench.set_market(1_000, 7)
@@ -156,7 +156,7 @@ class TestAgents:
         assert (address("agent"), b"x") not in bench.contents.storage.rows
 
     def test_an_agent_that_does_not_exist_has_failed(self):
-        """Whether it exists is seen when it is asked."""
+        """The agent's existence is checked only when it is asked."""
         bench = self.bench({})
         bench.add("1", "a", 1, quote=Quote(None, None, b"\x09" * 20), **SMALL)
 
@@ -422,7 +422,7 @@ class TestTiers:
             49_745,
         ]
 
-    def test_the_flag_is_decided_when_a_bucket_is_made_and_anew_when_it_has_gone(self):
+    def test_the_flag_is_decided_when_a_bucket_is_made_or_made_again(self):
         """Another timer of the height does not change it, a ring that grew does not either."""
         bench = Bench({"a": RICH}, lane={"ring_size": 4, "epoch_length": 8})
         bench.schedule("a", 6)
@@ -517,7 +517,7 @@ class TestIndexCells:
         assert bench.contents.timers.rows == {}
 
     def test_a_refused_timer_pays_none(self):
-        """What is refused has no index."""
+        """A refused timer has no index."""
         call = Bench({"a": RICH}).call("a")
 
         with pytest.raises(RevertedError):

@@ -182,7 +182,7 @@ class LazyHeart(Heartbeat):
         self._schedule_next()
 
 
-def test_validators_that_share_another_program_are_seen_by_the_oracle_alone(monkeypatch, crowded):
+def test_a_program_changed_on_all_validators_is_found_by_the_oracle_alone(monkeypatch, crowded):
     """Every validator gets the variant from its factory, the cold replay as well: all other checks pass."""
     programs = {**PROGRAMS, "heartbeat": LazyHeart}
     factory = ValidatorFactory(engine=lambda *arguments: make_engine(*arguments, programs=programs))

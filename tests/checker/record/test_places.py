@@ -133,7 +133,7 @@ class TestLitter:
         holder = subprocess.Popen(command, cwd=PROJECT_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return holder, tmp_path / holder.stdout.readline().strip()
 
-    def test_what_a_killed_process_left_is_cleared_by_the_next_and_what_a_living_one_writes_is_not(self, tmp_path):
+    def test_only_directories_of_killed_processes_are_cleared_by_the_next(self, tmp_path):
         with self.hold(tmp_path, "dies")[0] as dead:
             dead.communicate()
         assert dead.returncode == -signal.SIGKILL
@@ -160,7 +160,7 @@ class TestLitter:
 
         assert list(tmp_path.iterdir()) == [place]
 
-    def test_what_a_killed_process_left_of_a_file_goes_with_the_next_one_there(self, tmp_path):
+    def test_a_partial_file_of_a_killed_process_goes_with_the_next_one(self, tmp_path):
         """Each writes under a name of its own."""
         kill = "import os, sys; from pathlib import Path; from checker.record.places import write_whole;"
         kill += "Path.replace = lambda *_: os.kill(os.getpid(), 9); write_whole(Path(sys.argv[1]), b'1')"
@@ -171,7 +171,7 @@ class TestLitter:
         assert (dead.returncode, left) == (-signal.SIGKILL, 1)
         assert list(tmp_path.iterdir()) == [tmp_path / "b.toml"]
 
-    def test_what_a_killed_replay_left_in_the_temporary_directory_goes_with_the_next(self, tmp_path, monkeypatch):
+    def test_temporary_files_of_a_killed_replay_go_with_the_next(self, tmp_path, monkeypatch):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         place = tmp_path / f"stampede-{os.getuid()}"
         (place / ".stampede-calm-0.abc.unfinished" / "calm-0").mkdir(parents=True)

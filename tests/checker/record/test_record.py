@@ -126,7 +126,7 @@ class TestPlace:
 
     @pytest.mark.parametrize("name", ["notes.txt", MANIFEST])
     def test_a_foreign_directory_is_refused(self, tmp_path, name):
-        """What is not ours is never overwritten, and nothing is written beside it."""
+        """A directory that is not a run's is never overwritten, and nothing is written beside it."""
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / name).write_text("{}")
 

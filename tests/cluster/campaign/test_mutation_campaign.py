@@ -115,7 +115,7 @@ def mutants(tmp_path, *arguments):
     return subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
 
 
-def test_the_command_kills_a_mutant_writes_its_page_and_says_how_to_repeat_it(tmp_path):
+def test_the_command_kills_a_mutant_and_names_the_command_to_repeat_it(tmp_path):
     done = mutants(tmp_path, "--only", "tip-burned", "--seeds", "0..1", "--json", "--out", str(tmp_path / "mutants.md"))
 
     answer = msgspec.json.decode(done.stdout)

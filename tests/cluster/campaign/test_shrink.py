@@ -53,7 +53,7 @@ def test_what_a_failure_needs_stays():
     assert list(shrink(seed, lambda scenario: needed in scenario.faults).faults) == [needed]
 
 
-def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validators():
+def test_references_to_an_observer_follow_when_validators_go():
     """Its number is the first after theirs."""
     fault = 'faults={it={kind="crash", validator=7, at_ms=3_000, restart_ms=5_000}}'
     settings = ("cluster.validators=7", 'observers={a={kind="restart"}}', fault, "validators={}", "mutants={}")
@@ -66,7 +66,7 @@ def test_what_names_an_observer_follows_its_number_when_there_are_fewer_validato
     assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
 
 
-def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
+def test_references_to_an_observer_follow_when_one_before_it_goes():
     """Faults and mutants both."""
     settings = (
         'observers={a={kind="restart"}, b={kind="finalized-only"}}',
@@ -87,7 +87,7 @@ def test_what_names_an_observer_follows_its_number_when_one_before_it_goes():
     assert (shrunk.faults["it"].validator, shrunk.mutants["floor-one-step-short"]) == (4, (4,))
 
 
-def test_a_section_that_was_put_back_to_its_default_can_be_reduced_further():
+def test_a_section_back_at_its_default_can_be_reduced_further():
     """The cluster gets smaller only once the network is as by default."""
     seed = next(seed for seed in range(50) if draw_scenario(seed).cluster.validators > 4)
     shrunk = shrink(seed, lambda scenario: scenario.cluster.validators > 4 or scenario.network == NetworkSection())
@@ -127,7 +127,7 @@ def runs(tmp_path_factory):
     return [run.directory for run in (passed, mutated, strange)]
 
 
-def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took(runs, tmp_path, capsys):
+def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, tmp_path, capsys):
     out = tmp_path / "smallest.toml"
     code = main(["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json"])
 
@@ -137,7 +137,7 @@ def test_the_command_writes_a_scenario_that_shows_the_same_and_says_what_it_took
     assert list(load_scenario(str(out)).mutants) == ["refund-forgotten"]
 
 
-def test_what_repeats_a_shrunk_run_does_not_write_over_the_run_that_it_is_of(runs, tmp_path, capsys):
+def test_repeating_a_shrunk_run_does_not_write_over_the_original(runs, tmp_path, capsys):
     """It has the name of the run and of what fails, and goes where it is told to."""
     assert main(["shrink", str(runs[1]), "--runs", str(tmp_path), "--jobs", "1", "--limit", "1"]) == 0
     repeat = capsys.readouterr().out.splitlines()[-1]
@@ -202,7 +202,7 @@ def test_a_run_that_passed_is_refused(runs, capsys):
     assert "is a run that passed; there is nothing to shrink" in capsys.readouterr().err
 
 
-def test_a_run_that_the_code_does_not_repeat_is_refused_with_what_it_is_now(runs, capsys):
+def test_a_run_that_the_code_does_not_repeat_is_refused_with_its_result(runs, capsys):
     """The recorded run had a part that its scenario does not tell of, as if the code had changed since."""
     assert main(["shrink", str(runs[2]), "--jobs", "1"]) == 2
 

@@ -1,4 +1,4 @@
-"""What of a plan can be smaller, and how the smallest is found: from a plan that is known to fail, downwards."""
+"""Shrink candidates of a plan, and the search for the smallest: downwards from a plan that is known to fail."""
 
 import json
 
@@ -49,7 +49,7 @@ def test_a_number_comes_closer_to_its_default_or_to_nothing(path, values):
     assert values_at(*path) == values
 
 
-def test_a_number_below_its_default_has_no_other_candidate_than_the_default():
+def test_a_number_below_its_default_has_the_default_as_only_candidate():
     assert values_at("network", "regossip_ms") == (GONE, 500)
 
 
@@ -95,7 +95,7 @@ def test_the_lowest_candidates_of_a_list_leave_the_others_in_their_order():
     assert plain["faults"]["cut"]["links"] == [[0, 1], [4, 5], [2, 3]]
 
 
-def test_fewer_validators_leave_out_whoever_is_gone_from_faults_of_any_kind():
+def test_faults_of_any_kind_leave_out_validators_that_are_gone():
     """Numbers that are no validators, such as views, stay; a fault about one validator gets another one."""
     faults = with_validators(resolved(), 4)["faults"]
 

@@ -82,7 +82,7 @@ def test_a_seed_that_breaks_the_test_bed_is_a_result():
     assert "not JSON" in result.headline
 
 
-def test_a_seed_that_does_not_pass_keeps_its_run_directory_and_a_signature(tmp_path):
+def test_a_failing_seed_keeps_its_run_directory_and_a_signature(tmp_path):
     scenario = encode_scenario(load_scenario("calm", ["run.until_height=2", "run.time_limit_ms=1_500"]))
     with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
         tally = sweep(lambda _seed: scenario, [1, 2], results=results, runs=tmp_path, jobs=1, on_result=lambda *_: None)
@@ -132,7 +132,7 @@ def test_results_come_back_as_they_were_written(tmp_path):
         assert list(results.results()) == [RESULT]
 
 
-def test_a_seed_that_is_judged_again_has_its_new_result_with_its_cells_alone(tmp_path):
+def test_a_seed_run_again_has_its_new_result_and_cells_alone(tmp_path):
     again = RESULT._replace(verdict="passed", exit_code=0, cells=(Cell("crash", "voting", "leader", 2),))
     with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
         results.add(RESULT._replace(cells=(Cell("pause", "voting", "leader", 1),)))

@@ -35,7 +35,7 @@ def results_of(path, workers, *, seeds=SEEDS, scenario=SCENARIO, on_result=lambd
         return [result._replace(milliseconds=0) for result in results.results()]
 
 
-def test_a_cluster_judges_as_this_machine_does_and_a_lost_worker_costs_no_seed(dask, tmp_path):
+def test_a_cluster_gives_the_same_results_and_a_lost_worker_costs_no_seed(dask, tmp_path):
     """A worker is killed with the first result: what it had is judged by another one, and nothing twice."""
 
     def kill_a_worker(tally, _result):

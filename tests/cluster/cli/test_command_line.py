@@ -90,7 +90,7 @@ def test_scenarios_are_listed_with_their_titles():
 
 
 def test_check_explains_each_fault_in_a_sentence():
-    """Who, what, when, until when; nothing is run."""
+    """A sentence has the kind, the target, the start and the end; nothing is run."""
     done = stampede("check", "outage-storm", "--set", "faults.split.enabled=false")
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -297,7 +297,7 @@ def test_a_damaged_run_directory_is_refused_with_the_file(name, recorded, tmp_pa
 
 
 def test_a_place_that_is_not_ours_is_not_overwritten(tmp_path):
-    """What stands where the run directory would go is left alone, and said so before the run."""
+    """Other content in the run directory's place is left alone, and reported before the run."""
     (tmp_path / "calm-0").mkdir()
     (tmp_path / "calm-0" / "precious.txt").write_text("keep")
 

@@ -52,7 +52,7 @@ def assert_one_line(done, path):
 
 @pytest.mark.parametrize("blocks", [1, 4, 20])
 def test_a_data_directory_without_room_is_gone_on_with_when_there_is_some(tmp_path, blocks):
-    """Nobody is blamed for what the disk refused, whichever file it was, and at whatever height."""
+    """A refusal of the disk is no validator's failure, for any file and at any height."""
     arguments = ("run", *CALM, "--data-dir", "data", "--json")
     refused = stampede(tmp_path, *arguments, blocks=blocks)
     again = stampede(tmp_path, *arguments)
@@ -123,7 +123,7 @@ def test_a_results_file_that_cannot_be_begun_is_no_bad_input(tmp_path, monkeypat
 
 
 def test_a_file_is_written_whole_or_not(tmp_path, monkeypatch):
-    """What was there before stays, and nothing else."""
+    """The earlier content stays, and nothing is left beside it."""
     path = tmp_path / "shrunk.toml"
     write_whole(path, b"before")
 

@@ -145,7 +145,7 @@ def test_a_data_directory_with_a_hostile_manifest_is_refused(make, tmp_path, cap
 @pytest.mark.parametrize(
     "name", ["genesis.msgpack", "blocks.msgpack", "branches.msgpack", "roots.msgpack", "events.msgpack"]
 )
-def test_a_record_that_is_damaged_and_sealed_again_is_refused_before_anything_is_run(name, tmp_path, capsys):
+def test_a_damaged_record_with_a_new_manifest_is_refused_before_a_run(name, tmp_path, capsys):
     directory = judged("calm", SHORT, runs=tmp_path).directory
     content = (directory / name).read_bytes()[:-1]
     (directory / name).write_bytes(content)

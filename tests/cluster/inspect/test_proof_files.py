@@ -200,7 +200,7 @@ class TestChanges:
         assert out == "invalid: the proof does not lead from key and value to the header's state root\n"
 
     def test_another_root_is_invalid(self, file, capsys):
-        """What --root says counts."""
+        """The root of --root is the one that counts."""
         code, out, _ = say(capsys, "verify", file, "--root", 64 * "0")
 
         assert code == 1

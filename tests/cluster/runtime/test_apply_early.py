@@ -136,7 +136,7 @@ class TestApplyEarly:
         assert engine.finalized_digest == block.digest
 
     def test_finalizing_what_is_applied_only_moves_the_finalized_block(self):
-        """What is applied above it stays applied."""
+        """Blocks applied above it stay applied."""
         engine = early_engine()
         blocks = chain_of(engine, 3)
         engine.certify(blocks[2].digest)
@@ -162,7 +162,7 @@ class TestApplyEarly:
 
 
 class TestUndo:
-    def test_executing_on_another_branch_takes_back_down_to_the_common_ancestor(self):
+    def test_executing_on_another_branch_undoes_down_to_the_common_ancestor(self):
         """Latest first; what both branches share stays applied."""
         engine = early_engine()
         blocks = chain_of(engine, 4)
@@ -188,7 +188,7 @@ class TestUndo:
         assert stored(engine, PUPPET, b"k") == b"rival"
         assert engine.due_heights(1_000) == []
 
-    def test_a_rival_that_becomes_final_takes_back_what_was_applied_in_its_place(self):
+    def test_a_rival_that_becomes_final_undoes_the_block_in_its_place(self):
         """The undone block has lost, and is dropped as well."""
         engine = early_engine()
         (block,) = chain_of(engine, 1)
@@ -211,7 +211,7 @@ class TestUndo:
         assert undone_of(engine) == [block.digest]
         assert engine.database.canonical_root == rival.header.state_root
 
-    def test_a_block_whose_branch_returns_is_executed_again_where_the_road_says_so(self):
+    def test_a_block_whose_branch_returns_is_executed_again_in_that_mode(self):
         """Its own batch was taken back; that of the other branch has stood on the finalized state all the time."""
         engine = early_engine(reapply="execute")
         first, rival = chain_of(engine, 1)[0], chain_of(engine, 1, to=CAROL)[0]
@@ -222,8 +222,8 @@ class TestUndo:
         assert engine.take_reexecuted() == ()
         assert engine.database.canonical_root == first.header.state_root
 
-    def test_a_block_that_comes_to_something_else_the_second_time_is_a_broken_invariant(self):
-        """What rewinding left behind shows; written again from memory the block would look the same."""
+    def test_another_result_of_the_second_execution_is_a_broken_invariant(self):
+        """An error that rewinding leaves behind shows here; written again from memory the block would look the same."""
         engine = early_engine(reapply="execute")
         first, rival = chain_of(engine, 1)[0], chain_of(engine, 1, to=CAROL)[0]
         engine.certify(first.digest)
@@ -330,8 +330,8 @@ class TestUpkeep:
         following = propose(control, [pay(0, 1, BOB, 1)], parent=waiting.digest)
         assert engine.execute(following.block).receipts == following.receipts
 
-    def test_a_rebuild_above_which_blocks_are_applied_early_reads_the_finalized_state(self):
-        """What is applied above is taken back for it, and applied again with the next certification."""
+    def test_a_rebuild_below_early_applied_blocks_reads_the_finalized_state(self):
+        """Blocks applied above are taken back for it, and applied again with the next certification."""
         engine = early_engine(rebuild_indexes_every=1)
         first = propose(engine, [do(0, 0, ["timer", 5, []])])
         second = propose(engine, [do(0, 1, ["timer", 9, []])], parent=first.digest)

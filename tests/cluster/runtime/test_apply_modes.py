@@ -56,7 +56,7 @@ def test_what_each_road_keeps_is_what_it_was_told():
     assert len({database.canonical_root for database in databases}) == 1
 
 
-def test_deep_rewind_undoes_ten_blocks_at_once_and_makes_them_final_after_all():
+def test_deep_rewind_undoes_ten_blocks_at_once_that_become_final_later():
     """On both validators that apply early; the others never undo, and all agree."""
     _, events, undone = events_of("deep-rewind")
 
@@ -82,7 +82,7 @@ def test_what_was_applied_early_before_a_crash_is_applied_early_again():
     assert all(event.at_us > boot.at_us for event in undone)
 
 
-def test_a_promise_of_undone_blocks_is_not_kept_without_anybody_who_applies_early():
+def test_undone_blocks_are_missing_without_a_validator_that_applies_early():
     """The run is the same and shows nothing of what it is for."""
     result = judged("deep-rewind", "validators={}")
 

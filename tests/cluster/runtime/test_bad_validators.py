@@ -33,7 +33,7 @@ def make_fragile(*arguments):
     return engine
 
 
-def test_a_validator_that_executes_differently_is_a_split_of_roots_with_its_height():
+def test_a_validator_that_executes_differently_splits_the_roots():
     """It computes another root than the header of a final block says: that is safety, whatever it does next."""
     result = judged("calm", "run.time_limit_ms=40_000", factories={1: ValidatorFactory(engine=make_slow_hearted)})
 
@@ -88,7 +88,7 @@ def forging(forge):
     return ValidatorFactory(engine=make)
 
 
-def test_a_wiped_validator_refuses_forged_snapshots_and_joins_from_an_honest_peer():
+def test_a_wiped_validator_refuses_forged_snapshots_and_joins_a_sound_one():
     """The first changes a byte, the second leaves the last operation out: refused by name, and the third is asked."""
     forgers = {
         3: forging(lambda operations: (operations[0][:-1] + bytes([operations[0][-1] ^ 1]), *operations[1:])),

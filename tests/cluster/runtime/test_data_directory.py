@@ -119,7 +119,7 @@ class TestDirectoryDisk:
 
 
 class TestDirectory:
-    """Whose data a directory holds."""
+    """The owner of a data directory's content."""
 
     def test_a_new_one_is_provisioned_and_an_old_one_is_opened(self, tmp_path):
         """Nothing is left beside it."""
@@ -281,7 +281,7 @@ def kill_when_grown(tmp_path, arguments, grown_bytes):
     return process.wait()
 
 
-def test_a_run_that_is_killed_again_and_again_loses_nothing_and_contradicts_nothing(tmp_path):
+def test_a_run_killed_again_and_again_loses_and_contradicts_nothing(tmp_path):
     """Killed while it starts, early and late in a block; what its validators said is all still there."""
     arguments = command(tmp_path, "calm")
     killed = [kill_when_grown(tmp_path, arguments, grown_bytes) for grown_bytes in (1, 2_777, 6_151)]
@@ -420,7 +420,7 @@ def test_a_vote_that_contradicts_one_before_the_kill_is_found(finished, tmp_path
     assert "validator 2 sent both nullify and finalize" in check_named(result, "no-double-vote").summary
 
 
-def test_a_run_that_goes_on_is_judged_from_genesis_on_and_says_what_is_not(finished, tmp_path):
+def test_a_run_that_goes_on_is_checked_from_genesis_and_lists_exceptions(finished, tmp_path):
     """The chain is read from the disks, time goes on a slot later, and three blocks more are made."""
     result = spoilt(finished, tmp_path, lambda path: None)
     before = [WatchFile(finished / f"watch-{node}").entries for node in VALIDATORS]

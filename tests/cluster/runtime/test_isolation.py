@@ -72,7 +72,7 @@ def test_changing_one_validators_state_changes_no_other():
 
 @pytest.mark.parametrize("node", [0, 2])
 @pytest.mark.parametrize("after_height", [5, 20])
-def test_one_changed_byte_in_a_key_that_no_block_writes_again_fails_the_run(node, after_height):
+def test_one_changed_byte_in_a_key_never_written_again_fails_the_run(node, after_height):
     """Early, the floor's raise carries it into a root and the validator halts; late, no root ever shows it."""
     key = untouched_key()
 

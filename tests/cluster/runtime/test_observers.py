@@ -83,7 +83,7 @@ ROT = (
 
 
 @pytest.mark.parametrize("gap_blocks", [3, 256])
-def test_a_validator_that_lost_its_state_and_not_its_votes_votes_on_what_it_has_executed_again(gap_blocks):
+def test_a_validator_without_its_state_votes_only_on_executed_blocks(gap_blocks):
     """Whatever it says after a start, it has executed the block in this life or had said it before."""
     result = judged("bit-rot", *ROT, f"sync.snapshot_gap_blocks={gap_blocks}")
     said, executed, boots = {}, {}, []
@@ -116,7 +116,7 @@ SLOW_JOIN = (
 
 
 def test_a_snapshot_that_is_on_its_way_to_the_disk_is_the_only_one():
-    """What arrives while a slow disk takes it starts no second download, which would be written over the older base."""
+    """Messages that arrive in the meantime start no second download, which would be written over the older base."""
     run, _ = applied_blocks("wiped-rejoin", *SLOW_JOIN)
     events = iterate_events(bytes(run.trace.log))
     requests = [event for event in events if event.node == WIPED and "SnapshotRequest" in event.values]

@@ -1,4 +1,4 @@
-"""What was final and synced, and applied by nobody before the eyes of the checks, is told from the disks."""
+"""Finalized blocks that were synced but never reported to the checks are executed again from the disks."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def fail(*_arguments):
     raise ValueError("it is broken")
 
 
-def test_a_block_that_all_validators_have_synced_and_none_has_applied_is_judged():
+def test_a_block_synced_by_all_and_applied_by_no_validator_is_checked():
     """All lose their power between the sync of a final block and its application, and go on above it."""
     boundary = 'boundary="after-sync", start_ms=2_000, stop_ms=9_000, every=3, restart_after_ms=700'
     faults = [f'faults.at-{node}={{kind="crash-at-boundary", validator={node}, {boundary}}}' for node in range(4)]
@@ -80,7 +80,7 @@ def test_a_block_that_all_validators_have_synced_and_none_has_applied_is_judged(
 
 
 def test_the_log_of_a_finished_run_begins_at_genesis(history):
-    """What the tests above tell from is there."""
+    """The log that the tests above start from is whole."""
     run, _ = history
 
     assert FinalizedLog(run.slots[1].disk.pristine()).read().entries[0].height == 1

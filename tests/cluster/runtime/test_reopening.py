@@ -102,7 +102,7 @@ def test_a_finished_run_is_reopened_again_and_again(tmp_path, run_on, until):
 
 
 def test_validators_with_a_mutant_are_judged_again(tmp_path, run_on):
-    """What they have made final only their own code can execute."""
+    """Blocks that they made final can be executed by their own code only."""
     scenario = load_scenario("broken-refund")
     first, second = (run_on(tmp_path / "data", scenario) for _ in range(2))
 
@@ -192,7 +192,7 @@ def test_a_crash_that_a_process_did_not_live_to_end_was_one(tmp_path, run_on):
 
 
 def test_a_promise_that_was_kept_is_done_earlier(tmp_path):
-    """What counts the deeds of one process is not asked of each; a failure stands, and so does what was never shown."""
+    """Counts of acts in one process are not asked of each; a failure stays, and so does an expectation never met."""
     kept, broken = (CheckResult("reorg", status, "safety", "", (), 1) for status in ("passed", "failed"))
     lacking = [
         CheckResult(name, "inconclusive", "inconclusive", "none") for name in ("reorg", "promised-roads", "oracle")

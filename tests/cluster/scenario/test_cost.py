@@ -51,7 +51,7 @@ def test_a_workload_that_is_switched_off_costs_nothing():
 
 @pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
 def test_no_shipped_scenario_is_refused_or_warned_of(path):
-    """What comes with the project runs on a small machine."""
+    """Every shipped scenario runs on a small machine."""
     scenario = load_scenario(str(path))
     cost = estimate_cost(scenario)
 
@@ -70,7 +70,7 @@ def test_the_estimate_counts_at_least_the_transactions_there_are(seed):
 
 
 def test_the_estimate_is_plain_data():
-    """What `check --json` prints."""
+    """The plain data is the output of `check --json`."""
     assert "events" in msgspec.json.decode(msgspec.json.encode(cost_of()[1]._asdict()))
 
 

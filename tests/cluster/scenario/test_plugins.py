@@ -150,7 +150,7 @@ def test_an_actor_that_the_oracle_does_not_know_is_named(installed, tmp_path):
     assert json.loads(done.stdout)["headline"] == "oracle: the oracle does not know the program countdown"
 
 
-def test_a_policy_with_parameters_and_a_table_of_its_own_passes_every_other_check(installed, tmp_path):
+def test_a_policy_with_parameters_and_a_table_passes_every_other_check(installed, tmp_path):
     settings = ("--set", "chain.policy=couples", "--set", "oracle=off")
     done = stampede(tmp_path, installed, "run", "toys.toml", *settings, "--check-determinism", "--json")
 

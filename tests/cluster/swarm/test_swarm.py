@@ -56,7 +56,7 @@ def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
         assert takes_ms < scenario.consensus.certification_timeout_ms // 4
 
 
-def test_some_seeds_leave_just_a_quorum_and_finality_must_go_on_without_the_others():
+def test_some_seeds_leave_just_a_quorum_that_must_finalize():
     judged = [scenario for scenario in DRAWN if finality_gap_max_us(scenario) is not None]
 
     assert judged
@@ -161,14 +161,14 @@ def test_every_way_to_bid_is_drawn():
 
 
 def test_most_lanes_have_timers_that_bid_against_each_other():
-    """Where all offer the same nobody sees an order, a weight or a median."""
+    """Equal bids would hide errors in order, weight and median."""
     lanes = [scenario for scenario in DRAWN if scenario.chain.has_lane]
 
     assert sum("rivals" in scenario.workload for scenario in lanes) > len(lanes) / 2
 
 
 def test_every_parameter_of_the_chain_is_drawn_off_its_default():
-    """Where a parameter has one value in all runs, nobody sees whether it is read."""
+    """A parameter with one value in all runs could be ignored by the code without a failure."""
     lanes = [each.chain.lane.config() for each in DRAWN if each.chain.has_lane]
     timers = [each.chain.timers.config() for each in DRAWN]
     paused = {"execution_lane_paused", "gc_lane_paused"}
@@ -214,7 +214,7 @@ def test_the_banner_tells_every_drawn_parameter():
 
 
 def test_a_drawn_scenario_written_for_a_person_reads_back_as_it_was(tmp_path):
-    """What a shrunk scenario file leaves out is as by default."""
+    """Settings that a shrunk scenario file leaves out have their defaults."""
     for seed, scenario in enumerate(DRAWN[:30]):
         write_scenario_file(tmp_path / "drawn.toml", scenario, seed, "safety: oracle: height #", 1)
 

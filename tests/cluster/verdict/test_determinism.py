@@ -60,7 +60,7 @@ def digest_of(log):
 
 
 def test_the_short_scenario_has_crashes_and_partitions(reference):
-    """What is compared below is worth comparing."""
+    """The run that is compared below has enough in it."""
     for kind in (b"crash", b"restart", b"drop", b"executed", b"finalized", b"vote"):
         assert kind in reference
 
@@ -133,7 +133,7 @@ def test_a_draw_does_not_depend_on_other_draws():
 
 
 def test_this_trio_has_a_scheduler_seed():
-    """Where it is absent the check can only use the stock shuffle, and this test says so."""
+    """Without it the check can only use the stock shuffle, and this test would show that."""
     code = f"from cluster.verdict.determinism import seed_shuffle; raise SystemExit(not seed_shuffle({REPEAT_SHUFFLE}))"
     python = str(PROJECT_ROOT / ".venv" / "bin" / "python")
     done = subprocess.run([python, "-c", code], cwd=PROJECT_ROOT, check=False)

@@ -89,7 +89,7 @@ def test_another_run_by_other_code_says_that_the_code_changed_since(strange, tmp
     assert run(capsys, "replay --json", strange)[0] == 5
 
 
-def test_a_run_that_went_on_with_a_data_directory_has_its_own_place_and_is_not_replayed(tmp_path, capsys):
+def test_a_run_with_an_older_data_directory_is_not_replayed(tmp_path, capsys):
     """The first one is like any other run; of the second, what was on the disks is not in the record."""
     arguments = f"run calm --json --set run.until_height=2 --data-dir {tmp_path / 'data'} --runs {tmp_path / 'runs'}"
     first, second = (json.loads(run(capsys, arguments)[1])["directory"] for _ in range(2))
@@ -101,7 +101,7 @@ def test_a_run_that_went_on_with_a_data_directory_has_its_own_place_and_is_not_r
     assert json.loads(out)["checks"][-1]["summary"].startswith("the run went on with a data directory")
 
 
-def test_runs_that_went_on_with_two_data_directories_do_not_take_each_others_place(tmp_path, capsys):
+def test_runs_with_two_data_directories_do_not_replace_each_other(tmp_path, capsys):
     """Same plan, seed, code and time of the reopening."""
     arguments = f"run calm --json --set run.until_height=2 --runs {tmp_path / 'runs'} --data-dir {tmp_path}"
     first, other = ([run(capsys, f"{arguments}/{name}")[1] for _ in range(2)][-1] for name in ("first", "other"))
@@ -208,7 +208,7 @@ def test_a_failed_run_that_was_sealed_as_passed_is_refused(command, failing, tmp
     assert "verdict.json: says of its checks: cold-replay passed, oracle passed; the run has: cold-replay failed" in err
 
 
-def test_a_manifest_that_says_passed_over_a_verdict_that_does_not_is_refused(failing, tmp_path, capsys):
+def test_a_passed_manifest_beside_another_verdict_is_refused(failing, tmp_path, capsys):
     code, _, err = run(capsys, "replay", copied(failing, tmp_path, verdict="passed"))
 
     assert code == 2

@@ -1,4 +1,4 @@
-"""What runs that went wrong in the same way have in common: check, table or event, field; no value."""
+"""Signatures of failures, equal for runs that failed in the same way: check, table or event, field; no value."""
 
 from typing import get_args
 

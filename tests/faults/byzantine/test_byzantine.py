@@ -96,7 +96,7 @@ def test_blind_colluders_fail_certification_first_and_then_the_checks():
     assert "validator 3 halted: finalized block" in check_named(result, "agreement").summary
 
 
-def test_one_of_four_with_two_faces_splits_a_cluster_whose_quorum_is_too_small():
+def test_one_equivocator_of_four_splits_a_cluster_with_too_small_a_quorum():
     """With three as its quorum four validators bear one; with two honest votes for each block there are two chains."""
     five = ("cluster.validators=5", "mutants.quorum-by-majority=[0, 1, 2, 3, 4]")
     sound, weak = (short_run(*two_faced(1), *settings) for settings in (five[:1], five))
@@ -177,14 +177,14 @@ def test_both_votes_of_a_adversary_are_kept_and_shown():
     assert lines[-1] == f"evidence: {len(pairs) - 3} more pairs of votes in verdict.json"
 
 
-def test_a_behaviour_that_shows_each_receiver_one_vote_leaves_no_such_evidence():
+def test_one_vote_for_each_receiver_leaves_no_such_evidence():
     """Why there is one that shows both."""
     result = short_run(lie("votes", 1, "double-vote"))
 
     assert result.figures["reported_ConflictingNotarize"] == 0
 
 
-def test_more_than_f_dishonest_validators_are_refused_unless_a_fault_says_so():
+def test_more_than_f_byzantine_validators_need_a_fault_that_allows_it():
     with pytest.raises(ScenarioError, match=r"at most 1 may lose synced data or be Byzantine.*these are 0, 1"):
         load_scenario("calm", (lie("a", 0, "replay"), lie("b", 1, "replay")))
 

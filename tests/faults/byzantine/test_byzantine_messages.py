@@ -111,7 +111,7 @@ def test_conflicting_votes_show_everybody_both_blocks():
     assert verify_vote(scheme_of(0), invented)
 
 
-def test_a_blind_voter_votes_as_soon_as_it_hears_and_says_nothing_else_of_the_view():
+def test_a_blind_voter_votes_at_once_and_sends_nothing_else_of_the_view():
     """Its own validator counts the votes as well; it neither votes again nor to leave what it finalizes."""
     adversary = adversary_with("blind-vote")
     adversary.hear(3, Notarize(3, PROPOSAL, b""))
@@ -160,7 +160,7 @@ def test_every_second_occasion_is_every_second_message():
     assert [len(tampered(adversary, adversary.votes.nullify(view))) for view in range(1, 5)] == [1, 0, 1, 0]
 
 
-def test_a_silent_leader_holds_its_block_and_its_vote_for_it_and_nothing_else():
+def test_a_silent_leader_holds_back_its_block_and_its_vote_for_it_alone():
     adversary = adversary_with("silent-leader")
     own, others = Proposal(5, 4, b"p" * 32), Proposal(6, 5, b"p" * 32)
 
@@ -238,7 +238,7 @@ def test_garbage_can_be_sent(seed):
             assert not verify_vote(scheme_of(0), message)
 
 
-def test_a_block_that_its_validator_does_not_know_is_handed_out_by_the_adversary():
+def test_the_adversary_serves_a_block_that_its_validator_does_not_know():
     adversary = adversary_with("equivocate")
     block = BEHAVIOURS["flood"](
         adversary, "other", Byzantine(validator=ME, behaviour="flood", start_ms=0, stop_ms=9)

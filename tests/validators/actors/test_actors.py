@@ -300,7 +300,7 @@ class TestStormMaker:
         "change", [{"count": 0}, {"count": 10_001}, {"spread": 0}, {"delay": 0}, {"payload_size": 1_048_577}]
     )
     def test_an_order_out_of_bounds_reverts(self, change):
-        """What cannot be meant is refused before anything is scheduled."""
+        """An invalid order is refused before anything is scheduled."""
         bench, result, _ = self.make(**change)
 
         assert (result.status, result.error) == (Status.REVERTED, "not a StormOrder")
@@ -372,7 +372,7 @@ class TestReadOnlyCalls:
         return call_handler(Peeking, Bench(), frame, Meter(1_000, 0), handler=handler, payload=payload)
 
     def test_one_that_only_reads_answers(self):
-        """What the handler returns is the answer."""
+        """The handler's return value is the answer."""
         result = self.ask("read", b"bid")
 
         assert (result.status, result.answer, result.cycles) == (Status.OK, b"bid", 200 + 50 + 50 + 7)
@@ -380,7 +380,7 @@ class TestReadOnlyCalls:
     @pytest.mark.parametrize("verb", sorted(VERBS))
     @pytest.mark.parametrize("handler", ["write", "swallow"])
     def test_one_that_would_change_something_fails(self, handler, verb):
-        """Whether or not the program goes on, and at no further cost."""
+        """The call fails also if the program goes on, and at no further cost."""
         result = self.ask(handler, verb.encode())
 
         assert (result.status, result.error, result.answer) == (Status.REVERTED, "read-only", b"")

@@ -21,7 +21,7 @@ from validators.execution import GenesisActor, MessageDelivered, decode_receipt
 GAME, PLAYER, OTHER, PLAN, SHOP = (bytes([0xD0 + index]) * 20 for index in range(5))
 GAS = 20_000
 FIRE_MOST = GAS * 800 + 20_000 * 800
-"""What a payer must have for a fire: its gas limit and its cells at the least basefees."""
+"""The units that a payer must have for a fire: its gas limit and its cells at the least basefees."""
 
 
 def serving(funds=BALANCE, **changes):

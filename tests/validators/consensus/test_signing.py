@@ -99,7 +99,7 @@ class TestEd25519:
         assert scheme.verified == 2
 
     def test_a_remembered_signature_is_not_good_for_another_signer(self):
-        """What is remembered includes who signed."""
+        """The remembered entry includes the signer."""
         scheme = scheme_of(0)
         signature = scheme.sign(b"n", b"m")
         assert not scheme.verify(1, b"n", b"m", signature)

@@ -34,7 +34,7 @@ def replaced(certificate, **fields):
 
 
 class TestScreening:
-    """What is refused before it reaches the state machine, and at what cost."""
+    """Messages refused before they reach the state machine, and the cost of refusing them."""
 
     @pytest.mark.parametrize(
         ("sender", "message", "reason"),
@@ -254,7 +254,7 @@ class TestServing:
 class TestHelping:
     """A validator stuck in a view that we have left."""
 
-    def test_a_nullify_at_or_below_the_finalized_view_is_answered_with_the_finalization(self):
+    def test_a_nullify_up_to_the_finalized_view_gets_the_finalization(self):
         """The laggard's vote is not verified; it gets the finalization, once for each view of ours."""
         bench = Bench()
         bench.hear(finalization(proposal_of(6, 5)))
@@ -266,7 +266,7 @@ class TestHelping:
         bench.hear(nullify(2, 3))
         assert bench.sent_to(2) == [finalization(proposal_of(6, 5)), nullification(7)]
 
-    def test_a_nullify_of_a_passed_view_is_answered_with_the_entry_certificate(self):
+    def test_a_nullify_of_a_passed_view_gets_the_entry_certificate(self):
         """Above the finalized view the certificate that led us here helps."""
         bench = Bench()
         bench.pass_view(proposal_of(1, 0))

@@ -136,7 +136,7 @@ class TestCertification:
         assert bench.take(bench.engine.step(FloorAdopted(finalization(proposal_of(1, 0))))) == []
 
     def test_only_finalization_rescues_validator(self):
-        """Where certification failed here, a finalization makes the payload good all the same."""
+        """A finalization makes the payload valid even where certification failed."""
         bench = Bench()
         proposal = proposal_of(1, 0)
         bench.hear(notarization(proposal))
@@ -241,7 +241,7 @@ def views_of(*, certified: tuple[int, ...] = (), nullified: tuple[int, ...] = ()
 
 
 class TestParentSelection:
-    """What a leader may build on."""
+    """Parents on which a leader may build."""
 
     def test_parent_payload_is_genesis_when_everything_is_nullified(self):
         """Nothing certified: view 0 it is."""
@@ -271,7 +271,7 @@ class TestParentSelection:
 
 
 class TestAncestry:
-    """What a follower lets others build on."""
+    """Proposals whose parent a follower accepts."""
 
     def test_parent_must_be_before_the_proposal(self):
         """ParentNotBeforeProposal is structural."""

@@ -99,7 +99,7 @@ STEPS = (
     (63, restart_one),
     (64, crash_one),
 )
-"""What a script's number does: the first step whose limit is above number % 64."""
+"""Steps of a script by number: the first one whose limit is above number % 64."""
 
 
 def make_ed25519_scheme(identity: int, validators: int) -> Ed25519Scheme:
@@ -153,7 +153,7 @@ def test_real_signatures_carry_the_same_protocol(script):
 
 
 @pytest.mark.parametrize("validators", [1, 2, 3, 4, 5, 7, 10])
-def test_a_quiet_network_finalizes_without_a_nullification_of_good_payloads(validators):
+def test_a_quiet_network_nullifies_no_view_with_a_good_payload(validators):
     """With everything working each view is finalized unless the application refused its payload."""
     world = World(validators)
     world.heal(views=12)
@@ -174,7 +174,7 @@ def test_rounds_kept_do_not_grow_with_the_chain(views):
 @given(SCRIPTS)
 @settings(max_examples=25, deadline=None)
 def test_a_journal_alone_never_holds_contradicting_votes(script):
-    """What a crash leaves on the disk is as free of double votes as what was sent."""
+    """The journal that a crash leaves on the disk is as free of double votes as the messages sent."""
     world = World(4)
     run_script(world, script)
     for seat in world.seats:

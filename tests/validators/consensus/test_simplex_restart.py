@@ -108,7 +108,7 @@ class TestRestart:
         assert again.finalized_view == int(kept != 3), "a certified view is not finalized after a restart"
 
     def test_a_lone_validators_journal_may_end_with_its_nullify(self):
-        """Nobody else could send the vote that completes it."""
+        """A lone validator has no peer to send the vote that completes the certificate."""
         bench = Bench(validators=1)
         bench.fire("certification", 1)
         again = Bench(validators=1, journal=bench.journal[:1])
@@ -170,7 +170,7 @@ class TestRestart:
         assert again.ever_asked() == []
         assert [vote.proposal for vote in again.ever_said(Notarize)] == [proposal]
 
-    def test_recovered_proposal_clears_leader_timeout_before_certification_timeout(self):
+    def test_recovered_proposal_clears_leader_timeout_before_certification(self):
         """With the proposal recovered only certification is waited for."""
         bench = Bench()
         proposal = proposal_of(1, 0)

@@ -93,7 +93,7 @@ class TestProposing:
         bench.go_to(5)
         assert bench.building() == [(5, 0)]
 
-    def test_a_leader_builds_on_the_highest_certified_view_below_nullified_ones(self):
+    def test_a_leader_builds_on_the_highest_certified_view_below_nullified(self):
         """Parent selection skips what is nullified and stops at what is certified."""
         bench = Bench()
         bench.pass_view(proposal_of(1, 0))
@@ -167,7 +167,7 @@ class TestVerifying:
         assert "leader" not in bench.armed()
 
     def test_a_verdict_after_the_nullify_is_no_notarize(self):
-        """What was given up is not notarized any more."""
+        """A view that was given up is not notarized any more."""
         bench = Bench()
         proposal = proposal_of(1, 0)
         bench.hear(notarize(1, proposal))
@@ -224,7 +224,7 @@ class TestVerifying:
         bench.verify(proposal)
         assert bench.said(Notarize) == []
 
-    def test_stale_same_parent_verification_failure_does_not_nullify_replacement(self):
+    def test_a_stale_verification_failure_does_not_nullify_a_replacement(self):
         """A verdict about a payload that is not in the slot any more says nothing about the one that is."""
         bench = Bench()
         first, second = proposal_of(1, 0, "A"), proposal_of(1, 0, "B")
@@ -303,7 +303,7 @@ class TestCounting:
 
 
 class TestExclusions:
-    """What a validator never says after what."""
+    """Votes that a validator never sends after another one."""
 
     def test_may_notarize_and_then_nullify(self):
         """A notarize binds nobody to wait."""

@@ -1,4 +1,4 @@
-"""What is derived beside the state: the timer lane's pool and sums are audited, and so is a state that was reached by
+"""Audits of derived data: the timer lane's pool and sums are audited, and so is a state that was reached by
 taking blocks back."""
 
 import pytest

@@ -153,7 +153,7 @@ class TestDigests:
         assert transaction_digest(forged) != transaction_digest(transaction)
 
     def test_signing_bytes_have_their_own_domain(self):
-        """What is signed cannot be taken for anything else that is signed."""
+        """The signed bytes cannot be mistaken for those of any other signed message."""
         assert transaction_signing_bytes(do(0, 0)).startswith(b"stampede/transaction/1\x98")
 
     def test_the_address_of_a_key_is_the_end_of_its_keccak(self):

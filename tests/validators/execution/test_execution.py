@@ -251,7 +251,7 @@ class TestTransactions:
         assert receipt(advance(engine, [do(0, 1)])).status == 0
 
     def test_a_revert_pays_cells_for_the_transaction_only(self):
-        """What is not kept is not paid for; the transaction itself is kept."""
+        """Discarded writes are not paid for; the transaction itself is kept."""
         engine = make_engine()
         failing = do(0, 0, ["put", b"k", bytes(500)], ["revert", "no"])
         executed = advance(engine, [failing])
@@ -302,7 +302,7 @@ class TestTransactions:
         assert idle.summary.cell_basefee == 800
         assert advance(engine).summary.cycle_basefee == 800
 
-    def test_the_lane_counts_for_the_basefee_and_beyond_the_limit_as_a_full_block(self):
+    def test_the_lane_counts_for_the_basefee_at_most_as_a_full_block(self):
         """Cycles of fired timers raise the price like those of transactions, by at most an eighth."""
         engine = make_engine(make_genesis(block_cycles=400_000))
         advance(engine, [do(0, 0, *[["timer", 1, [["compute", 390_000]], 400_000]] * 2)])

@@ -104,7 +104,7 @@ def test_a_restart_from_the_log_goes_on_as_if_nothing_had_happened(blocks, data)
 
 
 class TestFinality:
-    def test_finalizing_applies_ancestors_oldest_first_and_drops_every_other_branch(self):
+    def test_finalizing_applies_ancestors_and_drops_every_other_branch(self):
         """The winner's path is applied; siblings and their descendants are dropped and can no longer be built on."""
         engine = make_engine()
         first = propose(engine, [pay(0, 0, BOB, 1)])
@@ -134,7 +134,7 @@ class TestFinality:
         assert engine.database.canonical_root == grandchild.header.state_root
 
     def test_the_operations_to_write_are_those_that_are_applied(self):
-        """What a shell writes before it finalizes is exactly what the database's log grows by."""
+        """The operations written before finalizing are exactly those by which the database's log grows."""
         engine = make_engine()
         size = engine.database.size
         first = propose(engine, [pay(0, 0, BOB, 1)])
@@ -182,7 +182,7 @@ class TestRestart:
         assert whole.finalized_digest == engine.finalized_digest
 
     def test_waiting_timers_are_read_back(self):
-        """What waited at the end of the last block waits for the first one after the restart."""
+        """Timers waiting at the end of the last block wait for the first one after the restart."""
         genesis = tight_genesis("height")
         engine = make_engine(genesis)
         timers = [["timer", 1, [["compute", 500]], 900, 5] for _ in range(4)]

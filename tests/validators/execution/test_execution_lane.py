@@ -84,7 +84,7 @@ class TestActivation:
         assert fired(advance(engine))[:2] == [HEARTS[2], HEARTS[1]]
 
     def test_it_rewrites_no_timer(self):
-        """What a pending timer lacks is derived when it is read."""
+        """Fields that a pending timer lacks are derived when it is read."""
         engine = racing(activation=3)
         advance(engine, [beat(0, 0, interval=9)])
         advance(engine)

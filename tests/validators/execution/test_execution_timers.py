@@ -87,7 +87,7 @@ class TestTimersInBlocks:
         assert [event.topic for event in executed.events if type(event).__name__ == "Emitted"] == ["AlreadyCollected"]
 
     def test_a_deferred_timer_can_be_cancelled_and_extended_in_the_next_block(self):
-        """What waits is still its owner's, and the carried list follows."""
+        """A waiting timer is still its owner's, and the carried list follows."""
         config = TimerConfig(max_cells_per_fire=0, lane_timer_cycles=10_000)
         engine = make_engine(make_genesis(timer_config=config))
         blocker = ["timer", 1, [["compute", 9_000]], 10_000]

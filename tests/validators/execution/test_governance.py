@@ -61,7 +61,7 @@ class TestAuthority:
             SystemExtendTimer(bytes(32), 100),
         ],
     )
-    def test_an_instruction_of_anyone_but_a_system_deployer_reverts_as_unauthorized(self, call):
+    def test_an_instruction_not_by_a_system_deployer_is_unauthorized(self, call):
         """It pays for what it used and changes nothing else."""
         engine = governed()
         executed = instruct(engine, call, sender=STRANGER, nonce=0)
@@ -184,7 +184,7 @@ class TestUpdateTimerConfig:
 
         assert any(isinstance(event, TimerExpired) for event in advance(engine).events)
 
-    def test_prices_beyond_every_balance_make_timers_insolvent_and_nothing_worse(self):
+    def test_prices_beyond_every_balance_only_make_timers_insolvent(self):
         """The cost that an event states stays within the range of a record."""
         engine = governed()
         timer_id = schedule(engine, 2)
@@ -230,7 +230,7 @@ class TestExtendTimer:
 @pytest.mark.parametrize(
     "call", [SystemCancelTimer(b"\x07" * 32), SystemUpdateTimerConfig(configured()), SystemExtendTimer(bytes(32), 5)]
 )
-def test_a_system_instruction_survives_its_encoding_and_no_other_spelling_is_taken(call):
+def test_a_system_instruction_has_one_encoding(call):
     """One content, one encoding."""
     encoded = encode_transaction(transaction(OWNER, 0, call))
 

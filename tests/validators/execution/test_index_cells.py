@@ -1,4 +1,4 @@
-"""What scheduling a timer pays for its place in the state, beside its payload (K-36)."""
+"""The price of a timer's place in the state, which scheduling pays beside its payload (K-36)."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_who_cannot_pay_for_the_index_schedules_nothing(missing, left):
     assert (len(bench.tables.timers), len(host.events)) == (left, left)
 
 
-def test_a_refused_timer_pays_for_no_index_and_a_cancelled_one_gets_nothing_back():
+def test_a_refused_timer_pays_no_index_and_a_cancelled_one_gets_no_refund():
     bench, meter = Bench(TimerConfig(max_timers_per_actor=1)), Meter(10**9, 10**9)
     host = Host(bench, Frame(ACTOR, ACTOR, bytes(32), 0), meter)
     timer = host.schedule_timer(9, b"")

@@ -25,7 +25,7 @@ from validators.execution.genesis import Genesis
 from validators.execution.schema import MAILBOX, Mailbox, Message, decode_entry, message_key
 
 CYCLES = 1_000
-"""What most messages here are given."""
+"""Cycles given to most messages here."""
 
 
 def mailing(**changes):
@@ -64,7 +64,7 @@ class TestOrder:
         assert topics(executed) == ["timer", "sent by the transaction", "sent by the timer"]
 
     def test_they_are_delivered_in_the_order_in_which_they_were_sent(self):
-        """Whoever sent them."""
+        """The order holds across senders."""
         engine = mailing()
         executed = advance(
             engine, [do(0, 0, send(["emit", "1"]), send(["emit", "2"])), do(1, 0, send(["emit", "3"]), actor=POOR)]
@@ -74,7 +74,7 @@ class TestOrder:
         assert delivered(executed) == [(0, True), (1, True), (2, True)]
 
     def test_one_that_a_message_sends_waits_for_the_next_block(self):
-        """What is on the list when the mailbox is opened is delivered, and nothing else."""
+        """Messages on the list when the mailbox is opened are delivered, and no others."""
         engine = mailing()
         first = advance(engine, [do(0, 0, send(send(["emit", "answer"], cycles=500), cycles=1_500))])
         assert (topics(first), first.summary.messages_waiting) == ([], 1)
@@ -281,7 +281,7 @@ class TestState:
         assert queue_of(engine) == Mailbox(3, 3)
 
     def test_forks_have_mailboxes_of_their_own(self):
-        """What one branch delivers still waits on the other."""
+        """A message delivered on one branch still waits on the other."""
         engine = mailing(mailbox_cycles=1_000)
         parent = advance(engine, [do(0, 0, *[send(["compute", 10**6])] * 2)])
         left = propose(engine, parent=parent.digest)

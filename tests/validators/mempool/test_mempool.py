@@ -69,7 +69,7 @@ def test_a_full_pool_takes_nothing_more_until_something_leaves():
 
 
 def test_a_finalized_nonce_makes_the_earlier_ones_void():
-    """What can never be valid again is forgotten."""
+    """A transaction that can never be valid again is forgotten."""
     pool = Mempool()
     for nonce in range(4):
         pool.add(pooled(1, nonce))

@@ -50,7 +50,7 @@ class TestMerkleize:
         assert empty.operations == batch.operations
 
     def test_changes_compare_with_the_pending_parent(self):
-        """What the parent batch already changed is no change of the child, what it changed away is one."""
+        """A value set by the parent already is no change of the child; a return to the older value is one."""
         database = Database()
         commit(database, {KEYS[0]: b"a", KEYS[1]: b"b"})
         parent = fork(database, None, {KEYS[0]: b"new", KEYS[1]: None})

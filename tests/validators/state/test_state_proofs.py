@@ -127,7 +127,7 @@ def test_bytes_that_are_no_proof_are_refused_without_an_exception(database, nois
 
 
 @pytest.mark.parametrize("rounds", [0, 25], ids=["partial chunk", "full chunk"])
-def test_a_superseded_value_is_refused_although_its_operation_is_in_the_log(rounds):
+def test_a_superseded_value_is_refused_though_its_operation_is_logged(rounds):
     """A prover that points at the old operation, with every hash right, fails on the bit that is not set."""
     database = make_database(rounds)
     commit(database, {bytes(32): b"old"})

@@ -30,7 +30,7 @@ def restore(database: Database, **changes) -> Database:
 
 
 def sent(snapshot: Snapshot) -> Snapshot:
-    """What arrives when it goes over a wire."""
+    """Return a snapshot as it arrives over a wire."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(snapshot), type=Snapshot)
 
 
@@ -86,7 +86,7 @@ class TestRestored:
         assert seen[0] == seen[1]
 
     def test_no_batch_from_before_can_be_taken_back(self):
-        """What undoing needs is not sent."""
+        """Records for taking back batches are not sent."""
         original = settled(6, retain=4)
 
         assert (original.retained, restore(original).retained) == (4, 0)

@@ -174,7 +174,7 @@ def views_of(journal):
 
 
 class TestPruner:
-    """When a journal is pruned, and what stays."""
+    """The times at which a journal is pruned, and the entries that stay."""
 
     def pruner(self):
         disk = SimulatedDisk()

@@ -41,7 +41,7 @@ def test_a_sync_that_was_under_way_at_the_crash_saves_nothing():
 
 
 def test_a_revoked_handle_writes_nothing_and_refuses_to_read():
-    """What a dying validator still does cannot be observed."""
+    """Writes of a dying validator have no effect."""
     disk = SimulatedDisk()
     handle = DiskHandle(disk)
     handle.append("journal", b"before")

@@ -73,7 +73,7 @@ class TestBlocks:
         assert list(blocks.above(0)) == [b"first", b"second"]
 
     def test_a_torn_tail_is_cut_off(self):
-        """What is appended next does not stand behind it."""
+        """The next record is not appended behind the torn tail."""
         disk, _ = self.stored()
         size = disk.size("blocks")
         disk.append("blocks", b"torn")
@@ -123,7 +123,7 @@ class TestLog:
         assert [damage.what for damage in contents.damages] == ["height 3, expected 2"]
 
     def test_reading_changes_nothing(self):
-        """Who only looks at the end of a run cuts nothing off."""
+        """A reader at the end of a run cuts nothing off."""
         disk, _ = log_of(1, 3)
         before = disk.read("operations-a")
 

@@ -82,7 +82,7 @@ def test_a_copy_that_lost_its_tail_is_filled_from_the_other(copy, kept):
     assert Journal(disk).recover(HEAD).damages == []
 
 
-def test_a_vote_lost_in_both_copies_with_a_later_one_behind_it_is_a_lost_journal():
+def test_a_vote_lost_in_both_copies_below_a_later_one_is_a_lost_journal():
     """The later vote says that the earlier one was durable."""
     disk = written(b"one", b"two", b"three")
     offset = offsets_of(disk)[2]
@@ -110,7 +110,7 @@ def test_records_behind_a_torn_one_that_no_sync_covered_are_cut_off():
 
 
 def test_the_journal_goes_on_after_a_repair():
-    """What is appended then stands at the same place in both copies."""
+    """Entries appended then stand at the same place in both copies."""
     disk = written(b"one")
     disk.truncate(JOURNAL_FILES[1], 0)
     journal = Journal(disk)

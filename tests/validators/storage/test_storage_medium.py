@@ -97,7 +97,7 @@ class TestBitRot:
 
 class TestStaleReads:
     def test_a_sector_reads_as_an_earlier_sync_left_it(self):
-        """What was appended since is zeros."""
+        """Bytes appended since then read as zeros."""
         disk = disk_with(None, blocks=b"old")
         disk.append("blocks", b"new")
         sync(disk)
@@ -172,7 +172,7 @@ class TestErrors:
         assert disk.pristine().read("blocks") == b"kept"
 
     def test_a_failed_sync_makes_nothing_durable(self):
-        """What it should have covered is lost in a crash."""
+        """Bytes that it should have covered are lost in a crash."""
         disk = disk_with(IoErrors(0, 0, ALWAYS))
         disk.append("blocks", b"gone")
         with pytest.raises(DiskSyncError):

@@ -36,7 +36,7 @@ def test_every_payload_reads_back(payloads):
 
 
 @given(payloads=PAYLOADS, cut=st.integers(0, 400))
-def test_a_file_cut_anywhere_reads_back_as_a_prefix_and_names_the_torn_tail(payloads, cut):
+def test_a_file_cut_anywhere_reads_as_a_prefix_and_a_torn_tail(payloads, cut):
     """A torn tail costs the record it is in and no other."""
     disk, file, offsets = written(payloads)
     disk.truncate("blocks", cut)

@@ -83,15 +83,15 @@ def crash_after_send_and_isolate(at_ms, factories):
     return judged("calm", *SLOW_DISK, *faults, factories=factories)
 
 
-def test_a_crash_after_the_first_message_finds_out_who_sends_before_syncing():
-    """What crashes at a boundary are for: one validator has the vote, and its sender has forgotten it."""
+def test_a_crash_after_the_first_message_exposes_sending_before_syncing():
+    """A crash at a boundary shows the fault: one validator has the vote, and its sender has forgotten it."""
     result = crash_after_send_and_isolate(time_of_vote(SEND_FIRST, "finalize", 3), SEND_FIRST)
 
     check = check_named(result, "no-double-vote")
     assert (result.exit_code, check.status) == (1, "failed"), check.summary
 
 
-def test_a_crash_after_the_first_message_of_a_durable_vote_contradicts_nothing():
+def test_a_crash_after_sending_a_durable_vote_contradicts_nothing():
     """The same crash, append and sync before the send."""
     result = crash_after_send_and_isolate(time_of_vote({}, "finalize", 3), {})
 

@@ -144,7 +144,7 @@ def test_an_answer_costs_its_blocks_and_a_peer_has_one_at_a_time(chain):
 
 
 def test_a_peer_has_so_many_answers_a_second(chain):
-    """What is beyond is refused with its reason; others have their own share, and a new second brings a new one."""
+    """Requests beyond the share are refused with a reason; each peer has its own share, renewed every second."""
     keeper, request = Keeper(chain), BlockRequest(chain.blocks[6].digest, 0)
     for peer in (1, 1, 1, 1, 1, 2):
         keeper.serve(peer, request)

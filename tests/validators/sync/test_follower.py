@@ -72,7 +72,7 @@ def test_the_first_missing_ancestor_is_what_is_fetched():
 
 
 def test_an_invalid_ancestor_settles_every_goal_above_it():
-    """What builds on an invalid block is never ready."""
+    """A block on top of an invalid one is never ready."""
     rig = Rig()
     rig.add(b"a", 1, b"genesis")
     rig.add(b"b", 2, b"a")
@@ -155,7 +155,7 @@ def test_what_finality_has_made_history_leaves_room(monkeypatch):
     assert [give(rig, 1, name, 2) for name in (b"1", b"2", b"3")] == [True, True, False]
 
 
-def test_what_the_header_alone_refutes_is_neither_fetched_for_nor_executed():
+def test_a_block_with_an_invalid_header_is_neither_fetched_nor_executed():
     """A leader could have everybody fetch a chain of blocks without end."""
     rig = Rig()
     rig.add(b"forged", 99, b"nowhere")

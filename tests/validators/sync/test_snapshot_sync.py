@@ -188,7 +188,7 @@ def alter(name, change):
 
 
 def test_an_honest_peers_snapshot_is_joined_in_pieces(chain):
-    """What arrives gives the same roots, the same timers due, and the same next block."""
+    """The joined state has the same roots, the same timers due, and the same next block."""
     peer = chain.engines[1]
     joiner = Joiner(chain).run({1: Source(peer)})
     ((header, snapshot, finality),) = joiner.joined
@@ -243,7 +243,7 @@ def _weaken(said):
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_forged_or_truncated_snapshot_is_refused_and_another_peer_is_asked(chain, name):
+def test_a_forged_or_truncated_snapshot_makes_it_ask_another_peer(chain, name):
     """The refusal names the peer and the part; the next peer's snapshot is joined."""
     forge, part = FORGERIES[name]
     joiner = Joiner(chain).run({2: Forger(chain.engines[2], forge), 3: Source(chain.engines[3])})
@@ -325,7 +325,7 @@ class TestSource:
         assert source.answer(SnapshotRequest(HEIGHTS)) is None
         assert source.answer(SnapshotRequest(HEIGHTS - 1)) is not None
 
-    def test_a_snapshot_that_is_of_no_use_to_the_peer_gives_way_to_a_newer_one(self):
+    def test_a_snapshot_of_no_use_to_the_peer_gives_way_to_a_newer_one(self):
         """However young it is; the peer may have joined from the very one that stands there."""
         chain = run_chain()
         engine = chain.engines[0]
