@@ -73,7 +73,7 @@ def test_a_plugin_that_leaves_while_it_is_imported_is_refused(folder):
         list(objects_of(["leaver"], "checks"))
 
 
-def test_what_a_plugin_prints_while_it_is_imported_does_not_reach_standard_output(folder, capsys):
+def test_a_print_of_an_imported_plugin_does_not_reach_standard_output(folder, capsys):
     install(folder, "loud", "plug_loud", {"checks": {"a": "plug_loud:Thing"}}, source="print('hi')\nThing = 1\n")
     list(objects_of(["loud"], "checks"))
 
