@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 
-from scheduler.pool import Book, Entry, Tie, WaitingPool
+from scheduler.books import Book, Entry, Tie
+from scheduler.pool import WaitingPool
 from scheduler.types import Timer
 
 

@@ -89,7 +89,7 @@ def skew_unchecked(find_fault: Any) -> Any:
 @mutant(
     (Application, "pace"),
     (application, "ProposalContext"),
-    (Engine, "_check_header"),
+    (engine, "check_header"),
     area="execution",
     kills=("block-times", "oracle"),
     on_all=True,
@@ -107,8 +107,8 @@ def time_goes_back(pace: Any, context: Any, check: Any) -> Any:
     def context_by_the_clock(*, timestamp_ms: int, **rest: Any) -> Any:
         return context(timestamp_ms=shown_ms or timestamp_ms, **rest)
 
-    def check_but_the_time(self: Any, header: Any, parent: Any) -> None:
-        check(self, header, structs.replace(parent, timestamp_ms=-1))
+    def check_but_the_time(header: Any, parent: Any, genesis: Any) -> None:
+        check(header, structs.replace(parent, timestamp_ms=-1), genesis)
 
     return pace_by_the_clock, context_by_the_clock, check_but_the_time
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import PoolRules, Timer, WaitingPool, pool
+from scheduler import PoolRules, Timer, WaitingPool, books
 from scheduler.ranking import Offer, Ranking, Scale
 from scheduler.types import Quote
 
@@ -17,7 +17,7 @@ NUMERATORS = {b"a": 2, b"b": 3}
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Blocks of a book are split after four timers, so that few timers make many."""
-    monkeypatch.setattr(pool, "BLOCK_TIMERS", 2)
+    monkeypatch.setattr(books, "BLOCK_TIMERS", 2)
 
 
 def scale_of(*, is_additive=False):

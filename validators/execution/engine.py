@@ -37,8 +37,9 @@ from validators.execution.run import BlockRun, Rules
 from validators.execution.schema import CALENDAR
 from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
+from validators.execution.validity import check_header, check_roots, check_transactions, seal
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, Snapshot, StateAudit, mmr_root
+from validators.state import Batch, Database, Snapshot, StateAudit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,7 @@ class Engine:
             tx_root=bytes(32),
             receipts_root=bytes(32),
         )
-        self._check_header(draft, parent.header)
+        check_header(draft, parent.header, self._rules.genesis)
         return self._run(parent, draft, None, lambda run: run.take_valid(candidates))
 
     def execute(self, block: Block) -> Executed:
@@ -196,8 +197,8 @@ class Engine:
             return known
         parent = self._parent(block.header.parent)
         try:
-            self._check_header(block.header, parent.header)
-            _check_transactions(block, is_known=known is not None)
+            check_header(block.header, parent.header, self._rules.genesis)
+            check_transactions(block, is_known=known is not None)
         except InvalidBlockError as invalid:
             self.on_broken_off(BrokenOff(block, invalid))
             raise
@@ -280,27 +281,6 @@ class Engine:
             raise UnknownParentError(digest)
         return branch
 
-    def _check_header(self, header: Header, parent: Header) -> None:
-        genesis = self._rules.genesis
-        checks = (
-            (header.version == VERSION, f"version {header.version} is not {VERSION}"),
-            (header.consensus_epoch == 0, f"consensus epoch {header.consensus_epoch} is not 0"),
-            (header.height == parent.height + 1, f"height {header.height} does not follow {parent.height}"),
-            (header.view > parent.view, f"view {header.view} is not after the parent's {parent.view}"),
-            (header.proposer < len(genesis.validators), f"there is no validator {header.proposer}"),
-            (
-                header.timestamp_ms > parent.timestamp_ms,
-                f"timestamp {header.timestamp_ms} is not after the parent's {parent.timestamp_ms}",
-            ),
-            (
-                header.slot == header.timestamp_ms // genesis.slot_ms,
-                f"slot {header.slot} is not that of timestamp {header.timestamp_ms}",
-            ),
-        )
-        for holds, reason in checks:
-            if not holds:
-                raise InvalidBlockError(reason)
-
     def _run(
         self, parent: Branch, header: Header, block: Block | None, take_transactions: Callable[[BlockRun], None]
     ) -> Executed:
@@ -310,7 +290,7 @@ class Engine:
         try:
             summary = run.run(take_transactions)
             batch.merkleize()
-            sealed = _seal(header, run, batch.canonical_root)
+            sealed = seal(header, run.transactions, run.receipts, batch.canonical_root)
             executed = Executed(
                 block=block or Block(sealed, tuple(run.transactions)),
                 digest=header_digest(sealed),
@@ -325,7 +305,7 @@ class Engine:
             )
             self.on_executed(executed)
             if block is not None:
-                _check_roots(header, sealed)
+                check_roots(header, sealed)
         except Exception as error:
             if not isinstance(error, InvalidBlockError) or error.own_root is None:
                 tried = block or Block(header, tuple(run.transactions))
@@ -409,23 +389,3 @@ class Engine:
 
 def _look_away(_what: object) -> None:
     """Ignore the argument: the observer of an engine that has none."""
-
-
-def _seal(header: Header, run: BlockRun, state_root: bytes) -> Header:
-    return msgspec.structs.replace(
-        header, state_root=state_root, tx_root=mmr_root(run.transactions), receipts_root=mmr_root(run.receipts)
-    )
-
-
-def _check_transactions(block: Block, *, is_known: bool) -> None:
-    """Refuse transactions that differ from those of a known header: they cannot be the right ones."""
-    if is_known or mmr_root(block.transactions) != block.header.tx_root:
-        raise InvalidBlockError("transactions are not those of the header's tx_root")
-
-
-def _check_roots(claimed: Header, actual: Header) -> None:
-    for name in ("state_root", "tx_root", "receipts_root"):
-        expected, found = getattr(claimed, name), getattr(actual, name)
-        if expected != found:
-            reason = f"{name} {expected.hex()} where executing gives {found.hex()}"
-            raise InvalidBlockError(reason, actual.state_root)

@@ -393,7 +393,7 @@ def test_other_code_that_cannot_execute_what_is_final_changes_nothing(finished, 
     def refuse(_claimed, _actual):
         raise InvalidBlockError("other rules")
 
-    monkeypatch.setattr("validators.execution.engine._check_roots", refuse)
+    monkeypatch.setattr("validators.execution.engine.check_roots", refuse)
     command = ["run", "calm", "--set", "run.until_height=5", "--data-dir", str(path), "--runs", str(tmp_path / "r")]
     codes = [main(command) for _ in range(2)]
 
