@@ -1,6 +1,6 @@
-"""The long campaign of ``make soak``: every scenario for many seeds, one line each, then the swarm for many more.
+"""The long campaign of `make soak`: every scenario for many seeds, one line each, then the swarm for many more.
 
-``python -m tests.soak [--seeds A..B] [--swarm A..B] [--jobs N]`` exits 0 only if every run passed.
+`python -m tests.soak [--seeds A..B] [--swarm A..B] [--jobs N]` exits 0 only if every run passed.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
 
 
 def parse_seeds(text: str) -> range:
-    """Return the seeds that ``A..B`` names, both ends included."""
+    """Return the seeds that `A..B` names, both ends included."""
     first, _, last = text.partition("..")
     return range(int(first), int(last or first) + 1)
 

@@ -17,7 +17,7 @@ class Leaders(Check):
     """Leaders take turns: view v is led by validator (epoch + v) mod n, by whatever certificate it was entered.
 
     The rule is docs/design.md's, restated: a validator that waits for another leader than its peers do gives up views
-    that are sound, and one that takes blocks from another leader lets somebody else speak for the chain.
+    that are sound, and one that takes blocks from another leader lets a wrong validator propose.
     """
 
     name = "leaders"

@@ -86,8 +86,8 @@ def fill(
 
     `attempt` fires one and returns the cycles it used, or None where it could not fire after all. `account` says what
     a fire takes of the lane: what it used, or its limit. `misfit` says what one that does not fit does to those after
-    it: nothing, or that none of them fires. A timer that is known to be `dead` stops nobody: it gets its attempt under
-    `stop` whether it fits or not.
+    it: nothing, or that none of them fires. A timer that is known to be `dead` stops no other: under `stop` it gets its
+    attempt whether it fits or not.
     """
     left = lane
     held: list[Timer] = []

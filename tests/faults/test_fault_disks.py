@@ -56,7 +56,7 @@ def test_between_append_and_sync_both_copies_of_the_record_are_lost():
 
 
 def test_after_the_sync_nothing_is_lost_and_nothing_leaves():
-    """The vote is durable, and nobody has heard of it."""
+    """The vote is durable, and no other validator has received it."""
     step, lost_bytes = last_step_before_crash("after-sync")
 
     assert not [event for event in step if event.kind in {"send", "vote"}]

@@ -26,7 +26,7 @@ def windows(fault=SWIZZLE, seed=0, validators=6):
 
 @given(seed=st.integers(0, 1_000), is_drawn=st.booleans(), count=st.integers(1, 7))
 def test_a_storm_keeps_to_its_bounds_and_hits_nobody_who_is_off(seed, is_drawn, count):
-    """Cuts within the span and ``every_ms`` apart, or more where all are off; outages of ``down_ms``."""
+    """Cuts within the span and `every_ms` apart, or more where all are off; outages of `down_ms`."""
     drawn = outages(msgspec.structs.replace(STORM, is_drawn=is_drawn), seed=seed, validators=count)
 
     gaps_ms = [later.at_ms - sooner.at_ms for sooner, later in pairwise(drawn)]
@@ -40,7 +40,7 @@ def test_a_storm_keeps_to_its_bounds_and_hits_nobody_who_is_off(seed, is_drawn, 
 
 
 def test_a_storm_in_turn_goes_round():
-    """With short outages nobody is passed over: it is a rolling restart without end."""
+    """With short outages no validator is passed over: it is a rolling restart without end."""
     drawn = outages(msgspec.structs.replace(STORM, down_ms=(10, 20), validators=(2, 0, 4)))
 
     assert [outage.node for outage in drawn] == [(2, 0, 4)[place % 3] for place in range(len(drawn))]

@@ -36,7 +36,7 @@ def test_isolate_leader_cuts_the_links_of_whoever_leads_and_moves_on():
 
 
 def test_entering_an_older_view_does_not_move_the_isolation():
-    """A restarted or lagging one names a leader of the past; before any view nobody is cut off."""
+    """A restarted or lagging one names a leader of the past; before any view no validator is cut off."""
     rig = build_rig(3)
     plan = {"it": IsolateLeader(start_ms=1, stop_ms=9)}
     chain = rig.trace.chain(SUPERVISOR)
@@ -114,7 +114,7 @@ def test_a_slow_validator_is_late():
 
 
 def test_damaged_messages_are_refused_and_counted_and_harm_nothing():
-    """Half of all messages have a wrong byte: nobody halts, and the chain is the same for all."""
+    """Half of all messages have a wrong byte: no validator halts, and the chain is the same for all."""
     result = judged("calm", 'faults.it={kind="links", stop_ms=9_000, corrupt_ppm=500_000}', 'requires=["it"]')
 
     assert result.verdict == "passed", result.headline

@@ -92,7 +92,7 @@ class TestQueue:
 
 class TestBursts:
     def test_a_burst_takes_all_messages_of_a_link_for_a_while(self):
-        """Losses come in whole stretches, and about so many of them as asked for."""
+        """Losses come in whole stretches, at about the stated rate."""
         rig = build_rig()
         bursts = degrade(rig, "bursts", burst_ppm=300_000, burst_us=10)
         heard = run_bus(rig, (0, bursts), *sends(rig, 200, every_us=5, start_us=10))

@@ -144,7 +144,7 @@ def offset(validators, offset_ms, stop_ms=14_000):
 
 
 def test_a_leader_that_is_ahead_of_all_others_is_not_followed():
-    """Its blocks are notarized by nobody, and the chain's time stays the true one."""
+    """Its blocks are not notarized, and the chain's time stays the true one."""
     headers, _ = run_with(offset([1], 600))
 
     during = [header for header in headers if 4_000 < header.timestamp_ms < 14_000]

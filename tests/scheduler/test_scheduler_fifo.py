@@ -127,7 +127,7 @@ class TestAdmission:
 
 class TestChangesByTheOwner:
     def test_only_the_owner_cancels_and_extends(self):
-        """Somebody else gets Unauthorized, whether paying or not."""
+        """Any other caller gets Unauthorized, whether paying or not."""
         bench = Bench()
         timer = bench.schedule(ALICE, 5)
 

@@ -254,7 +254,7 @@ class TestCursor:
 
     @pytest.mark.parametrize("classification", ["eager", "cursor"])
     def test_an_insolvent_timer_that_does_not_fit_ends_no_lane_that_stops(self, classification):
-        """It was no candidate from the start: what comes after it fires, whoever found that out and when."""
+        """It was no candidate from the start: timers after it fire, however and whenever that was found out."""
         configuration = LaneConfig(classification=classification, packing_misfit="stop", gc_scan_per_block=0)
         bench = make_bench(free(lane_timer_cycles=1_500), configuration)
         bench.ledger.balances[ALICE] = 0

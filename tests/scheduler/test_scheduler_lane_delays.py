@@ -75,7 +75,7 @@ class TestForce:
         assert not any(run(bench, 9))
 
     def test_it_respects_the_cap(self, classification):
-        """A gas limit above the whole lane has no attempt, and stops nobody where the first that does not fit does."""
+        """A gas limit above the whole lane has no attempt; unlike the first that does not fit, it stops no other."""
         bench = crowded("force", classification=classification, misfit="stop")
         small = offer(bench, BOB, 5, 99, gas_limit=LANE_CYCLES - 1)
         bench.config = free(lane_timer_cycles=LANE_CYCLES - 1)
@@ -173,7 +173,7 @@ class TestCancel:
         assert [type(event) for event in alices(bench, bench.run(5))] == [TimerCancelledForDelay]
 
     def test_who_is_insolvent_is_not_cancelled_for_delay(self):
-        """Under the cursor nobody has walked to it yet: it is dead, and dies of that."""
+        """The cursor has not reached it yet: it is dead, and is removed as such."""
         bench = crowded("cancel", classification="cursor")
         bench.lane_config = msgspec.structs.replace(bench.lane_config, gc_scan_per_block=0)
         run(bench, 4)

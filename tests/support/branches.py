@@ -36,7 +36,7 @@ def derived(engine):
     return engine.due_heights(10**9)
 
 
-def check_state(engine, supply):
+def assert_state(engine, supply):
     """Check every invariant of docs/state.md on the finalized state, from its entries alone."""
     entries = [decode_entry(key, value) for key, value in engine.database.items()]
     by_table = {}

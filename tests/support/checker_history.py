@@ -324,7 +324,7 @@ def events_of(plan: Plan) -> list[object]:
 
 
 def ledger_of(plan: Plan, messages: int = 0) -> dict[str, dict[str, int]]:
-    """Return the ledger of a block that did what its receipts say; so many messages waited before it."""
+    """Return the ledger of a block that matches its receipts, before which `messages` messages waited."""
     calls = [receipt for receipt in plan.receipts if isinstance(receipt, TransactionReceipt)]
     events = [receipt.event for receipt in plan.receipts if isinstance(receipt, TimerReceipt)]
     fires = [event for event in events if isinstance(event, TimerFired)]

@@ -5,7 +5,7 @@ from cluster.scenario.load import load_scenario
 
 
 def run_with(fault, *settings, seed=0):
-    """Run the calm scenario with one fault called ``it``; return the run and its events."""
+    """Run the calm scenario with one fault called `it`; return the run and its events."""
     events = []
     scenario = load_scenario("calm", (f"faults.it={fault}", *settings))
     run = Cluster(scenario, seed, hooks=RunHooks(on_event=events.append)).run()

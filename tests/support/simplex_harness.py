@@ -215,8 +215,8 @@ class World:
             held = self.finalized.setdefault(artifact.proposal.view, artifact.proposal)
             assert held == artifact.proposal, f"two finalizations in view {held.view}"
 
-    def check(self) -> None:
-        """Judge the history: exclusion, agreement, ancestry, forced inclusion."""
+    def assert_safe(self) -> None:
+        """Assert the safety of the history: exclusion, agreement, ancestry, forced inclusion."""
         assert not self.nullified & self.finalized.keys(), "a view is both nullified and finalized"
         for view, proposal in self.finalized.items():
             assert self.notarized.get(view, proposal) == proposal, f"view {view} finalized what it did not notarize"

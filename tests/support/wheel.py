@@ -29,7 +29,7 @@ def install_wheel(wheel, target):
 
 
 def add_strangers(folder):
-    """Put packages that break whoever imports them into a folder."""
+    """Put packages that raise when imported into a folder."""
     for name in ("network", "checker"):
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text(STRANGER)

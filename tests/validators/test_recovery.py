@@ -74,7 +74,7 @@ class TestRepairLog:
         assert (notes.counts.damaged, notes.counts.repaired) == (1, 1)
 
     def test_a_torn_tail_is_no_damage(self, notes):
-        """No finished sync covered it, so nobody was promised anything."""
+        """No finished sync covered it, so no message relied on it."""
         notes.repairs.found(Damage("blocks", 7, 20, TORN))
 
         assert (notes.events, notes.counts.damaged) == ([], 0)
@@ -122,7 +122,7 @@ class TestConsensus:
         assert notes.kinds() == ["certificate", "vote", "certificate"]
 
     def test_a_damaged_copy_is_repaired_and_noted(self, notes):
-        """No vote is lost, and somebody should look at that disk."""
+        """No vote is lost, but the disk needs a look."""
         proposal = proposal_of(1, 0)
         disk = self.disk(notarization(proposal), Certification(1, True))
         flip(disk, JOURNAL_FILES[1], disk.size(JOURNAL_FILES[1]) - 1)

@@ -95,7 +95,7 @@ class ChainWorld:
         return self.call(frame, meter, handler=handler, payload=payload)
 
     def ask(self, call: AgentCall) -> bytes | GbaFailure:
-        """Ask an agent, read-only and at nobody's cost; return its answer, or why there is none."""
+        """Ask an agent, read-only and without a charge; return its answer, or the kind of failure."""
         frame = Frame(call.agent, call.actor, ZERO_ORIGIN, 0, is_read_only=True)
         meter = Meter(call.cycles, 0)
         result = self.call(frame, meter, handler=call.handler, payload=call.payload)

@@ -217,7 +217,7 @@ class TestCertificates:
 
     @pytest.mark.parametrize("kind", ["notarization", "finalization"])
     def test_two_payloads_of_one_view_fail(self, kind):
-        """No two payloads are notarized, or finalized, in one view, whoever signed them."""
+        """No two payloads are notarized, or finalized, in one view, by any signers."""
         history = write_history()
         history.honest = (0, 1)  # validators 2 and 3 sign everything
         for node, name in ((0, "one"), (1, "other")):

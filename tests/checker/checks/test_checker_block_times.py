@@ -16,7 +16,7 @@ def judge(history):
 
 
 def with_header(history, height, **fields):
-    """Give the first application of a block another header; its digest stays, as nobody here looks at it."""
+    """Give the first application of a block another header; its digest stays, as no check here reads it."""
     first = next(step for step in history.steps if getattr(step, "height", 0) == height)
     header = msgspec.structs.replace(decode_block(first.block).header, **fields)
     history.alter_applied(first.node, height, block=encode_block(Block(header, ())), digest=header_digest(header))

@@ -20,7 +20,7 @@ WAITING = pay(0, 0, SENDERS[1], 5)
 
 
 class Run:
-    """Blocks of validator 0, one a second, while a transaction stands in the mempools and nobody takes it."""
+    """Blocks of validator 0, one a second, while a transaction stands in the mempools and no leader takes it."""
 
     def __init__(self, waiting=WAITING):
         genesis = make_genesis()

@@ -55,7 +55,7 @@ class TestFinalityRegained:
         assert_only(history.judge(), "finality-regained", "validator 2")
 
     def test_catching_up_on_old_blocks_is_not_finality_regained(self):
-        """Only a block that nobody had when the faults ended counts."""
+        """Only a block that no validator had when the faults ended counts."""
         history = write_history()
         place = history.position(2, "finalized", 3)
         old = history.steps.pop(place)
@@ -107,7 +107,7 @@ class TestFinalityRegained:
         assert_only(history.judge(), "finality-regained", "nothing new was final in the last", "time-limit")
 
     def test_without_an_honest_quorum_nothing_is_judged(self):
-        """With two of four validators down nobody can be blamed."""
+        """With two of four validators down no validator can be blamed."""
         history = write_history()
         history.add(-1, "crash", 2, 0)
         history.add(-1, "crash", 3, 0)

@@ -1,4 +1,4 @@
-"""A check passes by comparisons that could have failed: what nobody else said, and what did not happen, is no proof."""
+"""A check passes by comparisons that could have failed: a lone report, or an event that did not happen, is no proof."""
 
 from types import SimpleNamespace
 from typing import Literal, get_args, get_origin

@@ -316,7 +316,7 @@ def test_a_liveness_failure_comes_with_what_each_validator_did_last():
 
 
 def test_text_of_a_record_is_shown_on_one_line_and_without_controls():
-    """The text may come from somebody else's file, and so may a key that is none."""
+    """The text may come from a foreign file, and so may an invalid key."""
     check = CheckResult("live-values", "failed", "safety", "a\nb\x1b[2Jc", (("key", "03"),), 1)
 
     found = explained("calm", *SHORT, checks=[check])

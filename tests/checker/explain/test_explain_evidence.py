@@ -62,7 +62,7 @@ class TestTimer:
         assert seen[:2] == [f"height: {height}", f"timer: {event.timer_id.hex()}"]
 
     def test_a_timer_that_is_none_is_passed_over(self):
-        """The record may be somebody else's."""
+        """The record may come from another machine."""
         check = CheckResult("timer-delivery", "failed", "safety", "x", (("timer", "zz" * 32), ("height", -1)), 1)
 
         assert explained(check).seen == [f"timer: {'zz' * 32}", "height: -1"]

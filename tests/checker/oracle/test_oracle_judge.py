@@ -159,7 +159,7 @@ class TestBlocks:
         assert f"its {name} {value!r} breaks" in result.summary
 
     def test_a_signature_that_is_not_the_senders_is_named(self, recorded):
-        """The block's first transaction is signed by nobody."""
+        """The block's first transaction has no valid signature."""
         block = decode_block(recorded[1][0].block)
         fields = msgspec.msgpack.decode(block.transactions[0])
         forged = msgspec.msgpack.encode([*fields[:8], bytes(64)])

@@ -68,7 +68,7 @@ def let_others_pass_the_head_of_the_line(monkeypatch):
     fire = fifo._fire
 
     def fire_each(counts, candidates):
-        # Each on its own: one that does not fit stops nobody but itself.
+        # Each on its own: one that does not fit stops no other timer.
         attempts = [fire(counts, [timer]) for timer in candidates]
         return sum(attempted for attempted, _ in attempts), sum(unpaid for _, unpaid in attempts)
 

@@ -181,7 +181,7 @@ def test_the_governed_chain_has_everything_that_the_rules_speak_of(governed):
 
 
 def test_on_the_free_chain_all_due_timers_fire_in_one_block_for_nothing(free):
-    """The lane has no budget there; nobody has to pay."""
+    """The lane has no budget there, and fires are free."""
     _, chain = run_chain(free)
 
     assert sum(executed.summary.fired for executed in chain) == 24

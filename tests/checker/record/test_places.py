@@ -65,7 +65,7 @@ class TestNames:
         assert RecordReader(first).manifest.code == code
 
     def test_a_longer_name_that_another_plan_has_is_not_taken_either(self, tmp_path, monkeypatch):
-        """Six digits are few; so many plans may meet on them."""
+        """Six digits are few: two of many plans may share them."""
         monkeypatch.setattr("checker.record.places.SUFFIX_DIGITS", (0, 64))
         places = [write(tmp_path / "calm-7", plan) for plan in (b"1", b"2", b"3")]
 

@@ -312,7 +312,7 @@ class TestDamage:
         assert damage_of(run).place == GENESIS
 
     def test_the_scenario_is_not_interpreted(self, run):
-        """The scenario is handed out as bytes; whoever decodes it checks it."""
+        """The scenario is handed out as bytes; its decoder checks it."""
         replace(run, SCENARIO, b"\x00")
 
         assert RecordReader(run).scenario() == b"\x00"

@@ -27,7 +27,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
 def stampede(tmp_path, *arguments, blocks=0):
-    """Run a command line, with room for so many blocks of 512 bytes in each file; 0: for all."""
+    """Run a command line, with room for `blocks` of 512 bytes in each file; 0 for no limit."""
     limit = f"ulimit -f {blocks}; " if blocks else ""
     command = shlex.join([sys.executable, str(PROJECT_ROOT / "run_cluster.py"), *arguments])
     return subprocess.run(

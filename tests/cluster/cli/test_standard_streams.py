@@ -29,7 +29,7 @@ def run_with(tmp_path, arguments, redirections, **streams):
 
 
 def without_reader():
-    """Return the end of a pipe that nobody reads."""
+    """Return the end of a pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     return writing
@@ -67,7 +67,7 @@ def test_an_error_that_nobody_hears_changes_no_exit_code(tmp_path):
 
 @pytest.mark.parametrize("what", ["a list", "a passed run", "help"])
 def test_an_answer_without_room_is_the_environment(tmp_path, what):
-    """One line, exit code 6: whoever reads the file has no answer."""
+    """One line, exit code 6: the file has no answer for its reader."""
     done = run_with(tmp_path, COMMANDS[what][0], ">/dev/full")
 
     assert done.returncode == 6
@@ -75,7 +75,7 @@ def test_an_answer_without_room_is_the_environment(tmp_path, what):
 
 
 def test_the_front_door_needs_no_standard_error(tmp_path):
-    """Without the libraries there is nobody to tell, and the exit code says it."""
+    """Without an open stream the exit code is the only report."""
     command = 'exec "$@" 2>&- >&-'
     done = subprocess.run(
         ["/bin/sh", "-c", command, "sh", sys.executable, "-S", "-E", str(PROJECT_ROOT / "run_cluster.py")],

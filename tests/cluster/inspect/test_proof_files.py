@@ -310,7 +310,7 @@ class TestHostileFiles:
         ids=["cursor", "short"],
     )
     def test_a_value_cannot_write_to_the_terminal(self, value, proof, file, capsys):
-        """A proof that holds, over a state that somebody made up."""
+        """A proof that holds, over an invented state."""
         database = Database()
         batch = database.batch()
         batch.write(BURNED, value)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.checks.readback import read_back
-from tests.support.branches import BLOCK, build, check_state, derived, tight_genesis
+from tests.support.branches import BLOCK, assert_state, build, derived, tight_genesis
 from tests.support.chain_harness import (
     ALICE,
     BOB,
@@ -93,7 +93,7 @@ def test_every_road_leads_through_any_tree_of_blocks_to_the_same_roots(data):
         assert engine.database.canonical_root == plain.finalized.state_root
         assert dict(engine.live_values()) == values
         assert derived(engine) == derived(plain)
-        check_state(engine, genesis.supply)
+        assert_state(engine, genesis.supply)
 
 
 class TestApplyEarly:

@@ -109,7 +109,7 @@ class TestDirectoryDisk:
             sync(disk)
 
     def test_a_link_is_not_followed(self, tmp_path):
-        """Repair cuts what is no record, and somebody else's file is none."""
+        """Repair cuts bytes that are not records, such as those of a foreign file."""
         (tmp_path / "disk").mkdir()
         (tmp_path / "letter").write_bytes(b"dear")
         (tmp_path / "disk" / "blocks").symlink_to(tmp_path / "letter")

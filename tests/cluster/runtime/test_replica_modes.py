@@ -115,7 +115,7 @@ class TestWithoutAVote:
 
 class TestRoads:
     def test_finalized_only_executes_what_is_final_and_no_fork(self):
-        """Each validator rolls a block back that this observer never executed, whoever else did."""
+        """Each validator rolls a block back that this observer never executed."""
         events = events_of("certified-split", *ROADS[:2])
 
         def digests(node, kind):
@@ -235,7 +235,7 @@ class TestPlans:
             check_plan(self.plan(a=wipes[0], b=wipes[1], c=wipes[2]), 4, 1)
 
     def test_an_observers_clock_makes_no_chain_wait(self):
-        """Its header time is nobody's: two of four validators and an observer ahead are no quorum."""
+        """The time of its header is no validator's: two of four validators and an observer ahead are no quorum."""
         ahead = {"kind": "clock-offset", "offset_ms": 60_000, "start_ms": 1, "stop_ms": 5_000}
         assert true_again_ms(list(self.plan(it={**ahead, "validators": [0, 1, FIRST]}).values()), 4) == 5_000
 

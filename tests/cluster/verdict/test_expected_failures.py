@@ -128,7 +128,7 @@ def test_a_sweep_of_an_expected_failure_finds_nothing_wrong(tmp_path):
 
 
 def test_a_signature_knows_no_expectation():
-    """It groups failures, whoever expects them."""
+    """It groups failures, expected or not."""
     assert signature_of([check("a", "passed"), check("b", "failed", "liveness")]) == "liveness: b: b failed"
     assert signature_of([check("a", "passed")]) == ""
 

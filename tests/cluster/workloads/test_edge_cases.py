@@ -126,7 +126,7 @@ def timer_events_of(judged, kind):
 
 
 def test_a_payer_that_is_not_the_actor_turns_out_to_be_insolvent(judged):
-    """Else nobody would see whose balance an event tells."""
+    """Otherwise an event with the wrong account's balance would pass."""
     site, workload = list(sites_of(judged.scenario))[-1]
     keeper = workload._bench(site).bookkeeper
 

@@ -75,7 +75,7 @@ def test_three_of_seven_with_two_faces_split_the_chain():
 
 
 def test_three_of_four_with_two_faces_part_the_honest_one_and_an_observer():
-    """There is nobody else whom the one honest validator could contradict."""
+    """There is no other honest validator that the one left could contradict."""
     adversaries = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
     alone, observed = short_run(*adversaries), short_run(*adversaries, 'observers.follower={kind="finalized-only"}')
 

@@ -96,7 +96,7 @@ class TestGame:
         executed = advance(engine, [order(1, 0, GAME, "move", None), order(1, 1, OTHER, "on_tick", None)])
 
         assert errors_of(executed) == ["not a player", ""]
-        # The player that was told by Bob answers Bob, who is nobody's program.
+        # The player called by Bob answers Bob, who is not a program.
         assert delivered(executed) == [False]
 
     def test_only_the_owner_starts_it(self):

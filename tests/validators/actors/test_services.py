@@ -87,7 +87,7 @@ class TestOracleFeed:
         assert [(type(event), event.expires_at) for event in events] == [(TimerExtended, 2 + 5 * 2)]
 
     def test_a_submission_revives_a_feed_whose_update_expired(self):
-        """After an outage longer than the update's life the feed rests until somebody supplies it."""
+        """After an outage longer than the update's life the feed rests until a value is submitted."""
         engine = make_engine(make_genesis(timebase="slot", actors=(GenesisActor(FEED, "oracle-feed", ALICE, BALANCE),)))
         advance(engine, [order(0, 0, FEED, "start", FeedOrder(2, GAS))])
         assert advance(engine, after_ms=60_000).summary.expired == 1
@@ -98,7 +98,7 @@ class TestOracleFeed:
         assert emitted(advance(engine)) == [("value", be8(7))]
 
     def test_only_the_owner_supplies_it(self):
-        """And nobody but its timer publishes."""
+        """Only its timer publishes."""
         engine = self.feeding()
         executed = advance(
             engine,
@@ -230,7 +230,7 @@ class TestStormMaker:
         assert status_of(self.storm(serving(), handler=handler)) == (Status.REVERTED, "not a StormOrder")
 
     def test_nobody_but_its_timers_makes_it_fail_spin_crash_or_spend(self):
-        """A transaction cannot empty somebody's actor."""
+        """A transaction cannot empty another owner's actor."""
         engine = serving()
         names = ("fail", "spin", "crash", "spend")
         executed = advance(engine, [order(0, nonce, STORM, name, None) for nonce, name in enumerate(names)])

@@ -1,4 +1,4 @@
-"""The seam of consensus engines: a registry by name, and an engine of somebody else behind it."""
+"""The seam of consensus engines: a registry by name, and a foreign engine behind it."""
 
 from typing import get_args, get_type_hints
 

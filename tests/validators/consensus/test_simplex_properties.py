@@ -17,7 +17,7 @@ def run_script(world: World, script: list[int]) -> None:
     for number in script:
         choice, action = divmod(number, 64)
         next(step for limit, step in STEPS if action < limit)(world, choice)
-    world.check()
+    world.assert_safe()
 
 
 def lose_some(world: World, choice: int) -> None:
@@ -117,7 +117,7 @@ def test_honest_validators_agree_and_go_on_whatever_is_lost_or_cut_off(script, v
     world = World(validators)
     run_script(world, script)
     world.heal(views=3)
-    world.check()
+    world.assert_safe()
 
 
 @given(SCRIPTS)
@@ -127,7 +127,7 @@ def test_one_equivocating_validator_of_four_breaks_nothing(script):
     world = World(4, twins=True)
     run_script(world, script)
     world.heal(views=6)
-    world.check()
+    world.assert_safe()
 
 
 @given(SCRIPTS)
@@ -139,7 +139,7 @@ def test_a_blackout_of_all_is_survived(script):
     for ordinal, seat in enumerate(world.seats):
         world.crash(seat, torn=ordinal % 2)
     world.heal(views=3)
-    world.check()
+    world.assert_safe()
 
 
 @given(SCRIPTS)
@@ -149,7 +149,7 @@ def test_real_signatures_carry_the_same_protocol(script):
     world = World(4, make_scheme=make_ed25519_scheme)
     run_script(world, script)
     world.heal(views=3)
-    world.check()
+    world.assert_safe()
 
 
 @pytest.mark.parametrize("validators", [1, 2, 3, 4, 5, 7, 10])
@@ -157,7 +157,7 @@ def test_a_quiet_network_nullifies_no_view_with_a_good_payload(validators):
     """With everything working each view is finalized unless the application refused its payload."""
     world = World(validators)
     world.heal(views=12)
-    world.check()
+    world.assert_safe()
     assert world.seats[0].engine.statistics()["timeouts"] == 0 or world.nullified
     assert len(world.finalized) >= 8
 
@@ -211,6 +211,6 @@ def test_a_single_silent_validator_of_four_costs_only_its_own_views():
             break
         due = [(min(seat.timers.values()), seat.place) for seat in honest]
         world.fire(world.seats[min(due)[1]], 0)
-    world.check()
+    world.assert_safe()
     assert min(final_view(seat.engine) for seat in honest) >= 20
     assert {view for view in range(1, 20) if view % 4 == 3} <= world.nullified

@@ -191,7 +191,7 @@ class TestRestart:
         assert again.said(Finalize) == []
 
     def test_a_replayed_nullify_is_repeated_at_once_and_not_appended(self):
-        """After a blackout nobody else holds it: the vote is sent again, with its retry timer."""
+        """After a blackout no other validator holds it: the vote is sent again, with its retry timer."""
         bench = Bench()
         bench.fire("leader", 1)
         again = bench.restarted()

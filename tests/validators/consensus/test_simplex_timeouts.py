@@ -81,7 +81,7 @@ class TestTimeouts:
         assert bench.armed() == ["certification", "leader"]
 
     def test_first_view_progress_without_timeout(self):
-        """A view in which everything works makes nobody time out."""
+        """A view in which everything works causes no timeout."""
         bench = Bench()
         proposal = proposal_of(1, 0)
         bench.hear(notarize(1, proposal))

@@ -306,7 +306,7 @@ class TestExclusions:
     """Votes that a validator never sends after another one."""
 
     def test_may_notarize_and_then_nullify(self):
-        """A notarize binds nobody to wait."""
+        """A notarize does not oblige its sender to wait."""
         bench = Bench()
         proposal = proposal_of(1, 0)
         bench.hear(notarize(1, proposal))

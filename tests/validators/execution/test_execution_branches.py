@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.branches import BLOCK, build, check_state, derived, tight_genesis
+from tests.support.branches import BLOCK, assert_state, build, derived, tight_genesis
 from tests.support.chain_harness import (
     BOB,
     CAROL,
@@ -30,7 +30,7 @@ def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
     for actions, after_ms in blocks:
         transactions, nonces = build(actions, nonces)
         chain.append(advance(engine, transactions, after_ms=after_ms))
-        check_state(engine, genesis.supply)
+        assert_state(engine, genesis.supply)
 
     for executed in chain:
         again = replica.execute(executed.block)
@@ -61,7 +61,7 @@ def test_forks_and_late_finality_equal_linear_execution(data):
             assert [one.header.parent for one in finalization.applied[1:]] == [
                 one.digest for one in finalization.applied[:-1]
             ]
-            check_state(engine, genesis.supply)
+            assert_state(engine, genesis.supply)
             continue
         parent = data.draw(st.sampled_from(known), label="parent")
         actions, after_ms = data.draw(BLOCK, label="block")

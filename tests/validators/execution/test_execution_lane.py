@@ -164,12 +164,12 @@ class TestBids:
             {event.actor: event.tip // event.used_cycles for event in events(executed, TimerFired)} for executed in told
         ]
 
-        # The second heart first asked when nobody had tipped yet; then both asked for two and a half times 100.
+        # The second heart first asked when no tip had been paid yet; then both asked for two and a half times 100.
         assert tips[0][HEARTS[1]] == 0
         assert (tips[1][HEARTS[1]], tips[1][HEARTS[2]]) == (250, 250)
 
     def test_bid_is_ignored_and_then_refused(self):
-        """From so many blocks after the activation on."""
+        """The rule holds from the stated number of blocks after the activation on."""
         engine = racing(activation=2, bid_deprecation_blocks=2)
         outcomes = [outcome(advance(engine, [beat(nonce, 0, bid=5)])) for nonce in range(4)]
 
@@ -217,7 +217,7 @@ class TestAgents:
         ],
     )
     def test_one_that_fails_leaves_its_timers_the_default_values(self, mode, reason):
-        """With an event that says how; nothing that it did remains, and nobody pays for it."""
+        """An event has the kind of failure; its writes are discarded, and the call is free."""
         engine, calls = self.asked(mode=mode)
         advance(engine, calls)
         executed = advance(engine)
@@ -341,7 +341,7 @@ def root_of_heights(buckets):
     return hashlib.sha256(b"\1" + bytes([bit]) + b"".join(map(root_of_heights, sides))).digest()
 
 
-def check_tiers(engine, now):
+def assert_tiers(engine, now):
     """The tables of the tiers are what the buckets, the configuration and the present say."""
     entries = dict(engine.database.items())
     config = record(engine, CALENDAR)
@@ -412,7 +412,7 @@ class TestTiers:
                 (after_ms,) = arguments
             nonce += len(calls)
             executed = advance(engine, calls, after_ms=after_ms)
-            check_tiers(engine, executed.header.slot)
+            assert_tiers(engine, executed.header.slot)
 
 
 TERMS = st.sampled_from(

@@ -61,18 +61,18 @@ def test_operations_have_the_bytes_of_the_specification(codec, update, delete, c
 @given(KEYS, LONG_VALUES, st.none() | LONG_VALUES, st.integers(0, 2**64 - 1))
 def test_what_was_encoded_is_decoded_with_lengths(key, value, metadata, floor):
     """Byte strings of any length come back, also the empty one."""
-    check_round_trip(VariableCodec(None), key, value, metadata, floor)
+    assert_round_trip(VariableCodec(None), key, value, metadata, floor)
 
 
 @pytest.mark.parametrize("codec", CODECS[1:])
 @given(key=KEYS, value=KEYS, metadata=st.none() | KEYS, floor=st.integers(0, 2**64 - 1))
 def test_what_was_encoded_is_decoded_bare(codec, key, value, metadata, floor):
     """Digests come back from both encodings that write them bare; metadata of zeros is not the absence of it."""
-    check_round_trip(codec, key, value, metadata, floor)
+    assert_round_trip(codec, key, value, metadata, floor)
     assert codec.encode_commit(None, floor) != codec.encode_commit(bytes(32), floor)
 
 
-def check_round_trip(codec, key, value, metadata, floor):
+def assert_round_trip(codec, key, value, metadata, floor):
     update = codec.encode_update(key, value)
     assert Operation(UPDATE, key, value) == codec.decode(update)
     assert value == codec.value_of(update)

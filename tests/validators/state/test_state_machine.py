@@ -203,7 +203,7 @@ class Machine(RuleBasedStateMachine):
         if None in twins:
             return
         for twin, mark in zip(twins, (b"x", b"y"), strict=True):
-            # A value that nobody wrote before, so that each writes exactly one operation for it.
+            # A value never written before, so that each writes exactly one operation for it.
             self.put(twin, {key: mark + b"%d" % self.counts["steps"]})
         self.seal(twins[0])
         if not late:
@@ -251,7 +251,7 @@ class Machine(RuleBasedStateMachine):
     def ask_the_canonical_root_of_a_batch(self, number):
         alive = [handle for handle in self.handles if self.is_own(handle) and handle.state and self.is_alive(handle)]
         pending = [handle for handle in alive if handle.status == SEALED]
-        # Batches that nobody has applied yet come first: which numbers are drawn must not decide whether any is asked.
+        # Batches not applied yet come first: which numbers are drawn must not decide whether any is asked.
         for handle in (pending or alive)[-1 - number :][:1]:
             self.counts["pending canonical roots"] += handle.status == SEALED
             assert handle.batch.canonical_root == handle.state.roots[1]

@@ -112,7 +112,7 @@ class TestJournal:
         assert recovered(disk).damages == []
 
     def test_heads_damaged_in_both_copies_are_a_lost_journal(self):
-        """Without its floor nobody knows what is missing."""
+        """Without the floor the missing entries are unknown."""
         disk = SimulatedDisk()
         pruned(disk)
         damage(disk, 0, 20)

@@ -147,7 +147,7 @@ def test_a_journal_without_its_head_is_lost(spoil, reason):
 
 
 def test_copies_that_differ_are_a_lost_journal():
-    """A crash in the midst of provisioning anew leaves two heads, and nobody signs."""
+    """A crash in the middle of a second provisioning leaves two heads, and the validator does not sign."""
     disk, other = written(b"one"), written(head=JournalHead(**{**HEAD_FIELDS, "observes": "journal lost"}))
     disk.overwrite(JOURNAL_FILES[0], 0, other.read(JOURNAL_FILES[0]))
 

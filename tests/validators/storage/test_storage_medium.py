@@ -73,7 +73,7 @@ class TestBitRot:
         assert differing_bits(disk.read("blocks"), data) == 1
 
     def test_only_named_files_are_hit(self):
-        """``files`` names groups."""
+        """`files` names groups."""
         disk = disk_with(BitFlip(ALWAYS, ("blocks",)), blocks=b"x" * 9)
         disk.append("operations-a", b"y" * 9)
         sync(disk)

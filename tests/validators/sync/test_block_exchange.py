@@ -110,7 +110,7 @@ def test_what_is_intact_above_a_damaged_block_is_served(chain):
 
 
 def test_a_fetched_block_is_stored_again_and_served(chain):
-    """The repair is noted once; nobody is asked any more."""
+    """The repair is noted once, and no peer is asked any more."""
     keeper, lost = Keeper(chain), chain.blocks[4]
     keeper.damage(lost)
     keeper.serve(1, BlockRequest(lost.digest, 0))
