@@ -13,7 +13,6 @@ from faults.injection.injector import FaultEffect, Injector
 from faults.injection.power import Power, Watch
 from faults.kinds.base import Fault
 from faults.kinds.byzantine import Byzantine
-from faults.kinds.crash import Crash
 from faults.kinds.registry import add_fault, fault_kinds, kind_named, kind_of
 from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_regions
 
@@ -26,7 +25,6 @@ __all__ = [
     "ByzantinePort",
     "Cell",
     "Coverage",
-    "Crash",
     "Fault",
     "FaultEffect",
     "Injector",

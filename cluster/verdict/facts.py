@@ -5,7 +5,7 @@ from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import expected_fires, expected_workloads
-from faults import Crash, byzantine_validators
+from faults import byzantine_validators
 from validators.consensus.quorum import faults_of
 from validators.execution import Genesis
 from validators.settings import make_engine
@@ -69,10 +69,10 @@ def finality_gap_max_us(scenario: Scenario) -> int | None:
     Each of those who are down may lead a view in a row, and none lasts longer than its certification may take.
     """
     faults = [fault for fault in scenario.faults.values() if fault.enabled]
-    crashed = {fault.validator: None for fault in faults if isinstance(fault, Crash)}
+    stopped = {node for fault in faults for node in fault.targets()}
     faulty_max = faults_of(scenario.cluster.validators)
-    is_whole = not scenario.network.loss_ppm and all(isinstance(fault, Crash) for fault in faults)
-    if not crashed or not is_whole or len(crashed) > faulty_max:
+    is_whole = not scenario.network.loss_ppm and all(fault.only_stops for fault in faults)
+    if not stopped or not is_whole or len(stopped) > faulty_max:
         return None
     return (faulty_max + 1) * scenario.consensus.certification_timeout_ms * 1_000
 

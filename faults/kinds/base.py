@@ -60,6 +60,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         end_key: The key whose value must lie after the start.
         touches_disk: Whether it makes a simulated disk worse.
         destroys_synced: Whether it may destroy what a validator has synced.
+        only_stops: Whether validators that stop and restart are all that comes of it.
         is_byzantine: Whether its validator is judged by no check.
     """
 
@@ -69,6 +70,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     end_key: ClassVar[str] = "stop_ms"
     touches_disk: ClassVar[bool] = False
     destroys_synced: ClassVar[bool] = False
+    only_stops: ClassVar[bool] = False
     is_byzantine: ClassVar[bool] = False
 
     enabled: bool = True

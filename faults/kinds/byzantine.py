@@ -13,11 +13,10 @@ from faults.kinds.fields import Positive, Requirement, Start, Stop, Validator, d
 
 
 class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
-    """One validator lies, with its true key, at each ``every``-th occasion; no check judges it in the whole run.
+    """One validator lies, with its true key, at each `every`-th occasion; no check judges it in the whole run.
 
-    ``what`` chooses among the forms of a behaviour; ``kinds`` and ``to`` say what ``withhold`` keeps from whom;
-    ``every_ms`` is the time between two restarts of ``amnesia``. At most f validators may be dishonest, unless one of
-    their faults says ``above_f``: then the checks have to find what comes of it.
+    At most f validators may be Byzantine, unless one of their faults says `above_f`: then the checks have to find what
+    comes of it.
     """
 
     counts: ClassVar[str] = (

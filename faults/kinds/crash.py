@@ -18,6 +18,7 @@ class Crash(Outage, tag="crash", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "1 once it is back"
     cells: ClassVar[Cells] = VERIFYING
+    only_stops: ClassVar[bool] = True
 
     validator: Annotated[Validator, means("The validator that stops.")]
     at_ms: Annotated[Milliseconds, means("When it stops.")]

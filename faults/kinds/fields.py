@@ -6,15 +6,17 @@ from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 import msgspec
 
 from faults.nearest import did_you_mean
+from scheduler import MAX_U63
 from validators.messages import MESSAGE_KINDS
 
-Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
+PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
 def means(sentence: str) -> msgspec.Meta:
-    """Return the annotation of a key that says in a sentence what it means; docs/faults.md prints it."""
+    """Return the annotation of a key that says in a sentence what it means; the generated pages print it."""
     return msgspec.Meta(description=sentence)
 
 
@@ -26,7 +28,6 @@ VALIDATOR_TITLE: Final = "validator"
 Validator = Annotated[int, msgspec.Meta(ge=0, title=VALIDATOR_TITLE)]
 Link = tuple[Validator, Validator]
 Range = tuple[NotNegative, NotNegative]
-PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 FileGroup = Literal["journal", "blocks", "operations", "snapshot"]
 Factor = Annotated[int, msgspec.Meta(ge=2, le=1_000_000)]
 InFlight = Literal["arrives", "lost"]

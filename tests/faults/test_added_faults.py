@@ -14,6 +14,7 @@ from cluster.verdict.pipeline import run_pipeline
 from faults import add_fault, fault_kinds
 from faults.kinds.base import Fault, Windowed
 from faults.kinds.fields import Start, Stop
+from faults.kinds.registry import decode_fault
 from report.console import LiveProgress
 from tests.support.cluster_runs import check_named
 from tests.support.examples import blocks_of, scenario_of
@@ -143,3 +144,8 @@ class TestAddFault:
     def test_a_class_that_is_no_kind_is_refused(self, kind):
         with pytest.raises(ValueError, match="is no kind of fault"):
             add_fault(kind, plugin="other")
+
+
+def test_a_moment_that_no_run_can_reach_is_refused():
+    with pytest.raises(msgspec.ValidationError, match="Expected `int` <= "):
+        decode_fault({"kind": "crash", "validator": 0, "at_ms": 0, "restart_ms": 1 << 63})
