@@ -45,7 +45,7 @@ class _Lead:
 class BlockTimes(Check):
     """Each block is later than its parent, in its timestamp's slot, and not far ahead of the clocks of its voters.
 
-    Of blocks up to `earlier_height` the votes are not judged: what the clocks were then is not known.
+    Of blocks up to `earlier_height` the votes are not checked: the clocks of that time are not known.
     """
 
     name = "block-times"

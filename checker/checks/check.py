@@ -3,7 +3,7 @@
 A check is made before the run. It gets the events that its `handlers` name, in the order of the log, each height once
 when the first honest replica applies it (`settle`), and at last `finish`, when `run.end` holds the end state. A check
 that needs only the end, such as the cold replay, has only `finish`. Comparisons go through `tally`, which counts them:
-a check that compared nothing is inconclusive, whatever it says.
+a check that compared nothing is inconclusive.
 
 Rejected: results by a function for each check beside the classes. Then the order, the names and the arguments of each
 stood in three places, and a check was known in four.

@@ -75,7 +75,7 @@ class Expectations:
     Attributes:
         requires: Names of faults that must take effect, besides enabled ones that may not be idle.
         workloads: Workloads that may not be idle.
-        storm: The storm of dead timers, None where none is expected.
+        storm: The expected storm of dead timers, or None.
         reorg: Least counts of reorganizations.
         counts: Least counts of events on the chain.
         at_most: Greatest counts of the same.
@@ -124,7 +124,7 @@ class RunEnd:
         faults: The effect of each fault of the plan.
         readbacks: The memory and disk of each replica that still runs.
         unreadable: Replicas whose memory could not be read, and why.
-        cold: The cold replay, or None where none was made.
+        cold: The cold replay, or None without one.
         record: The run directory as it is being written, with the executed blocks, or None.
         recoveries: Counts of recovery events of all replicas, by name.
         replica_modes: By observer, the number of acts of its replica mode.

@@ -1,7 +1,7 @@
 """The timer lane's accounts: its basefee, the burns and tips of fires, and the fairness window, from receipts.
 
 The choice of timers that fire is the oracle's to check. Here the fires are taken as they are, and the state's records
-of the lane have to follow from them (docs/state.md, the timer lane). Where a chain has no lane its state holds none.
+of the lane have to follow from them (docs/state.md, the timer lane). A chain without a lane has no lane records.
 """
 
 from collections.abc import Iterable, Sequence
@@ -162,7 +162,7 @@ class LaneBooks(Check):
 
 
 def read_market(block: SettledBlock) -> LaneMarket | None:
-    """Return the lane market that a block starts from; the first one finds none and takes the cycle basefee."""
+    """Return the lane market that a block starts from; the first one starts from the cycle basefee."""
     encoded, config = block.before.get(LANE_MARKET_KEY), block.lane
     if encoded is not None:
         fields = read_fields(encoded) or []

@@ -1,6 +1,6 @@
 """The evidence of a failed check where states do not differ: its values, the timer that it names, the last views.
 
-A timer's identifier says nothing by itself. Its record and every event about it do, and so does the account
+A timer's identifier explains nothing by itself. Its record and every event about it do, and so does the account
 that pays for it, before the block and after.
 """
 

@@ -25,7 +25,7 @@ SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
 
 class MalformedError(Exception):
-    """The bytes are not a valid record; the message says what is wrong."""
+    """The bytes are not a valid record; the message has the reason."""
 
 
 class Header(NamedTuple):

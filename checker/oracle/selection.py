@@ -84,10 +84,10 @@ def fill(
 ) -> list[Timer]:
     """Let timers fire in the order given, each if its limit fits what is left; return those that did not fit.
 
-    `attempt` fires one and returns the cycles it used, or None where it could not fire after all. `account` says what
-    a fire takes of the lane: what it used, or its limit. `misfit` says what one that does not fit does to those after
-    it: nothing, or that none of them fires. A timer that is known to be `dead` stops no other: under `stop` it gets its
-    attempt whether it fits or not.
+    `attempt` fires one and returns the cycles it used, or None where it could not fire. `account` decides which cycles
+    a fire takes from the lane: those used, or its limit. `misfit` decides whether one that does not fit is skipped or
+    stops all after it. A timer that is known to be `dead` stops no other: under `stop` it gets its attempt whether it
+    fits or not.
     """
     left = lane
     held: list[Timer] = []

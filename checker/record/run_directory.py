@@ -248,7 +248,7 @@ class RecordReader:
             yield _convert(self.path, ROOTS, offset, record, RootRecord)
 
     def branches(self) -> Iterator[BranchRecord]:
-        """Yield the executed blocks, in the order in which the first validator executed each; none in older records."""
+        """Yield the executed blocks, in the order of their first execution; older records have no such blocks."""
         if BRANCHES in self.manifest.files:
             yield from (record for _, record in read_branches(self.path))
 

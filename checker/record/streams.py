@@ -90,7 +90,7 @@ class Difference:
 
 
 def open_file(directory: Path, name: str) -> IO[bytes]:
-    """Open a file of a run directory; raises DamagedRecordError where there is none."""
+    """Open a file of a run directory; raises DamagedRecordError if it is missing."""
     path = directory / name
     if not path.is_file():
         raise DamagedRecordError(directory, name, "missing")

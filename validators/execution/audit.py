@@ -125,7 +125,7 @@ def list_rows(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[bytes, int, int 
 
 
 def list_offers(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[int, int]]]:
-    """Yield each timer of the books with its greatest fee and its tip, 0 where open."""
+    """Yield each timer of the pool's sorted offers with its greatest fee and its tip, 0 where open."""
     for block in (block for book in pool.books.values() for block in book.blocks):
         fees = {timer.timer_id: -negated for negated, _, timer in block.by_fee}
         for negated, _, timer in block.by_tip:

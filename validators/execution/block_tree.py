@@ -121,7 +121,7 @@ class BlockTree:
         self._branches[branch.digest] = branch
 
     def path_to(self, digest: bytes) -> list[Branch]:
-        """Return the unfinalized blocks that lead to a block, oldest first, itself the last; none to the finalized one.
+        """Return the unfinalized blocks that lead to a block, oldest first, itself the last; empty if it is final.
 
         Raises:
             UnknownBlockError: The block is not executed here, or history.

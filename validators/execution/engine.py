@@ -186,7 +186,7 @@ class Engine:
         return self._run(parent, draft, None, lambda run: run.take_valid(candidates))
 
     def execute(self, block: Block) -> Executed:
-        """Execute a block on its parent, and keep it if it holds what its header says.
+        """Execute a block on its parent, and keep it if its result matches its header.
 
         Raises:
             UnknownParentError: The parent is neither executed nor finalized here.
@@ -284,7 +284,7 @@ class Engine:
     def _run(
         self, parent: Branch, header: Header, block: Block | None, take_transactions: Callable[[BlockRun], None]
     ) -> Executed:
-        """Run a block; a given one must turn out as its header says, a draft gets its roots filled in."""
+        """Run a block; a given one must match its header, a draft gets its roots filled in."""
         batch = self._tree.open_batch(parent)
         view, tiers, run = self._open_run(parent, header, batch)
         try:

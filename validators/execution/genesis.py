@@ -154,7 +154,7 @@ def check_policies(genesis: Genesis, policies: Policies) -> None:
 
 
 def own_parameters(entry: PolicyEntry, policies: Policies) -> Parameters | None:
-    """Return the parameters that a policy begins with; None where it has none of its own.
+    """Return the parameters that a policy begins with; None for a policy without parameters.
 
     Raises:
         InvalidInput: They are not the policy's.

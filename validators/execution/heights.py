@@ -18,7 +18,7 @@ class BranchHeights:
     """The heights with timers as of one block.
 
     While the block runs `touched` holds the heights whose bucket it wrote, with the flag of the one that they had
-    before, None where they had none.
+    before, None for a height without a bucket.
     """
 
     __slots__ = ("_overdue", "_queue", "touched")

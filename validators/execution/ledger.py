@@ -22,7 +22,7 @@ class StateLedger:
         self.burned = 0
 
     def account(self, address: bytes) -> Account:
-        """Return an address' account; zeros when there is none."""
+        """Return an address' account; zeros if it has no entry."""
         return self._view.get(ACCOUNTS, account_key(address)) or _NO_ACCOUNT
 
     def balance(self, address: bytes) -> int:

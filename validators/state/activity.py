@@ -1,6 +1,6 @@
 """Activity bitmap, grafted tree and canonical root (qmdb specification, section 3).
 
-One bit per operation, lowest first in each byte, says whether it is the latest update of a live key or the latest
+One bit per operation, lowest first in each byte, is set if it is the latest update of a live key or the latest
 commit. 256 bits are a chunk. Over each full chunk stands a grafted leaf, which is the tree's node over the same
 operations hashed together with the chunk (or that node itself while no bit is set); nodes above are hashed with the
 tree's own positions. So a node of the grafted tree changes when one bit below it does, and a batch hashes again only

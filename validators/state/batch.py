@@ -148,7 +148,7 @@ class Batch:
     def changes(self) -> Mapping[bytes, bytes | None]:
         """Keys whose value differs from the parent's, with the value or None for deleted, in the order of the log.
 
-        Raises NotMerkleized before `merkleize`. Made at the first request, of which a batch that gets lost sees none.
+        Raises NotMerkleized before `merkleize`. Made at the first request, which a losing batch never gets.
         """
         if self._changes is None:
             written = self.result.written

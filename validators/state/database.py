@@ -64,7 +64,7 @@ class Database:
         Raises:
             CorruptLog: These bytes are no operation log. A log that is well formed but not the expected one shows in
                 its root, which the caller compares.
-            ForgedSnapshot: The base is none.
+            ForgedSnapshot: The base is not a valid snapshot.
         """
         database = cls(encoding=encoding, bare_values=bare_values)
         codec = choose_codec(encoding, bare_values=bare_values)

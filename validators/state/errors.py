@@ -18,7 +18,7 @@ class CorruptLog(StateFault):
 
 
 class NotMerkleized(StateFault):
-    """A result was asked of a batch that has none yet."""
+    """A result was asked of a batch before it was merkleized."""
 
 
 class SealedBatch(StateFault):

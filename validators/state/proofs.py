@@ -43,7 +43,7 @@ def prove_key(store: Store, key: bytes) -> bytes:
     """Return the proof that a key has its value.
 
     Raises:
-        AbsentKey: The key has none. There are no proofs of absence: an unordered database cannot give them.
+        AbsentKey: The key has no value. There are no proofs of absence: an unordered database cannot give them.
     """
     location = store.locations.get(key)
     if location is None:

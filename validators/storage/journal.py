@@ -233,7 +233,7 @@ def _synced_bytes(record: Record) -> int:
 
 
 def _newest(found: Contents) -> int:
-    """Return the newest generation of a copy's records, -1 where it has none."""
+    """Return the newest generation of a copy's records, -1 without records."""
     return max(map(_generation_of, found.records), default=-1)
 
 

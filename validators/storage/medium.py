@@ -276,7 +276,7 @@ def _flip(content: bytes, draw: int) -> bytes:
 
 
 def _older(file: File, start: int, content: bytes, draw: int) -> bytes:
-    """Return the sector as an earlier sync left it, or unchanged where none did."""
+    """Return the sector as an earlier sync left it, or unchanged if no earlier sync covered it."""
     first = bisect_left(file.lengths, start)
     last = bisect_right(file.lengths, start + len(content) - 1)
     choices = [content[: length - start] + bytes(start + len(content) - length) for length in file.lengths[first:last]]
