@@ -1,6 +1,6 @@
 """The acts and counts of one timer phase, whatever its policy: removals, fires, first deferrals, the result."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,15 +9,15 @@ import msgspec
 from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForDelay, TimerDeferred, TimerExpired
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
-from scheduler.types import Basefees, Moment, PhaseResult, Timer, TimerConfig
+from scheduler.types import Basefees, Exit, Moment, PhaseResult, Timer, TimerConfig
 
 if TYPE_CHECKING:
-    from scheduler.policies.policy import BlockContext
+    from scheduler.policies.policy import PolicyInBlock
 
 
 @dataclass(slots=True)
 class Tally:
-    """The running counts of one timer phase; `basefees` are what a fire burns."""
+    """The running counts of one timer phase; `basefees` are what a fire burns, `leave` hears of each exit."""
 
     moment: Moment
     config: TimerConfig
@@ -25,6 +25,7 @@ class Tally:
     tables: TimerTables
     ledger: Ledger
     run: Runner
+    leave: Callable[[Timer, Exit], None]
     proposer: bytes = b""
     events: list[msgspec.Struct] = field(default_factory=list)
     removed: int = 0
@@ -38,10 +39,11 @@ class Tally:
     tips: int = 0
 
     @classmethod
-    def of(cls, block: "BlockContext", basefees: Basefees | None = None) -> "Tally":
+    def of(cls, policy: "PolicyInBlock", basefees: Basefees | None = None) -> "Tally":
         """Return the counts of a block's phase, at nought; fires burn the block's basefees unless others are given."""
-        costs = block.basefees if basefees is None else basefees
-        return cls(block.moment, block.config, costs, block.timers, block.ledger, block.run, block.proposer)
+        block, costs = policy.block, policy.block.basefees if basefees is None else basefees
+        about = block.moment, block.config, costs, block.timers, block.ledger, block.run
+        return cls(*about, policy.leave, block.proposer)
 
     @property
     def can_remove(self) -> bool:
@@ -54,8 +56,10 @@ class Tally:
         self.removed += 1
         if isinstance(event, TimerExpired):
             self.expired += 1
+            self.leave(timer, Exit.EXPIRED)
         else:
             self.insolvent += 1
+            self.leave(timer, Exit.INSOLVENT)
         self.events.append(event)
 
     def cancel_for_delay(self, timer: Timer, delays: int, cycle_basefee: int) -> None:
@@ -67,6 +71,7 @@ class Tally:
         self.ledger.burn(penalty)
         self.burned += penalty
         self.removed += 1
+        self.leave(timer, Exit.OVERDUE)
         self.events.append(TimerCancelledForDelay(timer.timer_id, payer, delays, penalty))
 
     def fire(self, timer: Timer, required: int, priority: int = 0) -> int:
@@ -81,6 +86,7 @@ class Tally:
             priority=priority,
             proposer=self.proposer,
         )
+        self.leave(timer, Exit.FIRED)
         self.fired += 1
         self.reverted += not paid.outcome.ok
         self.lane_cycles += paid.outcome.cycles

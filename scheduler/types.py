@@ -187,6 +187,17 @@ class RunOutcome:
     events: tuple[msgspec.Struct, ...]
 
 
+class Exit(enum.Enum):
+    """The ways in which a timer leaves."""
+
+    FIRED = "fired"
+    EXPIRED = "expired"
+    INSOLVENT = "insolvent"
+    OVERDUE = "passed over too often"
+    BY_OWNER = "cancelled by its owner"
+    BY_GOVERNANCE = "cancelled by governance"
+
+
 class BlockPhase(enum.Enum):
     """The steps of a block that a policy puts in order."""
 

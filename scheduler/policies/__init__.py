@@ -7,7 +7,7 @@ from typing import Any, Final
 from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
-from scheduler.policies.policy import BlockContext, Exit, Policy, PolicyInBlock
+from scheduler.policies.policy import BlockContext, Policy, PolicyInBlock
 from scheduler.tables import AgentCall, StateTable
 
 PLUG_IN_TAGS: Final = range(0x80, 0x100)
@@ -48,7 +48,6 @@ __all__ = [
     "AgentCall",
     "BlockContext",
     "Eip1559",
-    "Exit",
     "Fifo",
     "FifoFree",
     "Policy",

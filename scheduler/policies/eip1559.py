@@ -76,7 +76,7 @@ class Eip1559InBlock(PolicyInBlock):
         charged = lane.price if lane.config.settlement == "additive" else 0
         costs = Basefees(block.basefees.cycle + charged, block.basefees.cell)
         pool = tables_pool(lane, block.config, block.moment.now)
-        auction = _Auction(lane=lane, prices=lane.prices, pool=pool, tally=Tally.of(block, costs))
+        auction = _Auction(lane=lane, prices=lane.prices, pool=pool, tally=Tally.of(self, costs))
         auction.ask_agents()
         auction.open_balances()
         if lane.config.classification == "eager":

@@ -40,7 +40,7 @@ class FifoInBlock(PolicyInBlock):
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Run the timer phase: collect, classify, remove the dead, fire the live, report who waits."""
         assert phase is BlockPhase.TIMERS, phase
-        block, tally = self.block, Tally.of(self.block)
+        block, tally = self.block, Tally.of(self)
         config, basefees, ledger = block.config, block.basefees, block.ledger
         waiting = block.timers.collect(block.moment.now)
         classes = classify(waiting, now=block.moment.now, config=config, basefees=basefees, ledger=ledger)

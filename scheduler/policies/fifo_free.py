@@ -45,7 +45,7 @@ class FifoFreeInBlock(PolicyInBlock):
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Run the timer phase: fire everything due, in order, unless the lane is paused."""
         assert phase is BlockPhase.TIMERS, phase
-        tally = Tally.of(self.block, FREE)
+        tally = Tally.of(self, FREE)
         waiting = self.block.timers.collect(self.block.moment.now)
         if self.block.config.execution_lane_paused:
             first = newly_due(tally, waiting, DeferralReason.LANE_FULL)

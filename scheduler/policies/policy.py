@@ -5,7 +5,6 @@ can follow in the midst of a chain, and opens each block. What it opens has a de
 phase, and the defaults are CIP-5's (`fifo`). docs/extend/policy.md shows a small one.
 """
 
-import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Protocol, TypeVar
@@ -15,19 +14,12 @@ from scheduler.errors import UnknownTimer
 from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerExtended, TimerExtendedByGovernance
 from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit, move_expiry, owned_timer
 from scheduler.tables import AgentCall, Ledger, Runner, StateTable, StateTables, TimerTables
-from scheduler.types import Basefees, BlockPhase, Moment, Parameters, PhaseResult, Timer, TimerConfig
+from scheduler.types import Basefees, BlockPhase, Exit, Moment, Parameters, PhaseResult, Timer, TimerConfig
 
 ONCE: Final = (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
 """The phases of a block whose timers come after its transactions (K-1)."""
 
 Item = TypeVar("Item")
-
-
-class Exit(enum.Enum):
-    """The ways in which a timer leaves without its policy's doing."""
-
-    BY_OWNER = "cancelled by its owner"
-    BY_GOVERNANCE = "cancelled by governance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +88,7 @@ class PolicyInBlock:
         """
 
     def leave(self, timer: Timer, exit_: Exit) -> None:
-        """Give back what a timer holds, such as an escrow, when it is cancelled."""
+        """Give back what a timer holds, such as an escrow; called once for each, after it was removed and has paid."""
 
     def merge(self, transactions: Iterable[Item]) -> Iterable[Item]:
         """Return the block's transactions in the order in which they run."""

@@ -43,7 +43,7 @@ def remove_one_fewer(monkeypatch):
 
 def fire_before_cleaning_up(monkeypatch):
     def run_phase(self, _phase):
-        counts, block = tally.Tally.of(self.block), self.block
+        counts, block = tally.Tally.of(self), self.block
         moment, config, basefees, ledger = block.moment, block.config, block.basefees, block.ledger
         waiting = block.timers.collect(moment.now)
         classes = classify(waiting, now=moment.now, config=config, basefees=basefees, ledger=ledger)

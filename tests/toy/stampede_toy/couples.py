@@ -55,7 +55,7 @@ class CouplesInBlock(PolicyInBlock):
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Fire the first timers that wait, and tell of those that are held back."""
         del phase
-        block, tally = self.block, Tally.of(self.block, Basefees(0, 0))
+        block, tally = self.block, Tally.of(self, Basefees(0, 0))
         waiting = block.timers.collect(block.moment.now)
         couple, held = waiting[: block.own.fires_per_block], waiting[block.own.fires_per_block :]
         for timer in couple:

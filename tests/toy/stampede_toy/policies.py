@@ -38,7 +38,7 @@ class PromptInBlock(PolicyInBlock):
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Fire everything that is due."""
         assert phase is BlockPhase.TIMERS, phase
-        tally = Tally.of(self.block, Basefees(0, 0))
+        tally = Tally.of(self, Basefees(0, 0))
         for timer in self.block.timers.collect(self.block.moment.now):
             tally.fire(timer, 0)
         return tally.result(waiting_live=0, waiting_dead=0)
