@@ -17,6 +17,7 @@ from checker.record.fingerprint import CodeChangedError, this_code
 from checker.record.host import refusal_behind
 from checker.record.locks import InUseError
 from checker.record.places import clear_litter
+from checker.record.plugins import PluginError
 from checker.record.program import VERSION, program_name
 from checker.record.run_directory import DamagedRecordError, RecordExistsError
 from cluster.campaign.dask_workers import DaskError
@@ -110,6 +111,7 @@ def main(arguments: Sequence[str]) -> int:
         ScenarioError,
         DamagedRecordError,
         DamagedResultsError,
+        PluginError,
         RecordExistsError,
         ProofError,
         DataDirectoryError,

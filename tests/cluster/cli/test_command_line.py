@@ -354,6 +354,21 @@ def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_p
     assert name in done.stderr
 
 
+def test_a_plugin_that_is_gone_is_bad_input(monkeypatch, capsys):
+    """A record may name one that this machine has not."""
+    from checker.record.plugins import PluginError
+    from cluster.cli import main
+    from cluster.cli.commands import scenarios
+
+    def refuse(_options):
+        raise PluginError("no plug-in named gone is installed")
+
+    monkeypatch.setattr(scenarios, "list_scenarios", refuse)
+
+    assert main.main(["scenarios"]) == 2
+    assert capsys.readouterr().err.endswith(": no plug-in named gone is installed\n")
+
+
 @pytest.mark.parametrize("what", [ZeroDivisionError("so it goes"), SystemExit(0)])
 def test_what_nobody_foresaw_is_one_line_with_exit_6(what, tmp_path, monkeypatch, capsys):
     """No traceback, and the command that repeats it."""
