@@ -160,9 +160,6 @@ LINES_MAX = 400
 
 NAMES_ALLOWED: set[str] = set()
 
-OPENINGS_ALLOWED = {"cluster": 25}
-"""Docstrings of each package that may still begin with What, Who, Whoever, Whose or How."""
-
 READERS_OF_VALUES = {"network/events.py", "checker/record/streams.py", "cluster/runtime/data_directory.py"}
 """Files that show or copy events of any kind; all others read an event by its type."""
 
@@ -241,7 +238,7 @@ def test_a_docstring_begins_with_the_thing_itself(room):
     """Not with What, Who, Whoever, Whose or How."""
     wrong = [opening for path in modules_of(room) for opening in openings_of(path)]
 
-    assert len(wrong) <= OPENINGS_ALLOWED.get(room, 0), "\n".join(wrong)
+    assert wrong == []
 
 
 def test_names_of_tests_are_under_70_characters():

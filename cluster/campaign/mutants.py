@@ -54,7 +54,7 @@ class MutantSearch:
     results: dict[int, SeedResult] = field(default_factory=dict)
     size: Size | None = None
     explained: str | None = None
-    """What the explanation of the kill lacks, empty where it names all; None where no explanation was asked for."""
+    """The parts that the kill's explanation lacks, empty if it names all; None where no explanation was asked for."""
 
     @property
     def kill(self) -> SeedResult | None:

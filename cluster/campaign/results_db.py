@@ -21,7 +21,7 @@ from checker.results import EXIT_CODES
 from faults import Cell
 
 FORMAT: Final = "stampede-sweep 4"
-"""What a file of ours says of itself."""
+"""The application identifier of a results file."""
 
 FORMAT_BEFORE: Final = "stampede-sweep 3"
 """The same without the fingerprints: its results are of unknown code, and opening it adds them."""
@@ -47,7 +47,7 @@ _SCHEMA: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(f", {_FINGERPRINT}"), _CEL
 _SCHEMA_BEFORE: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE)
 
 _MAGIC: Final = b"SQLite format 3\x00"
-"""How every file of SQLite begins."""
+"""The first bytes of every SQLite file."""
 
 
 _REFUSALS: Final = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}

@@ -27,7 +27,7 @@ _KEPT: Final = (
     *("name", "title", "requires", "mutants", "kind", "do", "set", "cluster", "expect", "may_be_idle"),
     *("time_limit_ms", "step_limit"),
 )
-"""What is not a value of the plan: what it is called, what is wrong in it, what an entry is, how many there are; what a
+"""Keys that are no value of the plan: names, mutants, the kind of an entry, counts of entries; what a
 run is to show, and what ends one that never would.
 """
 

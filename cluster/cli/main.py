@@ -62,10 +62,10 @@ FORMER_COMMANDS: Final = {"teeth": "mutants"}
 """Commands under the names that they had, for one release."""
 
 MESSAGE_CHARACTERS_MAX: Final = 2_000
-"""What is wrong is said in one line, and a file cannot make it longer."""
+"""The longest error line: a file cannot make it longer."""
 
 _BAD_PATHS: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
-"""What the file system says to a path that can be none of ours, whatever the machine."""
+"""Errors of the file system for a path that cannot be meant, whatever the machine."""
 
 _EPILOG: Final = """examples:
   run_cluster.py                                     run the default scenario, outage-storm

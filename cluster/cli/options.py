@@ -1,4 +1,4 @@
-"""What all commands share: the options that several have, exit codes, and command lines to paste into a shell."""
+"""Parts that commands share: the options that several have, exit codes, and command lines to paste into a shell."""
 
 import argparse
 import os

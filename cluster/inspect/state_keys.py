@@ -67,7 +67,7 @@ def _form(table: str) -> str:
 
 
 KEY_FORMS: Final = f"64 hexadecimal digits, or one of {', '.join(map(_form, _FORMS))}"
-"""What `parse_state_key` reads, in words."""
+"""The forms that `parse_state_key` reads, in words."""
 
 
 def _parse_part(text: str, name: str) -> bytes | int:

@@ -149,7 +149,7 @@ class Cluster:
 
     @property
     def steps(self) -> int:
-        """How often trio's loop has gone round so far; 0 before the run."""
+        """The rounds of trio's loop so far; 0 before the run."""
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
 
     def run(self) -> ClusterRun:

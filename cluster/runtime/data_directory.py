@@ -37,7 +37,7 @@ from validators.storage import FinalizedLog, RecordFile, provision
 
 FORMAT: Final = 3
 FORMATS_READ: Final = (1, 2, 3)
-"""What is gone on with; a directory of format 1 does not say which code wrote what it had before."""
+"""Formats that a run can continue; a directory of format 1 does not say which code wrote what it had before."""
 
 FORMAT_WHOLE: Final = 3
 """From this format on a directory is made with all its parts; before, files appeared when they were first written."""
@@ -65,7 +65,7 @@ class DataDirectoryError(Exception):
 
 
 class DirectoryManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose data a directory holds."""
+    """The identity of the run whose data a directory holds."""
 
     format: int
     scenario: str
@@ -85,7 +85,7 @@ class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WatchFile:
-    """What one validator has said aloud, over all processes."""
+    """The votes and blocks that one validator has sent, over all processes."""
 
     def __init__(self, path: Path) -> None:
         self._disk = DirectoryDisk(path)

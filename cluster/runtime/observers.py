@@ -27,7 +27,7 @@ _ORDINAL_SHIFT: Final = 32
 
 @dataclass(slots=True)
 class _Status:
-    """How far one observer is in its mode.
+    """The progress of one observer in its mode.
 
     Attributes:
         since: The height from which on it has gone on.

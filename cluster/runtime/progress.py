@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Progress:
-    """How far each validator is; live figures for a person, and the condition that ends the run."""
+    """The progress of each validator: live figures for a person, and the condition that ends the run."""
 
     finalized_heights: list[int]
     halted: dict[int, None] = field(default_factory=dict)

@@ -28,7 +28,7 @@ NAME_CHARACTERS_MAX = 64
 
 
 class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How many validators, and how they sign."""
+    """The number of validators, and their signature scheme."""
 
     validators: Annotated[int, msgspec.Meta(ge=1, le=100), means("Validators of the cluster.")] = 4
     signatures: Annotated[Literal["ed25519"], means("How they sign.")] = "ed25519"
@@ -56,7 +56,7 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a validator that is far behind catches up: so many blocks behind, it joins from a peer's snapshot.
+    """Catching up: this many blocks behind, a validator joins from a peer's snapshot.
 
     A snapshot travels in pieces of about ``chunk_bytes``.
     """
@@ -114,7 +114,7 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
 Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]
-"""What is printed; it steers no terminal."""
+"""Text that is printed; it steers no terminal."""
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -149,12 +149,12 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def chain_id(self) -> str:
-        """What keys and addresses of this chain are made from: a scenario under another name can be the same run."""
+        """The identifier that keys and addresses are made from: under another name it can be the same run."""
         return self.chain.id or self.name
 
     @property
     def replicas(self) -> int:
-        """How many there are that keep the state: validators, then observers."""
+        """The number of replicas: validators, then observers."""
         return self.cluster.validators + len(self.observers)
 
     @property

@@ -56,7 +56,7 @@ TIERS: Final = ("economy", "standard", "fast", "urgent")
 
 
 def _draw_offer(draw: Draw, name: str) -> Plain:
-    """What the timers of a workload offer for the lane; a chain without the lane does not ask.
+    """The fees that the timers of a workload offer for the lane; a chain without the lane does not ask.
 
     An agent is asked for what the timer leaves open, so nothing is drawn for that.
     """
@@ -179,7 +179,7 @@ READINGS: Final[Mapping[str, Sequence[str]]] = {
     "median": ("mean", "lower", "upper"),
     "fairness_subject": ("actor", "deployer"),
 }
-"""What the timer lane can be told to mean."""
+"""Readings of the timer lane's rules that a scenario can choose."""
 
 LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "max_cycles_per_fire_auction_phase": (2_000, 15_000),
@@ -198,10 +198,10 @@ LANE_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "priority_tier_multipliers.fast": ([7, 2],),
     "priority_tier_multipliers.economy": ([0, 1],),
 }
-"""What a council may change of the lane by key, and to what."""
+"""Parameters of the lane that a council may change by key, and their values."""
 
 TIER_KEYS: Final = ("ring_size", "epoch_length", "epoch_horizon")
-"""What says where the heights of timers wait."""
+"""Keys of the calendar profile: where the heights of timers wait."""
 
 TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "gc_cost_per_timer": (150, 700),

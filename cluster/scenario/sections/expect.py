@@ -12,7 +12,7 @@ from faults.nearest import did_you_mean
 
 
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a storm must have been for the run to count; less is inconclusive."""
+    """The least storm that the run has to show; less is inconclusive."""
 
     dead_timers_min: Annotated[Positive, means("Dead timers that the outage leaves.")]
     actors_min: Annotated[Positive, means("Actors that they are of.")]
@@ -20,7 +20,7 @@ class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the run promises to show besides its required faults; less is inconclusive.
+    """Expectations of the run besides its required faults; less is inconclusive.
 
     ``counts`` are least and ``at_most`` greatest counts of ``expectations.py``, ``fired_by`` the least fires of each
     actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
