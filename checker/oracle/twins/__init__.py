@@ -1,7 +1,7 @@
 """The oracle's twins of the policies: one file a policy, and the registry.
 
 A twin restates what a policy is from its document alone; it may use all of the oracle and nothing of `scheduler/`. No
-other file of the oracle names a policy.
+other file of the oracle asks for a policy by its name.
 """
 
 from collections.abc import Mapping
