@@ -1,7 +1,7 @@
 """`[chain]` of a scenario: the rules of its chain, with the timer configuration and the timer lane's at genesis."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -70,6 +70,13 @@ class ActivationSection(Section, frozen=True, forbid_unknown_fields=True, kw_onl
     height: Annotated[Positive, means("The first height in the timer lane.")] = 1
 
 
+if TYPE_CHECKING:
+    PolicyName: TypeAlias = str
+else:
+    # The registry is the one place that names the policies of this package.
+    PolicyName: TypeAlias = Literal[tuple(POLICIES)]
+
+
 class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of the chain; what is not named has the default of docs/chain.md.
 
@@ -81,7 +88,7 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         msgspec.Meta(pattern=r"^([a-z0-9][a-z0-9-]*)?\Z", max_length=64),
         means("Keys and addresses follow from it; the scenario's name where it is empty."),
     ] = ""
-    policy: Annotated[Literal["fifo", "fifo-free", "eip1559"], means("The scheduling policy.")] = "fifo"
+    policy: Annotated[PolicyName, means("The scheduling policy.")] = "fifo"
     timebase: Annotated[Literal["slot", "height"], means("What timers are due in: slots of time or heights.")] = "slot"
     slot_ms: Annotated[Positive, means("Length of a slot.")] = 1_000
     block_interval_ms: Annotated[Positive, means("Time from one block to the next.")] = 1_000
