@@ -15,7 +15,7 @@ from checker.tables import LANE_MARKET_KEY
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import scenario_type
-from faults import Injector
+from faults.kinds.partition import Partition
 from tests.support.chain_harness import make_genesis, policies_of
 from tests.support.checker_history import NODES, Fault, write_history
 from tests.support.checks import make_run
@@ -180,7 +180,7 @@ class TestOfWorkloads:
 class TestOfFaultsAndRoads:
     def test_a_kind_that_is_not_injected_makes_the_run_inconclusive(self, monkeypatch):
         """Listed, enabled, and without an edge."""
-        monkeypatch.setattr(Injector, "_edges", lambda *_: iter(()))
+        monkeypatch.setattr(Partition, "inject", lambda *_: iter(()))
         result = judged("partition-heal", "requires=[]", "run.until_height=4")
 
         assert result.headline == "faults-effective: required: split had no effect"
@@ -221,7 +221,7 @@ FREE_WORDS = {
     *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
-    *("Rule.kinds", "Dishonest.what", "Dishonest.kinds"),
+    *("Rule.kinds", "Byzantine.what", "Byzantine.kinds"),
 }
 """Keys that take any word by their type: names, texts, and names that the scenario's own rules look up."""
 

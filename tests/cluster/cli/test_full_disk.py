@@ -14,7 +14,7 @@ from checker.record.host import naming, refusal_behind
 from checker.record.places import write_whole
 from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordWriter
-from cluster.campaign import sweep as sweep_module
+from cluster.campaign import tasks
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, run_task
 from cluster.runtime.directory_disk import DirectoryDisk
@@ -85,7 +85,7 @@ def test_a_seed_without_room_has_no_result(monkeypatch):
     def refuse(*_arguments, **_options):
         raise RunFailedError("a sink raised") from FULL
 
-    monkeypatch.setattr(sweep_module, "judge", refuse)
+    monkeypatch.setattr(tasks, "run_pipeline", refuse)
 
     with pytest.raises(OSError, match="No space left"):
         run_task(Task(encode_scenario(load_scenario("calm")), 0))
