@@ -14,13 +14,13 @@ Public names stand here; modules with an underscore and `_app` can change with e
 
 from stampede_testbed._child import run, sweep
 from stampede_testbed._errors import BadInputError, EnvironmentFailedError, StampedeError
-from stampede_testbed._results import Check, Code, FailedSeed, RunResult, SweepResult
+from stampede_testbed._results import CheckReport, CodeIdentity, FailedSeed, RunResult, SweepResult
 from stampede_testbed._version import __version__
 
 __all__ = [
     "BadInputError",
-    "Check",
-    "Code",
+    "CheckReport",
+    "CodeIdentity",
     "EnvironmentFailedError",
     "FailedSeed",
     "RunResult",

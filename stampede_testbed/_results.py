@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeIdentity:
     """The code that ran: `fingerprint` tells it from any other."""
 
     fingerprint: str
@@ -19,7 +19,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckReport:
     """The result of one check.
 
     Attributes:
@@ -62,9 +62,9 @@ class RunResult:
     exit_code: int
     headline: str
     digest: str
-    checks: tuple[Check, ...]
+    checks: tuple[CheckReport, ...]
     directory: Path
-    code: Code
+    code: CodeIdentity
     repeat: str
 
     @property
@@ -72,7 +72,7 @@ class RunResult:
         """Whether the run passed, or failed as its scenario expects."""
         return self.exit_code == 0
 
-    def check(self, name: str) -> Check:
+    def check(self, name: str) -> CheckReport:
         """Return the check of this name; raises KeyError."""
         return {check.name: check for check in self.checks}[name]
 
@@ -110,7 +110,7 @@ class SweepResult:
     verdicts: dict[str, int]
     groups: dict[str, tuple[FailedSeed, ...]]
     results: Path
-    code: Code
+    code: CodeIdentity
 
     @property
     def passed(self) -> bool:
@@ -121,10 +121,10 @@ class SweepResult:
 def run_result(document: Mapping[str, Any]) -> RunResult:
     """Return the result that a printed verdict holds."""
     checks = tuple(
-        Check(**_take(Check, check) | {"evidence": tuple(map(tuple, check["evidence"]))})
+        CheckReport(**_take(CheckReport, check) | {"evidence": tuple(map(tuple, check["evidence"]))})
         for check in document["checks"]
     )
-    code = Code(**_take(Code, document["code"]))
+    code = CodeIdentity(**_take(CodeIdentity, document["code"]))
     typed = {"checks": checks, "code": code, "directory": Path(document["directory"])}
     return RunResult(**_take(RunResult, document) | typed)
 
@@ -135,7 +135,7 @@ def sweep_result(document: Mapping[str, Any]) -> SweepResult:
         signature: tuple(FailedSeed(**_take(FailedSeed, seed)) for seed in group)
         for signature, group in document["groups"].items()
     }
-    code = Code(**_take(Code, document["code"]))
+    code = CodeIdentity(**_take(CodeIdentity, document["code"]))
     return SweepResult(
         **_take(SweepResult, document) | {"groups": groups, "code": code, "results": Path(document["results"])}
     )

@@ -261,7 +261,10 @@ def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
         ours, theirs = getattr(manifest, name), getattr(found, name)
         is_read = name == "format" and theirs in FORMATS_READ
         if ours != theirs and not is_read:
-            raise DataDirectoryError(path, f"belongs to another run: its {name} is {theirs}, this run's is {ours}")
+            raise DataDirectoryError(
+                path,
+                f"belongs to another run, or to another version of it: its {name} is {theirs}, this run's is {ours}",
+            )
     return found
 
 
