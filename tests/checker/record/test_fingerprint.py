@@ -92,7 +92,7 @@ def test_a_run_knows_nothing_of_it(monkeypatch, tmp_path):
     """The same digest whatever the fingerprint is; the record has it beside."""
     before = judged("calm", *SHORT, runs=tmp_path / "a")
     other = this_code()._replace(fingerprint="ab" * 32)
-    monkeypatch.setattr("checker.record.run_directory.this_code", lambda: other)
+    monkeypatch.setattr("checker.record.plugins.this_code", lambda: other)
     after = judged("calm", *SHORT, runs=tmp_path / "b")
 
     assert after.digest == before.digest
