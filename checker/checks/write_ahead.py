@@ -205,7 +205,9 @@ class WriteAhead(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        return self.tally.result(f"{self.tally.compared:,} words and blocks were durable before they were told")
+        return self.tally.result(
+            f"{self.tally.compared:,} votes, certificates and blocks were durable before they were sent or reported"
+        )
 
     def restarted(self, _event: Event, restarted: Restarted) -> None:
         """Reread the disk after a restart: from now on only its contents count."""
