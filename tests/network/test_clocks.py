@@ -13,10 +13,12 @@ from faults import PlanError, all_over_ms, check_plan
 from faults.kinds.registry import decode_fault
 from faults.plan import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock
+from network.events import TimerElapsed, read_event
 from network.port import Port, TimerDue
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, judged
 from tests.support.network_harness import build_rig, record_inbound
+from validators.events import Entered
 
 SECOND_US = 1_000_000
 
@@ -214,10 +216,11 @@ def test_a_fast_clock_makes_timeouts_come_early():
 
     entered, waited_us = {}, {}
     for event in events:
-        if event.kind == "enter" and event.values[1] == 0 and 5_000_000 < event.at_us < 5_500_000:
-            entered[event.node, event.values[0]] = event.at_us
-        if event.kind == "timer" and event.values[0][:2] == ["consensus", "leader"]:
-            since_us = entered.get((event.node, event.values[0][2]))
+        begun, elapsed = read_event(event, Entered), read_event(event, TimerElapsed)
+        if begun is not None and begun.leader == 0 and 5_000_000 < event.at_us < 5_500_000:
+            entered[event.node, begun.view] = event.at_us
+        if elapsed is not None and tuple(elapsed.key[:2]) == ("consensus", "leader"):
+            since_us = entered.get((event.node, elapsed.key[2]))
             if since_us is not None:
                 waited_us.setdefault(event.node, event.at_us - since_us)
     assert waited_us == {1: 2_000_000, 2: 500_000, 3: 2_000_000}

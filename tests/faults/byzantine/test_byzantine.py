@@ -9,6 +9,8 @@ from cluster.runtime.genesis import keys_of
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
+from faults.events import Tampered
+from network.events import read_event
 from tests.support.cluster_runs import check_named, judged
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
@@ -47,7 +49,8 @@ def test_one_of_four_with_two_faces_is_survived_and_not_judged():
     """Its votes contradict each other, and no check says so: the three others agree and go on."""
     result = short_run(*two_faced(1), 'requires=["blocks1", "votes1"]')
 
-    tampered = [event for event in events_of(result, "lie") if event.values[1] == "Finalize"]
+    lies = [read_event(event, Tampered) for event in events_of(result, Tampered.kind)]
+    tampered = [each for each in lies if each.label == "Finalize"]
     assert result.verdict == "passed", result.headline
     assert tampered
     assert check_named(result, "agreement").summary.startswith("3 validators agree")
