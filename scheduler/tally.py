@@ -106,14 +106,15 @@ class Tally:
         if nonzero:
             self.events.append(DeferredSummary(nonzero))
 
-    def result(self, *, waiting_live: int, waiting_dead: int, lane_burned: int = 0) -> PhaseResult:
-        """Freeze the counts."""
+    def result(
+        self, *, waiting_live: int | None = None, waiting_dead: int | None = None, lane_burned: int = 0
+    ) -> PhaseResult:
+        """Freeze the counts; a timer phase says what still waits."""
         return PhaseResult(
             fired=self.fired,
             reverted=self.reverted,
             expired=self.expired,
             insolvent=self.insolvent,
-            deferred=waiting_live,
             waiting_live=waiting_live,
             waiting_dead=waiting_dead,
             lane_cycles=self.lane_cycles,

@@ -5,7 +5,7 @@ state holds, as msgpack arrays in the order of their fields (docs/state.md).
 """
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 import msgspec
@@ -209,25 +209,34 @@ class BlockPhase(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """The result of a timer phase: counts of timers, cycles, cells and units, and the events in order.
+    """The result of a phase, or of a part: counts of timers, cycles, cells and units, and the events in order.
 
-    `fired` includes `reverted`. `deferred` counts live timers held back in this block, first attempt or not, and equals
-    `waiting_live`; `waiting_dead` are the expired and insolvent ones beyond the GC budget. `lane_burned` and
-    `cells_burned` are the parts of `burned` that are lane basefee, and for cells.
+    `fired` includes `reverted`. `waiting_live` are live timers held back in this block, first attempt or not,
+    `waiting_dead` the expired and insolvent ones beyond the GC budget; both None where the phase did not count them.
+    `lane_burned` and `cells_burned` are the parts of `burned` that are lane basefee, and for cells.
     """
 
-    fired: int
-    reverted: int
-    expired: int
-    insolvent: int
-    deferred: int
-    waiting_live: int
-    waiting_dead: int
-    lane_cycles: int
-    lane_cells: int
-    gc_cycles: int
-    burned: int
-    events: tuple[msgspec.Struct, ...]
+    fired: int = 0
+    reverted: int = 0
+    expired: int = 0
+    insolvent: int = 0
+    waiting_live: int | None = None
+    waiting_dead: int | None = None
+    lane_cycles: int = 0
+    lane_cells: int = 0
+    gc_cycles: int = 0
+    burned: int = 0
+    events: tuple[msgspec.Struct, ...] = ()
     tips: int = 0
     lane_burned: int = 0
     cells_burned: int = 0
+
+    def then(self, later: "PhaseResult") -> "PhaseResult":
+        """Return the result of both: sums, and of what waits the count that was taken last."""
+        sums = {name: getattr(self, name) + getattr(later, name) for name in _SUMS}
+        live = self.waiting_live if later.waiting_live is None else later.waiting_live
+        dead = self.waiting_dead if later.waiting_dead is None else later.waiting_dead
+        return PhaseResult(**sums, waiting_live=live, waiting_dead=dead)
+
+
+_SUMS: Final = tuple(each.name for each in fields(PhaseResult) if not each.name.startswith("waiting_"))

@@ -14,8 +14,7 @@ IN_LANE: Final = ('chain.policy="eip1559"', "chain.activation.height=1")
 
 
 def _have_no_result(run: Any) -> None:
-    counts = {name: 0 for name in PhaseResult.__dataclass_fields__ if name != "events"}
-    run._timer_result = PhaseResult(**counts, events=())  # noqa: SLF001 - a mutant may do as it likes
+    run._result = PhaseResult(waiting_live=0, waiting_dead=0)  # noqa: SLF001 - a mutant may do as it likes
 
 
 _skipping = partial(

@@ -8,15 +8,9 @@ import msgspec
 from checker.mutants.mutant import OtherLedger, mutant
 from scheduler import PolicyInBlock, lifecycle, tally
 from scheduler.policies import fifo
-from scheduler.types import Moment, PhaseResult, TimerConfig
+from scheduler.types import Moment, TimerConfig
 from validators.execution import run as block_run
 from validators.execution.timers import StateTimers
-
-
-def _add_up(first: Any, second: Any) -> PhaseResult:
-    sums = {each.name: getattr(first, each.name) + getattr(second, each.name) for each in dataclasses.fields(first)}
-    last = {name: getattr(second, name) for name in ("deferred", "waiting_live", "waiting_dead")}
-    return PhaseResult(**{**sums, **last})
 
 
 def _reordered(classify: Any, order: Any) -> Any:
@@ -219,7 +213,7 @@ def same_block_fire(run: Any) -> Any:
         first, moment = run(self, phase), self.block.moment
         later = dataclasses.replace(moment, height=moment.height + 1, slot=moment.slot + 1)
         self.block = dataclasses.replace(self.block, moment=later)
-        return _add_up(first, run(self, phase))
+        return first.then(run(self, phase))
 
     return run_twice
 

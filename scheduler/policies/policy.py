@@ -19,7 +19,20 @@ from scheduler.types import Basefees, BlockPhase, Exit, Moment, Parameters, Phas
 ONCE: Final = (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
 """The phases of a block whose timers come after its transactions (K-1)."""
 
-Item = TypeVar("Item")
+
+class Payable(Protocol):
+    """A transaction as a policy sees it, in units per cycle."""
+
+    @property
+    def max_fee_per_cycle(self) -> int:
+        """The most that its sender pays for a cycle."""
+
+    @property
+    def priority_fee_per_cycle(self) -> int:
+        """The most of that which is for the proposer."""
+
+
+Item = TypeVar("Item", bound=Payable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +103,13 @@ class PolicyInBlock:
     def leave(self, timer: Timer, exit_: Exit) -> None:
         """Give back what a timer holds, such as an escrow; called once for each, after it was removed and has paid."""
 
-    def merge(self, transactions: Iterable[Item]) -> Iterable[Item]:
-        """Return the block's transactions in the order in which they run."""
+    def merge(self, transactions: Iterable[Item]) -> Iterable[Item | PhaseResult]:
+        """Return the block's transactions in the order in which they run.
+
+        A policy that fires timers between them yields the result of each fire where it happens. The order has to
+        follow from the transactions alone: a leader merges candidates, some of which turn out not to be valid, and who
+        checks the block merges those that it included.
+        """
         return transactions
 
     def begin(self) -> None:
@@ -99,11 +117,11 @@ class PolicyInBlock:
         self.context = replace(self.context, collected=True)
 
     def run(self, phase: BlockPhase) -> PhaseResult:
-        """Run the timer phase, or the prologue of a policy that has one."""
+        """Run the timer phase, which counts what still waits, or the prologue of a policy that has one."""
         raise NotImplementedError
 
-    def close(self, used_cycles: int) -> None:
-        """Do what needs the block's totals; `used_cycles` are all cycles of the block."""
+    def close(self, used_cycles: int) -> PhaseResult | None:
+        """Do what needs the block's totals, and fire nothing; `used_cycles` are all cycles of the block."""
 
     def carried(self) -> object | None:
         """Return what the children of the block start from, beside the state; it is not changed any more."""

@@ -174,7 +174,7 @@ class TestExecutionLane:
         first = bench.run(1, uses(60))
 
         assert fired_ids(first) == [big]
-        assert first.waiting_live == first.deferred == 2
+        assert first.waiting_live == 2
         assert fired_ids(bench.run(2, uses(60))) == [bigger, small]
 
     def test_the_lane_is_gated_by_limits_and_accounted_by_use(self):

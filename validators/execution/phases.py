@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 PROMOTION: Final = "promotion"
+PROLOGUE: Final = "prologue"
 TRANSACTIONS: Final = "transactions"
 TIMERS: Final = "timers"
 MAILBOX: Final = "mailbox"

@@ -4,7 +4,7 @@ The same code runs for a leader that builds a block and for validators that chec
 of transactions and in the handling of an invalid one.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +27,8 @@ from scheduler import (
 )
 from validators.actors import MessageSent, Programs
 from validators.execution import phases
-from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, decode_transaction, encode_transaction
-from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
+from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, encode_transaction
+from validators.execution.errors import InvalidBlockError, InvalidTransactionError
 from validators.execution.genesis import Genesis, Policies
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
@@ -45,7 +45,7 @@ from validators.execution.schema import (
 )
 from validators.execution.tiers import Tiers
 from validators.execution.timers import StateTimers, Waiting
-from validators.execution.transactions import Room, admit, run_transaction
+from validators.execution.transactions import Candidate, Room, admit, decoded, run_transaction
 from validators.execution.view import View
 from validators.execution.world import ChainWorld
 
@@ -147,7 +147,7 @@ class BlockRun:
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
         self._reverted = 0
         self._tips = 0
-        self._timer_result: PhaseResult | None = None
+        self._result = PhaseResult()
         self._mailbox_result = MailboxResult()
         self.transactions: list[bytes] = []
         self.receipts: list[bytes] = []
@@ -163,7 +163,7 @@ class BlockRun:
             elif phase is BlockPhase.TIMERS:
                 self._run_timers()
             elif phase is BlockPhase.PROLOGUE:
-                self._record_events(self._policy.run(phase).events)
+                self._run_prologue()
             else:
                 self._end_block()
         return self._summarize()
@@ -183,12 +183,12 @@ class BlockRun:
 
     def take_valid(self, candidates: Iterable[Transaction]) -> None:
         """Include each candidate that is valid here and skip the others: the leader's way."""
-        for transaction in self._policy.merge(candidates):
-            encoded = encode_transaction(transaction)
-            if len(encoded) + 5 > self._room_bytes:
+        offered = (Candidate(transaction, encode_transaction(transaction)) for transaction in candidates)
+        for candidate in self._merge(offered):
+            if len(candidate.encoded) + 5 > self._room_bytes:
                 continue
             try:
-                self._include(transaction, encoded)
+                self._include(candidate)
             except InvalidTransactionError:
                 continue
 
@@ -198,13 +198,22 @@ class BlockRun:
         Raises:
             InvalidBlockError: One of them may not stand here.
         """
-        for index, encoded in enumerate(self._policy.merge(transactions)):
+        for candidate in self._merge(decoded(transactions)):
             try:
-                self._include(decode_transaction(encoded), encoded)
-            except (InvalidEncodingError, InvalidTransactionError) as error:
-                raise InvalidBlockError(f"transaction {index}: {error}") from None
+                self._include(candidate)
+            except InvalidTransactionError as error:
+                raise InvalidBlockError(f"transaction {candidate.place}: {error}") from None
 
-    def _include(self, transaction: Transaction, encoded: bytes) -> None:
+    def _merge(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Yield the candidates in the policy's order, and book what it does between them."""
+        for item in self._policy.merge(candidates):
+            if isinstance(item, PhaseResult):
+                self._book(item)
+            else:
+                yield item
+
+    def _include(self, candidate: Candidate) -> None:
+        transaction, encoded = candidate.transaction, candidate.encoded
         admitted = admit(transaction, encoded, ledger=self._ledger, basefees=self._basefees, room=self._room)
         # The signature comes last: it costs more than all the other checks together.
         if not self._rules.verify_transaction(transaction):
@@ -220,20 +229,31 @@ class BlockRun:
         self._record(receipt)
 
     def _run_timers(self) -> None:
+        before = self._count_done()
         self._policy.begin()
-        result = self._policy.run(BlockPhase.TIMERS)
-        is_within = not self._has_budget or result.lane_cycles <= self._config.lane_timer_cycles
+        self._book(self._policy.run(BlockPhase.TIMERS))
+        fired, removed = self._count_done()
+        # What a prologue or the merge did is not on the list that this phase collected.
+        due = self._timers.due + sum(before)
+        self._note(phases.TIMERS, due=due, fired=fired, removed=removed, left=self._timers.count_waiting())
+
+    def _run_prologue(self) -> None:
+        before = self._count_done()
+        self._book(self._policy.run(BlockPhase.PROLOGUE))
+        fired, removed = self._count_done()
+        self._note(phases.PROLOGUE, fired=fired - before[0], removed=removed - before[1])
+
+    def _count_done(self) -> tuple[int, int]:
+        """Return the number of timers that the block fired and removed so far."""
+        return self._result.fired, self._result.gc_cycles // self._config.gc_cost_per_timer
+
+    def _book(self, result: PhaseResult) -> None:
+        """Add the result of a phase to the block's, and record its events."""
+        self._result = total = self._result.then(result)
+        is_within = not self._has_budget or total.lane_cycles <= self._config.lane_timer_cycles
         assert is_within, "the execution lane's budget is hard"
-        assert result.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
-        self._timer_result = result
+        assert total.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._record_events(result.events)
-        self._note(
-            phases.TIMERS,
-            due=self._timers.due,
-            fired=result.fired,
-            removed=result.gc_cycles // self._config.gc_cost_per_timer,
-            left=self._timers.count_waiting(),
-        )
 
     def _end_block(self) -> None:
         """Serve the mailbox, move the basefees, add up the burned units, and write everything into the batch."""
@@ -262,7 +282,7 @@ class BlockRun:
             next_basefee(self._basefees.cell, cells + lane_cells, genesis.block_cells, minimum),
         )
         self._view.set(FEE_MARKET.key(), market)
-        self._policy.close(cycles + lane_cycles)
+        self._book(self._policy.close(cycles + lane_cycles) or PhaseResult())
         self._note(phases.PRICES, cycles=cycles + lane_cycles, cells=cells + lane_cells)
 
     def _book_burns(self) -> None:
@@ -318,12 +338,13 @@ class BlockRun:
         return genesis.block_cycles - self._room.cycles, genesis.block_cells - self._room.cells
 
     def _lane_used(self) -> tuple[int, int]:
-        result = self._timer_result
-        return (0, 0) if result is None else (result.lane_cycles, result.lane_cells)
+        return self._result.lane_cycles, self._result.lane_cells
 
     def _summarize(self) -> BlockSummary:
-        result = self._timer_result
-        assert result is not None, "every policy has a timer phase"
+        result = self._result
+        live, dead = result.waiting_live, result.waiting_dead
+        assert live is not None, "the timer phase of every policy counts the live timers that wait"
+        assert dead is not None, "the timer phase of every policy counts the dead timers that wait"
         cycles, cells = self._used()
         mail = self._mailbox_result
         return BlockSummary(
@@ -340,9 +361,9 @@ class BlockRun:
             reverted=result.reverted,
             expired=result.expired,
             insolvent=result.insolvent,
-            deferred=result.deferred,
-            waiting_live=result.waiting_live,
-            waiting_dead=result.waiting_dead,
+            deferred=live,
+            waiting_live=live,
+            waiting_dead=dead,
             messages_sent=sum(isinstance(event, MessageSent) for event in self.events),
             messages_delivered=mail.delivered,
             messages_reverted=mail.reverted,

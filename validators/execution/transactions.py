@@ -5,7 +5,9 @@ unused part comes back; the basefee part is burned, the tip goes to the proposer
 """
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler import Basefees, Rejected
 from validators.actors import CallResult, Frame, Meter, OutOfGas, Status
@@ -22,11 +24,30 @@ from validators.execution.blocks import (
     Transaction,
     Transfer,
     address_of,
+    decode_transaction,
 )
-from validators.execution.errors import InvalidTransactionError
+from validators.execution.errors import InvalidBlockError, InvalidEncodingError, InvalidTransactionError
 from validators.execution.ledger import StateLedger
 from validators.execution.receipts import TransactionReceipt, as_chain_events
 from validators.execution.world import ChainWorld
+
+
+class Candidate(NamedTuple):
+    """A transaction that may come into a block; `place` is that in a block that is checked."""
+
+    transaction: Transaction
+    encoded: bytes
+    place: int = 0
+
+    @property
+    def max_fee_per_cycle(self) -> int:
+        """The most that its sender pays for a cycle."""
+        return self.transaction.max_fee_per_cycle
+
+    @property
+    def priority_fee_per_cycle(self) -> int:
+        """The most of that which is for the proposer."""
+        return self.transaction.priority_fee_per_cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +66,15 @@ class Admitted:
     encoded: bytes
     sender: bytes
     prepaid: int
+
+
+def decoded(transactions: Iterable[bytes]) -> Iterator[Candidate]:
+    """Yield a block's transactions, each decoded when it is its turn; raises InvalidBlockError."""
+    for place, encoded in enumerate(transactions):
+        try:
+            yield Candidate(decode_transaction(encoded), encoded, place)
+        except InvalidEncodingError as error:
+            raise InvalidBlockError(f"transaction {place}: {error}") from None
 
 
 def admit(transaction: Transaction, encoded: bytes, *, ledger: StateLedger, basefees: Basefees, room: Room) -> Admitted:
