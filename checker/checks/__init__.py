@@ -29,6 +29,7 @@ from checker.checks.messages import MessageDelivery
 from checker.checks.oracle import EqualOracle
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
+from checker.checks.refusals import Refusals
 from checker.checks.reorg import Reorganizations
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
@@ -70,6 +71,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Reorganizations,
     Leaders,
     Inclusion,
+    Refusals,
     ExpectedCounts,
     ExpectedLimits,
     ExpectedRecovery,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
+from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
 from validators.execution import Executed, Genesis
 from validators.mempool.pool import Pooled
@@ -154,6 +155,7 @@ class RunContext:
         genesis_values: The state before the first block, state key to encoded value.
         expect: The scenario's expectations.
         disk_faults: Replicas whose disks the plan touches.
+        plan: The faults of the plan and when they are at work, and the times and limits that were set.
         max_skew_ms: The most that a block may be ahead of the clocks of its notarizing voters.
         view_retention: A journal keeps the entries of this many views below its floor.
         engine: The name of the consensus engine.
@@ -173,6 +175,7 @@ class RunContext:
     genesis_values: Mapping[bytes, bytes] = field(default_factory=dict)
     expect: Expectations = field(default_factory=Expectations)
     disk_faults: DiskFaults = NO_DISK_FAULTS
+    plan: PlannedRun = NOT_PLANNED
     max_skew_ms: int = 0
     view_retention: int = 0
     engine: str = "simplex"

@@ -11,6 +11,7 @@ from typing import Final
 from checker.mutants import (
     clocks,
     consensus,
+    costly,
     edges,
     execution,
     lane,
@@ -27,7 +28,7 @@ from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, edges, execution, phases, state),
-    *(consensus, clocks, storage, network, trusting, unshared),
+    *(consensus, clocks, storage, network, trusting, unshared, costly),
 )
 
 MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))

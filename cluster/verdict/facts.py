@@ -2,10 +2,12 @@
 
 from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
+from checker.checks.planned import PlannedFault, PlannedRun
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
+from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of
 from validators.execution import Genesis
 from validators.settings import make_engine
@@ -24,6 +26,7 @@ def context_of(cluster: Cluster) -> RunContext:
         genesis_values=values,
         expect=expectations_of(scenario, is_one_process=data is None),
         disk_faults=_disk_faults(scenario),
+        plan=planned_run(scenario),
         max_skew_ms=scenario.chain.max_skew_ms,
         view_retention=scenario.consensus.view_retention,
         engine=scenario.consensus.engine,
@@ -61,6 +64,22 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         finality_views_max=expect.finality_views_max,
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,
     )
+
+
+def planned_run(scenario: Scenario) -> PlannedRun:
+    """Return the plan of a run as its checks know it."""
+    faults = tuple(
+        PlannedFault(
+            name=name,
+            start_us=fault.span()[0] * MILLISECOND_US,
+            stop_us=fault.span()[1] * MILLISECOND_US,
+            nodes=fault.targets(),
+            pauses=(held := fault.occupies()) is not None and held.state == "paused",
+        )
+        for name, fault in scenario.faults.items()
+        if fault.enabled
+    )
+    return PlannedRun(faults=faults, answers_per_second=scenario.costs.costs().answers_per_second)
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:

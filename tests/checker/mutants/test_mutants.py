@@ -151,6 +151,7 @@ KILLED = {
     "record-before-the-write": "live-values",
     "acts-before-the-sync": "write-ahead",
     "journal-in-one-copy": "write-ahead",
+    "good-votes-refused": "refusals",
 }
 """Variants that show in a short calm run, and the check that has to find each."""
 

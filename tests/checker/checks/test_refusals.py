@@ -1,0 +1,138 @@
+"""Refusals: what an honest validator does not take, judged by who sent it, how it came, and the reason."""
+
+import pytest
+
+from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.refusals import EXCUSES, Refusals
+from checker.record.root import PROJECT_ROOT
+from faults.events import ClockSet, Crashed, TransactionSubmitted
+from network.events import Delivered, Event, Sent, TimerElapsed
+from network.types import SUPERVISOR
+from tests.support.checks import make_run, show
+from validators.events import Booted, MessageRefused
+
+DOCUMENT = PROJECT_ROOT / "docs" / "invariants.md"
+
+PLAN = PlannedRun(answers_per_second=2)
+
+
+def boot(node=0):
+    return Event(0, node, Booted(0, 1, 0, bytes(32)))
+
+
+def carry(kind, *, at_us=1, source=1, to=0, ordinal=0, arrives_as=b"sum"):
+    """Return a message that is sent and comes."""
+    return (
+        Event(at_us, source, Sent(to, ordinal, kind, 100, b"sum")),
+        Event(at_us, to, Delivered(source, ordinal, kind, 100, arrives_as)),
+    )
+
+
+def refuse(message, reason, *, at_us=1, node=0):
+    return Event(at_us, node, MessageRefused(message, reason))
+
+
+def judge(*events, **facts):
+    check = Refusals(make_run(**{"plan": PLAN, **facts}))
+    show(check, boot(), *carry("Notarize", at_us=0, ordinal=99), *events)
+    return check.finish()
+
+
+def test_an_honest_vote_that_is_refused_fails_with_both_validators():
+    result = judge(*carry("Notarize"), refuse("Notarize", "invalid signature"))
+
+    assert result.status == "failed"
+    assert result.summary == (
+        "validator 0 refused Notarize of validator 1, which came as it was sent: invalid signature"
+    )
+
+
+def test_what_changed_on_its_way_may_be_refused():
+    result = judge(*carry("Notarize", arrives_as=b"mus"), refuse("message", "MALFORMED"))
+
+    assert result.status == "passed"
+    assert result.summary.endswith("1 refusals blame no honest one")
+
+
+def test_a_byzantine_validator_may_be_refused():
+    assert judge(*carry("Notarize"), refuse("Notarize", "invalid signature"), honest=(0, 2, 3)).status == "passed"
+
+
+def test_clients_may_be_refused():
+    submitted = Event(1, SUPERVISOR, TransactionSubmitted("submitted", 0, b""))
+
+    assert judge(*carry("Notarize"), submitted, refuse("transaction", "signature")).status == "passed"
+
+
+class TestOfLimits:
+    def test_the_third_request_of_a_second_is_one_too_many(self):
+        asked = [event for ordinal in range(3) for event in carry("BlockRequest", ordinal=ordinal)]
+
+        assert judge(*asked, refuse("BlockRequest", "TooManyAnswers")).status == "passed"
+        assert judge(*asked[2:], refuse("BlockRequest", "TooManyAnswers")).status == "failed"
+
+    def test_requests_that_are_seconds_apart_are_not_too_many(self):
+        asked = [
+            event for second in range(3) for event in carry("BlockRequest", at_us=second * 5_000_000, ordinal=second)
+        ]
+
+        assert judge(*asked, refuse("BlockRequest", "TooManyAnswers", at_us=10_000_000)).status == "failed"
+
+    def test_no_answer_is_under_way_once_it_was_sent(self):
+        first, second = carry("BlockRequest"), carry("BlockRequest", ordinal=1)
+        answered = Event(1, 0, Sent(1, 0, "BlockResponse", 100, b"sum"))
+        refused = refuse("BlockRequest", "AnswerUnderWay")
+
+        assert judge(*first, *second, refused).status == "passed"
+        assert judge(*first, answered, *second, refused).status == "failed"
+
+
+class TestOfSnapshots:
+    def test_an_honest_peer_whose_offer_is_refused_is_named(self):
+        timer = Event(1, 0, TimerElapsed("snapshot"))
+        result = judge(timer, refuse("snapshot", "of validator 2: certificate: it is not a quorum's"))
+
+        assert "validator 0 refused snapshot of validator 2" in result.summary
+
+    def test_an_answer_to_no_question_fails(self):
+        offer, refused = carry("SnapshotOffer"), refuse("snapshot", "was not asked for")
+        asked = Event(1, 0, Sent(1, 0, "SnapshotRequest", 100, b"sum"))
+
+        assert judge(*offer, refused).status == "failed"
+        assert judge(asked, *offer, refused).status == "passed"
+
+
+class TestOfBlocks:
+    def test_an_invalid_proposal_fails_where_all_are_honest(self):
+        refused = refuse("verify", "cycles 12 of 10")
+
+        assert judge(refused).status == "failed"
+        assert judge(refused, honest=(0, 1, 2)).status == "passed"
+
+    def test_a_time_is_beyond_the_bound_only_where_a_clock_is_wrong(self):
+        refused = refuse("verify", "time 900 is beyond 800")
+        wrong = Event(0, SUPERVISOR, ClockSet(1, 5_000_000, 0, 0))
+
+        assert judge(refused).status == "failed"
+        assert judge(wrong, refused).status == "passed"
+
+
+def test_a_validator_refuses_everything_until_it_has_read_its_disk():
+    crash, refused = Event(1, SUPERVISOR, Crashed(0, 0)), refuse("Notarize", "recovering")
+
+    assert judge(crash, *carry("Notarize"), refused).status == "passed"
+    assert judge(*carry("Notarize"), refused).status == "failed"
+
+
+def test_a_paused_validator_may_handle_what_came_long_ago():
+    """The last message may then not be the one that it refuses."""
+    plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
+    damaged, whole = carry("Notarize", arrives_as=b"mus"), carry("Finalize", ordinal=1)
+
+    assert judge(*damaged, *whole, refuse("Notarize", "invalid signature"), plan=plan).status == "passed"
+    assert judge(*whole, refuse("Notarize", "invalid signature"), plan=plan).status == "failed"
+
+
+@pytest.mark.parametrize("excuse", EXCUSES)
+def test_every_excuse_stands_in_the_table_of_the_documents(excuse):
+    assert f"| {excuse.why} |" in DOCUMENT.read_text()
