@@ -86,7 +86,7 @@ def run_bus(nodes: int, *, recording: bool, latency: str = "fixed") -> int:
     async def main() -> None:
         async with trio.open_nursery() as nursery:
             for node in range(nodes):
-                port = Port(kernel, bus, trace.chain(node), node, 0)
+                port = Port(kernel, bus, trace.chain(node), node, incarnation=0)
                 nursery.start_soon(play, port, _rounds(nodes))
 
     kernel.run(main)

@@ -134,7 +134,7 @@ def run_state(show: Show) -> None:
         gc.collect()
         batch = database.batch()
         view = View(batch, cache)
-        tables = StateTimers(view, heights, NOTHING_READ, keys, pools)
+        tables = StateTimers(view, heights, NOTHING_READ, keys, pools=pools)
         started = time.process_time()
         act(tables)
         view.flush()

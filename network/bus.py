@@ -82,7 +82,7 @@ class Bus:
         self._wires: dict[NodeId, dict[NodeId, LinkState]] = {node: {} for node in self._chains}
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
-            self._wires[source][destination] = LinkState(source, destination, spec, self._chains[source], chance)
+            self._wires[source][destination] = LinkState(source, destination, spec, self._chains[source], chance=chance)
         self._active: dict[str, tuple[Condition, tuple[LinkState, ...]]] = {}
         self._touched: dict[str, TouchCount] = {}
         self._held: dict[str, list[_Held]] = {}
@@ -266,7 +266,9 @@ class Bus:
             at_us = now_us + wire.sample(wire.spec.latency, ordinal)
             kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
         else:
-            self._transmit_under(fate_of(wire, ordinal, parcel.label, parcel.length, now_us), wire, ordinal, parcel)
+            self._transmit_under(
+                fate_of(wire, ordinal, parcel.label, parcel.length, now_us=now_us), wire, ordinal, parcel
+            )
 
     def _transmit_under(self, fate: Fate, wire: LinkState, ordinal: int, parcel: _Parcel) -> None:
         """Send a message on, with what conditions make of it."""

@@ -153,7 +153,9 @@ class LinkState:
         "spec",
     )
 
-    def __init__(self, source: NodeId, destination: NodeId, spec: LinkSpec, chain: EventChain, chance: Chance) -> None:
+    def __init__(
+        self, source: NodeId, destination: NodeId, spec: LinkSpec, chain: EventChain, *, chance: Chance
+    ) -> None:
         self.source = source
         self.destination = destination
         self.spec = spec
@@ -191,7 +193,7 @@ class LinkState:
         return stream.at(ordinal)
 
 
-def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, now_us: Micros) -> Fate:
+def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, *, now_us: Micros) -> Fate:
     """Decide what becomes of a message of so many bytes under its wire's conditions, and count whom it touched."""
     conditions = [each for each in wire.conditions if not each.kinds or label.kind in each.kinds]
     cuts = [condition for condition in conditions if condition.is_cut]
@@ -213,7 +215,8 @@ def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, now_us: Mi
     if stopped is not None:
         return stopped
     fate = _carry(wire, ordinal, conditions, ruled)
-    return _squeeze(fate, wire, ordinal, [each for each in conditions if each.is_narrow], length, now_us)
+    narrow = [each for each in conditions if each.is_narrow]
+    return _squeeze(fate, wire, ordinal, narrow, length=length, now_us=now_us) if narrow else fate
 
 
 def _stop_by_rule(wire: LinkState, ruled: Sequence[Condition]) -> Fate | None:
@@ -254,8 +257,8 @@ def _carry(wire: LinkState, ordinal: int, conditions: Sequence[Condition], ruled
     return Fate(delays_us=(own_us, *copies_us), flips=tuple(flips), replayed_by=replayed_by)
 
 
-def _squeeze(  # noqa: PLR0917
-    fate: Fate, wire: LinkState, ordinal: int, narrow: Sequence[Condition], length: int, now_us: Micros
+def _squeeze(
+    fate: Fate, wire: LinkState, ordinal: int, narrow: Sequence[Condition], *, length: int, now_us: Micros
 ) -> Fate:
     """Make a message wait until its bytes are through, and throw another one out where too many are under way."""
     through_us, evicted = now_us, []

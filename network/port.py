@@ -205,8 +205,8 @@ class Port:
         bus: Bus,
         chain: EventChain,
         node: NodeId,
-        incarnation: int,
         *,
+        incarnation: int,
         pace: Pace | None = None,
         clock: MachineClock | None = None,
     ) -> None:

@@ -8,7 +8,7 @@ def keccak256(data: bytes) -> bytes:
     return keccak.new(digest_bits=256, data=data).digest()
 
 
-def timer_id_of(actor: bytes, due: int, payload: bytes, nonce: int, counter: int | None = None) -> bytes:
+def timer_id_of(actor: bytes, due: int, payload: bytes, nonce: int, *, counter: int | None = None) -> bytes:
     """Return the 32-byte identifier of a timer.
 
     Without a counter this is the published formula, under which two equal calls in one transaction collide; with the

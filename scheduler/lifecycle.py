@@ -132,7 +132,7 @@ def admit(context: SchedulingContext, request: ScheduleRequest) -> Admission:
     if live >= context.config.max_timers_per_actor:
         raise TooManyTimers(live, context.config.max_timers_per_actor)
     counter = context.tables.scheduled_timers(request.actor)
-    timer_id = timer_id_of(request.actor, request.due, request.payload, request.nonce, counter)
+    timer_id = timer_id_of(request.actor, request.due, request.payload, request.nonce, counter=counter)
     if context.tables.timer(timer_id) is not None:
         raise DuplicateTimer(timer_id)
     timer = Timer(

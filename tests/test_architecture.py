@@ -211,6 +211,43 @@ def test_files_stay_short():
     assert wrong == {}
 
 
+POSITIONAL_MAX = 4
+FUNCTION_LINES_MAX = 50
+
+POSITIONAL_ALLOWED = {
+    "network/kernel.py: post": "called once per message: keywords would cost 10 % of it",
+    "validators/actors/host.py: schedule_timer": "the signature of the specification",
+    "validators/actors/script.py: schedule": "the fields of a step, in their order",
+    "validators/actors/script.py: send": "the fields of a step, in their order",
+}
+"""Functions with more positional parameters, and why."""
+
+
+def functions_of_the_product():
+    """Yield place and node of every function outside the tests."""
+    for path in [*all_modules(), *modules_of("benchmarks"), *modules_of("stampede_testbed")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{relative(path)}: {node.name}", node
+
+
+def test_functions_have_at_most_four_positional_parameters():
+    """More are told apart by nothing but their order."""
+    wrong = set()
+    for place, node in functions_of_the_product():
+        names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        if len([name for name in names if name not in {"self", "cls"}]) > POSITIONAL_MAX:
+            wrong.add(place)
+
+    assert wrong == set(POSITIONAL_ALLOWED)
+
+
+def test_functions_stay_short():
+    lengths = {place: node.end_lineno - node.lineno + 1 for place, node in functions_of_the_product()}
+
+    assert {place: lines for place, lines in lengths.items() if lines > FUNCTION_LINES_MAX} == {}
+
+
 def test_a_public_class_name_is_unique_outside_the_oracle():
     """The oracle restates on purpose."""
     places = {}

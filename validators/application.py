@@ -98,7 +98,7 @@ class Application:
             self._codec,
             self._follower,
             self._block_file,
-            self._settings,
+            settings=self._settings,
             serving=surroundings.serving,
             refuse=answers.refuse,
             repaired=surroundings.repaired,
@@ -118,11 +118,9 @@ class Application:
             engine, self._settings, surroundings.serving, finality=lambda: self._finalizer.finality
         )
         self.join = SnapshotJoin(
-            self._port,
-            self._codec,
-            engine,
-            self._settings,
-            surroundings.scheme,
+            *(self._port, self._codec, engine),
+            settings=self._settings,
+            scheme=surroundings.scheme,
             joined=answers.joined,
             give_up=self.go_by_blocks,
             refuse=answers.refuse,

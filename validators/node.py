@@ -113,23 +113,27 @@ class Validator:
         self._consensus: ConsensusEngine
         self._application: Application | None = None
         self._is_started = False
-        self._runner = EffectRunner(
-            port,
-            self._codec,
-            settings.consensus.records,
-            journal=self._journal,
-            barrier=self._barrier,
-            outbox=Outbox(
-                port,
-                self._codec,
-                settings.consensus,
-                height_of=lambda digest: self.application.height_of(digest),  # noqa: PLW0108 - it is made anew
-                sends_certificates=settings.is_validator,
-            ),
-            pruner=self._pruner,
-        )
+        self._runner = self._make_runner()
         self._intake = Intake(port, self._codec, settings.consensus, costs=settings.costs, counts=counts)
         self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._intake.refuse)
+
+    def _make_runner(self) -> EffectRunner:
+        outbox = Outbox(
+            self._port,
+            self._codec,
+            self._settings.consensus,
+            height_of=lambda digest: self.application.height_of(digest),  # noqa: PLW0108 - it is made anew
+            sends_certificates=self._settings.is_validator,
+        )
+        return EffectRunner(
+            self._port,
+            self._codec,
+            self._settings.consensus.records,
+            journal=self._journal,
+            barrier=self._barrier,
+            outbox=outbox,
+            pruner=self._pruner,
+        )
 
     @property
     def around(self) -> Callable[[], AbstractContextManager[None]]:

@@ -6,7 +6,7 @@ the disk is had from peers, except votes: a validator whose journal is lost has 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -15,8 +15,9 @@ from network.port import Port
 from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
 from validators.events import DamageFound, DamageRepaired
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
-from validators.execution.blocks import Header, decode_header
+from validators.execution.blocks import decode_header
 from validators.outbox import trace_certificate, trace_vote
+from validators.settings import RestoredLog
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
 from validators.stats import ValidatorCounts
 from validators.storage import (
@@ -35,8 +36,7 @@ from validators.storage.records import TORN
 _UNSOUND: Final = (CorruptLog, ForgedSnapshot, InvalidEncodingError, RootMismatchError, msgspec.MsgspecError)
 """Errors of whole records that are no state, or not that of their headers."""
 
-EngineOf = Callable[[Sequence[bytes] | None, Header | None, Snapshot | None], Engine]
-"""Makes an engine of operations, the last header and a base; none of them stands for genesis."""
+EngineOf = Callable[[RestoredLog], Engine]
 
 
 class StateBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -164,4 +164,4 @@ def _engine_at(contents: LogContents, count: int, engine_of: EngineOf) -> Engine
     if entries:
         header = decode_header(entries[-1].header)
     operations = [operation for entry in entries for operation in entry.operations]
-    return engine_of(operations or None, header, None if base is None else base.snapshot)
+    return engine_of(RestoredLog(operations or None, header, None if base is None else base.snapshot))

@@ -8,7 +8,7 @@ given another part, a mutant or another road to the same state, without touching
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
@@ -18,6 +18,20 @@ from validators.execution import Engine, Executed, Genesis, ProposalContext, Sta
 from validators.execution.blocks import Header, Transaction
 from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
+
+
+class RestoredLog(NamedTuple):
+    """A finalized log read back: all operations, the header they lead to, and the state that they follow.
+
+    Without operations and a base it stands for genesis.
+    """
+
+    operations: Sequence[bytes] | None = None
+    header: Header | None = None
+    base: Snapshot | None = None
+
+
+EMPTY_LOG: Final = RestoredLog()
 
 CYCLES_PER_COST: Final = 1_000
 """`Costs.execute_us` is charged for each thousand cycles begun."""
@@ -77,9 +91,15 @@ class ValidatorSettings:
         return self.node < self.validators
 
 
-EngineMaker = Callable[
-    [Genesis, Callable[[Transaction], bool], Sequence[bytes] | None, Header | None, Snapshot | None], Engine
-]
+class ExecutionEngineMaker(Protocol):
+    """Makes an engine from genesis, or from a log read back."""
+
+    def __call__(
+        self, genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
+    ) -> Engine:
+        """Return an engine of its own."""
+
+
 SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
 Proposer = Callable[[Engine, ProposalContext, Iterable[Transaction]], Executed]
@@ -88,22 +108,20 @@ Proposer = Callable[[Engine, ProposalContext, Iterable[Transaction]], Executed]
 def make_engine(
     genesis: Genesis,
     verify_transaction: Callable[[Transaction], bool],
-    operations: Sequence[bytes] | None,
-    header: Header | None,
-    base: Snapshot | None = None,
+    log: RestoredLog = EMPTY_LOG,
     *,
     programs: Mapping[str, type[Actor]] = PROGRAMS,
     road: StateRoad | None = None,
     policies: Mapping[str, Callable[[], Policy]] = POLICIES,
 ) -> Engine:
-    """Return an engine of its own: from genesis, or from a log read back, its base, and its last finalized header."""
+    """Return an engine of its own: from genesis, or from a log read back."""
     return Engine(
         genesis,
         programs=programs,
         verify_transaction=verify_transaction,
-        operations=operations,
-        header=header,
-        base=base,
+        operations=log.operations,
+        header=log.header,
+        base=log.base,
         road=road,
         policies=policies,
     )
@@ -122,7 +140,7 @@ class ValidatorFactory:
     long (checker/mutants).
     """
 
-    engine: EngineMaker = field(default=make_engine)
+    engine: ExecutionEngineMaker = field(default=make_engine)
     scheme: SchemeMaker = field(default=make_scheme)
     barrier: BarrierMaker = field(default=Barrier)
     propose: Proposer = field(default=Engine.propose)

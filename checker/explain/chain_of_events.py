@@ -167,7 +167,7 @@ def _note_machine(thread: Thread, event: Event, wrong: Collection[int]) -> None:
 
 
 def chain_lines(
-    divergence: Divergence, origin: Origin, mentions: Sequence[Mention], thread: Thread, keys: Sequence[bytes]
+    divergence: Divergence, origin: Origin, mentions: Sequence[Mention], thread: Thread, *, keys: Sequence[bytes]
 ) -> list[str]:
     """Return the chain of events in lines, oldest first; each block stands where it was executed first."""
     first, left_out, last = split_ends(mentions, _SHOWN_MAX)

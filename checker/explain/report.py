@@ -118,7 +118,7 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
         timer_record=_record_of(timer, mentions),
         actor=origin.actor.hex(),
         handler=origin.handler,
-        chain=chain_lines(divergence, origin, mentions, thread, keys),
+        chain=chain_lines(divergence, origin, mentions, thread, keys=keys),
         notes=[*explanation.notes, *_notes(divergence, is_from_the_past=is_from_the_past)],
     )
 

@@ -241,7 +241,7 @@ def deferred_in_every_block(_original: Any) -> Any:
 )
 def identifier_without_counter(timer_id_of: Any) -> Any:
     """Two equal calls of one transaction have one timer identifier."""
-    return lambda actor, due, payload, nonce, _counter: timer_id_of(actor, due, payload, nonce)
+    return lambda actor, due, payload, nonce, **_counter: timer_id_of(actor, due, payload, nonce)
 
 
 @mutant(

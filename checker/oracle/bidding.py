@@ -20,7 +20,7 @@ class Answer(NamedTuple):
     reason: str = ""
 
 
-def ask(contents: Contents, present: Present, lane: Lane, basefees: Basefees, timer: Timer) -> Answer:
+def ask(contents: Contents, present: Present, lane: Lane, basefees: Basefees, *, timer: Timer) -> Answer:
     """Ask the agent of a timer."""
     context = [
         *(timer.due, present.now, basefees.cycle, basefees.cell, lane.price),

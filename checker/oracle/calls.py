@@ -139,8 +139,7 @@ class Call:
     def balance(self, address: bytes | None = None) -> int:
         """Return the units of an address, the actor's own by default."""
         self.gas.use(BALANCE_CYCLES)
-        if address is not None:
-            _require_address(address)
+        _require_address(address)
         return self.contents.balance(self.actor if address is None else address)
 
     def transfer(self, to: bytes, amount: int) -> None:
@@ -185,15 +184,10 @@ class Call:
         self._require_right_to_write()
         config, admission = self.present.config, self.present.admission
         self.gas.use(config.schedule_cycles, len(payload))
-        for number in (due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid):
-            _require_number(number or 0)
-        for address in (fee_payer, gba):
-            if address is not None:
-                _require_address(address)
+        _require_number(due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid)
+        _require_address(fee_payer, gba)
         if admission.is_deprecated(fees, self.present.height):
             raise RevertedError("TimerArgDeprecated")
-        ceiling = self.present.gas_limit_ceiling
-        latest = self.present.latest_expiry
         asked = Timer(
             timer_id=b"",
             actor=self.actor,
@@ -202,13 +196,13 @@ class Call:
             payload=payload,
             handler=DEFAULT_HANDLER,
             fee_payer=self.actor if fee_payer is None else fee_payer,
-            gas_limit=ceiling if gas_limit is None else gas_limit,
+            gas_limit=self.present.gas_limit_ceiling if gas_limit is None else gas_limit,
             gas_limit_is_default=gas_limit is None,
-            expires_at=latest if expires_at is None or not admission.has_ttl else expires_at,
+            expires_at=self.present.latest_expiry if expires_at is None or not admission.has_ttl else expires_at,
         )
-        error = self._refusal(asked, ceiling, latest)
-        quoted = Quoted(None) if error else admission.quote(fees)
-        error = error or quoted.error
+        error = self._refusal(asked)
+        quoted = Quoted(None, error=error) if error else admission.quote(fees)
+        error = quoted.error
         counts = self.contents.counts.get(self.actor) or TimerCounts(0, 0)
         if not error and counts.live >= config.max_timers_per_actor:
             error = "TooManyTimers"
@@ -217,9 +211,17 @@ class Call:
             error = "DuplicateTimer"
         if error:
             raise RevertedError(error)
+        self._insert(asked._replace(timer_id=timer_id, quote=quoted.quote), counts)
+        if quoted.quote is not None and quoted.stated is not None:
+            self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
+        return timer_id
+
+    def _insert(self, timer: Timer, counts: TimerCounts) -> None:
+        """Write a timer that was admitted at the tail of its bucket."""
+        due, timer_id = timer.due, timer.timer_id
         bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
-        timer = asked._replace(timer_id=timer_id, sequence=bucket.tail, quote=quoted.quote)
-        if config.charges_index_cells:
+        timer = timer._replace(sequence=bucket.tail)
+        if self.present.config.charges_index_cells:
             self.gas.use(0, index_cells(timer, bucket))
         self.contents.timers.put(timer_id, timer)
         self.contents.bucket_entries.put((due, timer.sequence), timer_id)
@@ -228,9 +230,6 @@ class Call:
         self.events.append(
             [SCHEDULED, timer_id, self.actor, due, timer.sequence, timer.fee_payer, timer.gas_limit, timer.expires_at]
         )
-        if quoted.quote is not None and quoted.stated is not None:
-            self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
-        return timer_id
 
     def extend(self, timer_id: bytes, expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one."""
@@ -278,7 +277,7 @@ class Call:
             self.has_overstepped = True
             raise RevertedError("read-only")
 
-    def _refusal(self, asked: Timer, ceiling: int, latest: int) -> str:
+    def _refusal(self, asked: Timer) -> str:
         """Return the first error in a requested timer, or an empty string."""
         payer = asked.fee_payer
         payers = (self.actor,) if self.is_message else (self.actor, self.sender)
@@ -287,8 +286,8 @@ class Call:
             ("PayloadTooLarge", len(asked.payload) > MAX_PAYLOAD_BYTES),
             ("HandlerTooLong", len(asked.handler.encode()) > MAX_HANDLER_BYTES),
             ("InvalidInput", payer in RESERVED_ADDRESSES or payer not in payers),
-            ("GasLimitTooHigh", asked.gas_limit > ceiling),
-            ("TtlTooLong", asked.expires_at > latest),
+            ("GasLimitTooHigh", asked.gas_limit > self.present.gas_limit_ceiling),
+            ("TtlTooLong", asked.expires_at > self.present.latest_expiry),
         )
         return next((error for error, is_so in errors if is_so), "")
 
@@ -329,11 +328,11 @@ def remove_timer(contents: Contents, timer: Timer) -> None:
     contents.counts.put(timer.actor, TimerCounts(counts.live - 1, counts.scheduled))
 
 
-def _require_address(address: bytes) -> None:
-    if len(address) != ADDRESS_BYTES:
+def _require_address(*addresses: bytes | None) -> None:
+    if any(address is not None and len(address) != ADDRESS_BYTES for address in addresses):
         raise RevertedError("InvalidInput")
 
 
-def _require_number(number: int) -> None:
-    if not 0 <= number <= MAX_INTEGER:
+def _require_number(*numbers: int | None) -> None:
+    if any(number is not None and not 0 <= number <= MAX_INTEGER for number in numbers):
         raise RevertedError("InvalidInput")

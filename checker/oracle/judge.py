@@ -70,7 +70,7 @@ def judge_oracle(
     if chain is None:
         return tally.inconclusive(f"the oracle does not know {unknown}")
     audits, branches = _Audits(chain), Branches(executed_on, tally)
-    difference = _first_difference(chain, blocks, tally, audits, branches)
+    difference = _first_difference(chain, blocks, tally, audits=audits, branches=branches)
     if difference is not None:
         found = {"what": difference.what, "key": difference.key, "timer": difference.timer, "block": difference.block}
         evidence = {name: value for name, value in found.items() if value}
@@ -124,7 +124,7 @@ def unknown_to_the_oracle(genesis: Genesis) -> str:
 
 
 def _first_difference(
-    chain: OracleChain, blocks: Iterable[OracleBlock], tally: CheckTally, audits: _Audits, branches: Branches
+    chain: OracleChain, blocks: Iterable[OracleBlock], tally: CheckTally, *, audits: _Audits, branches: Branches
 ) -> Difference | None:
     for height, block in enumerate(blocks, 1):
         difference = branches.judge(chain, _digest_of(block.block))

@@ -92,7 +92,7 @@ class LanePhase(TimerPhase):
         most = self.lane.config.max_gba_calls_per_block
         bids = {}
         for timer in asking[:most]:
-            answer = ask(self.contents, self.present, self.lane, self.basefees, timer)
+            answer = ask(self.contents, self.present, self.lane, self.basefees, timer=timer)
             if answer.bid is not None:
                 bids[timer.timer_id] = answer.bid
             else:

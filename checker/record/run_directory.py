@@ -245,7 +245,7 @@ class RecordReader:
     def roots(self) -> Iterator[RootRecord]:
         """Yield each validator's finalized blocks with their roots, in the order in which it finalized them."""
         for offset, record in stream_records(self.path, ROOTS, EVENT_BYTES_MAX):
-            yield _convert(self.path, ROOTS, offset, record, RootRecord)
+            yield _convert(self.path, ROOTS, offset, record, kind=RootRecord)
 
     def branches(self) -> Iterator[BranchRecord]:
         """Yield the executed blocks, in the order of their first execution; older records have no such blocks."""
@@ -287,7 +287,7 @@ def read_blocks(path: Path) -> Iterator[BlockRecord]:
     """
     stream = stream_records(path, BLOCKS, BLOCK_RECORD_BYTES_MAX)
     for height, (offset, record) in enumerate(stream, start=1):
-        block = _convert(path, BLOCKS, offset, record, BlockRecord)
+        block = _convert(path, BLOCKS, offset, record, kind=BlockRecord)
         if block.height != height:
             raise DamagedRecordError(path, f"{BLOCKS} at byte {offset}", f"height {block.height} instead of {height}")
         yield block
@@ -300,10 +300,10 @@ def read_branches(path: Path) -> Iterator[tuple[int, BranchRecord]]:
         DamagedRecordError: While iterating, at the first malformed record.
     """
     for offset, record in stream_records(path, BRANCHES, BLOCK_RECORD_BYTES_MAX):
-        yield offset, _convert(path, BRANCHES, offset, record, BranchRecord)
+        yield offset, _convert(path, BRANCHES, offset, record, kind=BranchRecord)
 
 
-def _convert(path: Path, name: str, offset: int, record: object, kind: type[_Record]) -> _Record:
+def _convert(path: Path, name: str, offset: int, record: object, *, kind: type[_Record]) -> _Record:
     try:
         return msgspec.convert(record, kind, builtin_types=NATIVE_TYPES)
     except msgspec.ValidationError as error:

@@ -180,7 +180,7 @@ def shrink_task(task: Task) -> SeedResult:
         runs_max=SHRINK_RUNS_MAX,
         is_thorough=task.is_thorough,
     ).shrink()
-    write_scenario_file(Path(task.runs), shrunk.scenario, task.seed, first.signature, shrunk.runs)
+    write_scenario_file(Path(task.runs), shrunk.scenario, task.seed, first.signature, runs=shrunk.runs)
     return first._replace(headline=f"shrunk in {shrunk.runs} runs to {task.runs}")
 
 

@@ -238,7 +238,7 @@ def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
     return msgspec.structs.replace(scenario, name=name, chain=chain)
 
 
-def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, runs: int) -> None:
+def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, *, runs: int) -> None:
     """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
     comment = [
         f"# Shrunk in {runs} runs. With --seed {seed} it shows:",

@@ -1,9 +1,9 @@
 """Runs a recorded scenario once more with every execution observed, and explains it; see checker.explain."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -30,10 +30,10 @@ from cluster.verdict.replay import recorded_scenario
 from faults import byzantine_validators
 from network.events import events_of_type
 from validators.events import BlockExecuted
-from validators.execution import Block, BrokenOff, Engine, Executed, InvalidBlockError
+from validators.execution import Block, BrokenOff, Engine, Executed, Genesis, InvalidBlockError, Transaction
 from validators.execution.blocks import header_digest
 from validators.identity import TransactionVerifier
-from validators.settings import ValidatorFactory, make_engine
+from validators.settings import EMPTY_LOG, RestoredLog, ValidatorFactory, make_engine
 
 REPEATS_MAX: Final = 5
 """Repeats of a run that is known to differ from itself: two of its runs may by chance be the same."""
@@ -122,7 +122,7 @@ def explain_run(
     cluster = Cluster(scenario, seed, factories=factories or {})
     own = dict(cluster.factories)
     executions = Executions()
-    blank = make_engine(cluster.genesis, lambda _transaction: False, None, None)
+    blank = make_engine(cluster.genesis, lambda _transaction: False)
     watch = _Watch(executions, Block(blank.finalized, ()), blank.genesis_digest)
     # The execution of a Byzantine validator proves nothing about the code.
     honest = [node for node in own if node not in byzantine_validators(scenario.faults)]
@@ -160,16 +160,17 @@ class _Watch:
     def opening(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
         """Return a validator's factory whose engines are noted as they begin: from genesis, or from a log."""
 
-        def make(*arguments: Any) -> Engine:  # noqa: ANN401 - whatever the maker takes, it is passed on
-            _, _, operations, header, base = arguments
-            is_new = operations is None and header is None and base is None
+        def make(
+            genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
+        ) -> Engine:
+            is_new = log == EMPTY_LOG
             try:
-                engine = factory.engine(*arguments)
+                engine = factory.engine(genesis, verify_transaction, log)
             except Exception as error:
                 if is_new:
                     self._add_genesis(node, Outcome((), b"", (), {}, (), broken=_reason_of(error)))
-                elif base is None:
-                    refused = RefusedLog(node, tuple(operations or ()), _reason_of(error))
+                elif log.base is None:
+                    refused = RefusedLog(node, tuple(log.operations or ()), _reason_of(error))
                     self._executions.refused_logs.append(refused)
                 raise
             if is_new:
@@ -232,7 +233,7 @@ def _replay(cluster: Cluster, factory: ValidatorFactory, divergence: Divergence)
     found: list[Outcome] = []
     try:
         with factory.around():
-            engine = factory.engine(cluster.genesis, TransactionVerifier(), None, None, None)
+            engine = factory.engine(cluster.genesis, TransactionVerifier())
             for past in divergence.past:
                 if past.block.header.height:
                     engine.finalize(engine.execute(past.block).digest)

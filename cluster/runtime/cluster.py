@@ -160,10 +160,33 @@ class Cluster:
         scenario = self.scenario
         if self.data is not None:
             self._accept(self.data)
-        replicas = scenario.replicas
+        trace, kernel = self._begin_trace()
+        bus, clients = self._build_parts(kernel, trace)
+        self._injector.schedule()
+        self._progress.faults_end_us = self._injector.last_edge_us
+        clients.schedule(transactions_of(scenario))
+        outcome = kernel.run(self._machines.host_all)
+        if self.data is not None:
+            self.data.record_faults(outcome.now_us, self._injector.touched())
+        return ClusterRun(
+            scenario=scenario,
+            seed=self.seed,
+            genesis=self._genesis,
+            outcome=outcome,
+            trace=trace,
+            slots=self._machines.slots,
+            effects=tuple(self._injector.effects()),
+            cells=self._injector.cells(),
+            clients=clients.statistics(),
+            observers=self._observers,
+            bus=bus.statistics(),
+            progress=self._progress,
+        )
+
+    def _begin_trace(self) -> tuple[Trace, Kernel]:
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
-        trace = Trace(range(replicas), sinks=sinks, recording=self.recording)
-        run = scenario.run
+        trace = Trace(range(self.scenario.replicas), sinks=sinks, recording=self.recording)
+        run = self.scenario.run
         start_us = 0 if self.data is None else self.data.start_us
         self._kernel = kernel = Kernel(
             trace,
@@ -172,7 +195,11 @@ class Cluster:
             time_limit_us=start_us + run.time_limit_ms * MILLISECOND_US,
             start_us=start_us,
         )
-        chance = Chance(self.seed)
+        return trace, kernel
+
+    def _build_parts(self, kernel: Kernel, trace: Trace) -> tuple[Bus, Clients]:
+        """Put the machines, the faults and what watches them onto a kernel."""
+        scenario, chance = self.scenario, Chance(self.seed)
         bus = Bus(kernel, topology_of(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
         machines = self._machines = MachineController(
             kernel=kernel,
@@ -190,7 +217,7 @@ class Cluster:
             power=machines,
             chain=trace.chain(SUPERVISOR),
             chance=chance,
-            validators=replicas,
+            validators=scenario.replicas,
             adversaries=self._adversaries,
             observers=len(scenario.observers),
             earlier={} if self.data is None else self.data.touched,
@@ -210,27 +237,7 @@ class Cluster:
             chain=trace.chain(SUPERVISOR),
             provision=self._provision,
         )
-        clients = Clients(kernel, trace.chain(SUPERVISOR), machines.slots[: scenario.cluster.validators])
-        self._injector.schedule()
-        self._progress.faults_end_us = self._injector.last_edge_us
-        clients.schedule(transactions_of(scenario))
-        outcome = kernel.run(machines.host_all)
-        if self.data is not None:
-            self.data.record_faults(outcome.now_us, self._injector.touched())
-        return ClusterRun(
-            scenario=scenario,
-            seed=self.seed,
-            genesis=self._genesis,
-            outcome=outcome,
-            trace=trace,
-            slots=machines.slots,
-            effects=tuple(self._injector.effects()),
-            cells=self._injector.cells(),
-            clients=clients.statistics(),
-            observers=self._observers,
-            bus=bus.statistics(),
-            progress=self._progress,
-        )
+        return bus, Clients(kernel, trace.chain(SUPERVISOR), machines.slots[: scenario.cluster.validators])
 
     def _make_disks(self) -> Sequence[SimulatedDisk | DirectoryDisk]:
         """Return the disks of all replicas, provisioned."""

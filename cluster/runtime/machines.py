@@ -242,7 +242,12 @@ class MachineController:
         chain = self._trace.chain(slot.node)
         adversary = self._adversaries.get(slot.node)
         make = Port if adversary is None else partial(ByzantinePort, adversary=adversary)
-        slot.port = make(self._kernel, self._bus, chain, slot.node, slot.incarnation, pace=slot.pace, clock=slot.clock)
+        slot.port = make(
+            *(self._kernel, self._bus, chain, slot.node),
+            incarnation=slot.incarnation,
+            pace=slot.pace,
+            clock=slot.clock,
+        )
         slot.handle = DiskHandle(slot.disk, partial(self._reach, slot))
         self._listen(slot, slot.port)
         slot.counts.halted = ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import decode_block, decode_header
-from validators.settings import ValidatorFactory
+from validators.settings import RestoredLog, ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
 
 
@@ -34,7 +34,7 @@ def reexecute(
         executed: list[Executed] = []
         try:
             with factory.around():
-                executed += _blocks_of(genesis, disk, factory, above, up_to)
+                executed += _blocks_of(genesis, disk, factory, above=above, up_to=up_to)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator's code, the next one is asked
             reason = f": {error}"
         if len(executed) == up_to - above:
@@ -42,7 +42,9 @@ def reexecute(
     raise ReexecutionError(above + 1, reason)
 
 
-def _blocks_of(genesis: Genesis, disk: Disk, factory: ValidatorFactory, above: int, up_to: int) -> Iterator[Executed]:
+def _blocks_of(
+    genesis: Genesis, disk: Disk, factory: ValidatorFactory, *, above: int, up_to: int
+) -> Iterator[Executed]:
     """Yield as many of the blocks as the disk holds."""
     entries = FinalizedLog(disk).read().entries
     if not entries or entries[0].height != 1:
@@ -53,7 +55,7 @@ def _blocks_of(genesis: Genesis, disk: Disk, factory: ValidatorFactory, above: i
     operations = [operation for entry in known for operation in entry.operations]
     header = decode_header(known[-1].header) if known else None
     # The transactions of final blocks were verified by those who voted for them.
-    engine = factory.engine(genesis, lambda _transaction: True, operations or None, header, None)
+    engine = factory.engine(genesis, lambda _transaction: True, RestoredLog(operations or None, header))
     for entry in entries[above:up_to]:
         encoded = blocks.get(entry.digest)
         if encoded is None:

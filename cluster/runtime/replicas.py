@@ -1,8 +1,7 @@
 """The parts and settings of each replica and the links between them, from the scenario."""
 
 from functools import partial
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
@@ -12,6 +11,9 @@ from network.topology import LinkSpec, build_topology
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
 from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":

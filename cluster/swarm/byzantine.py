@@ -56,11 +56,11 @@ def draw_byzantine(draw: Draw, validators: int, from_ms: int, until_ms: int) -> 
             f"dishonest.{place}.behaviours", BEHAVIOURS, 1 + draw.chance(f"dishonest.{place}.is_both", 40)
         ):
             name = f"{behaviour}-{node}"
-            found[name] = _draw_one(draw, f"dishonest.{name}", node, behaviour, (from_ms, until_ms))
+            found[name] = _draw_one(draw, f"dishonest.{name}", node, behaviour, span_ms=(from_ms, until_ms))
     return found
 
 
-def _draw_one(draw: Draw, name: str, node: int, behaviour: str, span_ms: tuple[int, int]) -> Plain:
+def _draw_one(draw: Draw, name: str, node: int, behaviour: str, *, span_ms: tuple[int, int]) -> Plain:
     start_ms = draw.between(f"{name}.start_ms", span_ms[0], span_ms[1] - 6_000)
     fault: Plain = {
         "kind": "dishonest",

@@ -1,13 +1,13 @@
 """Observers of every block that the engines of a run execute."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from cluster.runtime.cluster import Cluster
-from validators.execution import BrokenOff, Engine, Executed
-from validators.settings import ValidatorFactory
+from validators.execution import BrokenOff, Engine, Executed, Genesis, Transaction
+from validators.settings import EMPTY_LOG, RestoredLog, ValidatorFactory
 
 
 class ExecutionObserver(Protocol):
@@ -26,8 +26,10 @@ def watch_executions(cluster: Cluster, observer: ExecutionObserver, nodes: Itera
 def _over(node: int, factory: ValidatorFactory, observer: ExecutionObserver) -> ValidatorFactory:
     """Return a factory whose engines, one for each life of the validator, report their executions."""
 
-    def make(*arguments: Any) -> Engine:  # noqa: ANN401 - whatever the maker takes, it is passed on
-        engine = factory.engine(*arguments)
+    def make(
+        genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
+    ) -> Engine:
+        engine = factory.engine(genesis, verify_transaction, log)
         engine.on_executed = partial(observer.executed, node)
         engine.on_broken_off = partial(observer.broken_off, node)
         return engine

@@ -111,7 +111,7 @@ def _disk_faults(scenario: Scenario) -> DiskFaults:
 def _genesis_state(genesis: Genesis) -> tuple[dict[bytes, bytes], ChainRules]:
     """Return the state before the first block, and what else the checks know of it."""
     try:
-        blank = make_engine(genesis, lambda _transaction: False, None, None)
+        blank = make_engine(genesis, lambda _transaction: False)
         values, root = dict(blank.database.items()), blank.database.canonical_root
     except Exception:  # noqa: BLE001 - each validator halts over the same at its start, and the checks name the place
         return {}, rules_of(genesis, digest=b"", root=b"")

@@ -21,10 +21,9 @@ from scheduler import POLICIES
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution import Block, Engine, Executed, Genesis, ProposalContext, StateRoad, Transaction
-from validators.execution.blocks import Header, block_digest
+from validators.execution.blocks import block_digest
 from validators.messages import Message, message_codec
-from validators.settings import make_engine
-from validators.state import Snapshot
+from validators.settings import EMPTY_LOG, ExecutionEngineMaker, RestoredLog, make_engine
 
 BLOCKS_KEPT: Final = 64
 """The number of blocks, beside its validator's, that an adversary remembers to hand them out."""
@@ -185,20 +184,14 @@ class Adversary:
         for behaviour in list(self._behaviours.values()):
             behaviour.hear(source, message)
 
-    def make_engine(self, road: StateRoad | None) -> Callable[..., Engine]:
+    def make_engine(self, road: StateRoad | None) -> ExecutionEngineMaker:
         """Return the maker of an engine whose timer phase can be tampered while a block is built."""
         policies = tampered_policies(POLICIES, self.tampering)
 
         def make(
-            genesis: Genesis,
-            verify_transaction: Callable[[Transaction], bool],
-            operations: Sequence[bytes] | None,
-            header: Header | None,
-            base: Snapshot | None = None,
+            genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
         ) -> Engine:
-            self.engine = make_engine(
-                genesis, verify_transaction, operations, header, base, road=road, policies=policies
-            )
+            self.engine = make_engine(genesis, verify_transaction, log, road=road, policies=policies)
             return self.engine
 
         return make

@@ -26,13 +26,13 @@ class ByzantinePort(Port):
         bus: Bus,
         chain: EventChain,
         node: NodeId,
-        incarnation: int,
         *,
+        incarnation: int,
         pace: Pace | None = None,
         clock: MachineClock | None = None,
         adversary: Adversary,
     ) -> None:
-        super().__init__(kernel, bus, chain, node, incarnation, pace=pace, clock=clock)
+        super().__init__(kernel, bus, chain, node, incarnation=incarnation, pace=pace, clock=clock)
         self._adversary = adversary
         adversary.wire = self
 

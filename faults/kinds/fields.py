@@ -67,10 +67,10 @@ def known_messages(kinds: Sequence[str]) -> Iterator[Requirement]:
         yield "kinds", kind in MESSAGE_KINDS, reason
 
 
-def both_or_neither(key: str, first: str, first_value: int, second: str, second_value: int) -> Requirement:
+def both_or_neither(key: str, **numbers: int) -> Requirement:
     """Require that two numbers are both given or both left out."""
-    reason = f"{first} and {second} go together, both at least 1 or both left out"
-    return key, bool(first_value) == bool(second_value), reason
+    reason = f"{' and '.join(numbers)} go together, both at least 1 or both left out"
+    return key, all(numbers.values()) or not any(numbers.values()), reason
 
 
 def _second(values: Sequence[_Value]) -> list[_Value]:

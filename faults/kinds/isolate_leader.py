@@ -32,7 +32,7 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
     open_ms: Annotated[Milliseconds, means("How long they are not in between.")] = 0
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield both_or_neither("open_ms", "cut_ms", self.cut_ms, "open_ms", self.open_ms)
+        yield both_or_neither("open_ms", cut_ms=self.cut_ms, open_ms=self.open_ms)
 
     def describe(self) -> str:
         rhythm = f" for {seconds(self.cut_ms)}, then free for {seconds(self.open_ms)}, and again"

@@ -79,9 +79,9 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield from sound_links("between", self.between)
-        yield both_or_neither("reorder_ppm", "reorder_ppm", self.reorder_ppm, "reorder_extra_ms", self.reorder_extra_ms)
+        yield both_or_neither("reorder_ppm", reorder_ppm=self.reorder_ppm, reorder_extra_ms=self.reorder_extra_ms)
         yield "jitter_ms", self.latency_ms is not None or not self.jitter_ms, "needs latency_ms beside it"
-        yield both_or_neither("burst_ppm", "burst_ppm", self.burst_ppm, "burst_ms", self.burst_ms)
+        yield both_or_neither("burst_ppm", burst_ppm=self.burst_ppm, burst_ms=self.burst_ms)
         yield no_repeats("channels", self.channels)
         rates = (self.loss_ppm, self.reorder_ppm, self.duplicate_ppm, self.corrupt_ppm, self.burst_ppm)
         is_worse = self.latency_ms is not None or any((*rates, self.bytes_per_second, self.queue_max))

@@ -38,7 +38,7 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield distinct("also", self.targets())
-        yield both_or_neither("run_ms", "pause_ms", self.pause_ms, "run_ms", self.run_ms)
+        yield both_or_neither("run_ms", pause_ms=self.pause_ms, run_ms=self.run_ms)
 
     def describe(self) -> str:
         events, clocks = ("their events", "their clocks go") if self.also else ("its events", "its clock goes")

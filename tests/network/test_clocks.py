@@ -96,7 +96,7 @@ def fired_with(settings):
     """Arm a timer of 9 ms at 0, set the clock at the given times, and return when the timer fires."""
     rig = build_rig()
     clock, record = MachineClock(), []
-    port = Port(rig.kernel, rig.bus, rig.trace.chain(0), 0, 0, clock=clock)
+    port = Port(rig.kernel, rig.bus, rig.trace.chain(0), 0, incarnation=0, clock=clock)
 
     def turn(setting):
         ppm_before = clock.ppm

@@ -247,7 +247,7 @@ class TestPace:
         """It is counted; work that costs nothing stays free, and a faster pace holds from the next work on."""
         rig = build_rig()
         pace, record = Pace(factor=3), []
-        port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, 0, pace=pace)
+        port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, incarnation=0, pace=pace)
         port.work(100, "slow")
         port.work(0, "free")
         pace.factor = 1
@@ -262,7 +262,7 @@ class TestPace:
         """After the slowness only work that is under way still takes its multiple, on each lane."""
         rig = build_rig()
         pace, record = Pace(factor=3, disk_factor=5), []
-        port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, 0, pace=pace)
+        port = Port(rig.kernel, rig.bus, rig.trace.chain(1), 1, incarnation=0, pace=pace)
         for token in ("under way", "waiting"):
             port.work(100, token)
             port.work_on("disk", 100, f"sync {token}")

@@ -31,7 +31,7 @@ class Rig:
     record: list[object] = field(default_factory=list)
 
     def port(self, node: int, incarnation: int = 0) -> Port:
-        return Port(self.kernel, self.bus, self.trace.chain(node), node, incarnation)
+        return Port(self.kernel, self.bus, self.trace.chain(node), node, incarnation=incarnation)
 
     def run(self, *tasks: Callable[[], Awaitable[None]]) -> KernelOutcome:
         """Run these tasks side by side until the run ends."""

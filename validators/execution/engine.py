@@ -124,22 +124,22 @@ class Engine:
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
         retain = self._road.retain_blocks
-        if base is not None:
-            database = Database.from_operations(operations or (), retain=retain, base=base)
-        else:
-            database = Database.from_operations(chain(first.operations(), operations or ()), retain=retain)
+        followed = operations or () if base is not None else chain(first.operations(), operations or ())
+        database = Database.from_operations(followed, retain=retain, base=base)
         root = database.canonical_root
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
-        finalized = Branch(
-            digest=header_digest(tip),
-            header=tip,
+        self._tree = BlockTree(database, self._tip(database, tip), self._road, self._execute_again)
+
+    def _tip(self, database: Database, header: Header) -> Branch:
+        return Branch(
+            digest=header_digest(header),
+            header=header,
             executed=None,
             batch=None,
             waiting=NOTHING_READ,
-            heights=self._find_heights(database, tip),
+            heights=self._find_heights(database, header),
         )
-        self._tree = BlockTree(database, finalized, self._road, self._execute_again)
 
     @property
     def database(self) -> Database:
@@ -337,7 +337,7 @@ class Engine:
         view = View(batch, self._cache)
         moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
         tiers = Tiers(view, parent.heights, moment)
-        timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, self._pools)
+        timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, pools=self._pools)
         proposer = genesis.validators[header.proposer]
         run = BlockRun(self._rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
         return view, tiers, run

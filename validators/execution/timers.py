@@ -109,7 +109,7 @@ class StateTimers:
     )
 
     def __init__(
-        self, view: View, heights: BranchHeights, carried: Waiting, keys: TimerKeys, pools: PoolKeeper
+        self, view: View, heights: BranchHeights, carried: Waiting, keys: TimerKeys, *, pools: PoolKeeper
     ) -> None:
         self._view = view
         self._heights = heights

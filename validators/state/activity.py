@@ -152,7 +152,8 @@ class Activity:
         read = self.view(layers)
         first = base.size >> GRAFT_HEIGHT
         digests = (nodes[start : start + DIGEST_BYTES] for start in range(0, len(nodes), DIGEST_BYTES))
-        rows: Rows = [change_chunks(base, tip.floor, flags, rewritten, read(CHUNKS)), dict(enumerate(digests, first))]
+        chunks = change_chunks(base, tip.floor, flags, rewritten, read=read(CHUNKS))
+        rows: Rows = [chunks, dict(enumerate(digests, first))]
         rows.append(graft_leaves(rows[CHUNKS], rows[SUBTREES], read(SUBTREES), tip.size >> GRAFT_HEIGHT))
         rows = hash_paths(rows, tip.size, read)
         stacked = stack_layer(layers, RowLayer(1, tip.size, rows))
@@ -235,7 +236,7 @@ def join_flags(flags: bytes | bytearray, length: int) -> bytes:
     return int(bytes(flags[::-1]).translate(BINARY_DIGITS), 2).to_bytes(length, "little")
 
 
-def change_chunks(base: Tip, floor: int, flags: bytes, rewritten: Iterable[int], read: Reader) -> dict[int, bytes]:
+def change_chunks(base: Tip, floor: int, flags: bytes, rewritten: Iterable[int], *, read: Reader) -> dict[int, bytes]:
     """Return the chunks that a batch changes, ascending.
 
     Args:

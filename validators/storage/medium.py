@@ -169,7 +169,7 @@ class Medium:
             if not isinstance(condition, MisdirectedWrite) or not _is_about(condition, name):
                 continue
             if self._hits(active, "misdirected", condition.ppm, name):
-                self._misdirect(active, files, name, offset, data)
+                self._misdirect(active, files, name, offset=offset, data=data)
 
     def overwritten(self, name: str, file: File, offset: int, data: bytes) -> None:
         """Remove scars of overwritten bytes; those of other bytes in the same sectors stay."""
@@ -221,7 +221,7 @@ class Medium:
         if worse != content and self._scar(name, sector, worse):
             active.count += 1
 
-    def _misdirect(self, active: _Active, files: dict[str, File], name: str, offset: int, data: bytes) -> None:
+    def _misdirect(self, active: _Active, files: dict[str, File], name: str, *, offset: int, data: bytes) -> None:
         sectors = [
             (other, sector)
             for other in sorted(files)

@@ -90,11 +90,11 @@ def run_shrink(options: argparse.Namespace) -> int:
             run=workers.results,
             jobs=options.jobs,
             on_step=progress.show,
-            on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, made),
+            on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, runs=made),
             runs_max=options.limit,
             is_thorough=is_thorough,
         ).shrink()
-    write_scenario_file(out, shrunk.scenario, seed, signature, shrunk.runs)
+    write_scenario_file(out, shrunk.scenario, seed, signature, runs=shrunk.runs)
     if options.json:
         print_json(_as_json(shrunk, signature, seed, out))
     else:

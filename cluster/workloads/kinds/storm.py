@@ -117,7 +117,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         clients = self._clients(site)
         for ordinal, planned in enumerate(self._plan(site)):
             at_ms = self.start_ms + ordinal * self.every_ms
-            yield self._ask(clients[planned.actor], site.actor(planned.actor), planned.order, at_ms, site)
+            yield self._ask(clients[planned.actor], site.actor(planned.actor), planned.order, at_ms=at_ms, site=site)
         later = [(self.cancel_ms, self._cancel), (self.withdraw_ms, self._withdraw)]
         for at_ms, act in sorted(((at_ms, act) for at_ms, act in later if at_ms is not None), key=lambda it: it[0]):
             yield from act(site, clients, at_ms)
@@ -137,7 +137,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
                         planned.order.not_before + index % planned.order.spread,
                         storm_payload(planned.order, index),
                         planned.nonce,
-                        planned.placed + index,
+                        counter=planned.placed + index,
                     )
                     for index in range(planned.order.count)
                 ]
@@ -175,7 +175,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             terms=self.terms(site, index + (placed // self.timers_per_transaction if self.tips_by == "order" else 0)),
         )
 
-    def _ask(self, client: Client, actor: bytes, order: StormOrder, at_ms: int, site: Site) -> TimedTransaction:
+    def _ask(self, client: Client, actor: bytes, order: StormOrder, *, at_ms: int, site: Site) -> TimedTransaction:
         call = ExecuteActor(actor, "make", msgspec.msgpack.encode(order))
         payload = len(storm_payload(order, 0))
         return client.sign(

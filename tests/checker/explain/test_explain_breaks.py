@@ -12,7 +12,7 @@ from tests.support.explained import SHORT, explained
 from validators.execution import Block
 from validators.execution.blocks import Header
 from validators.execution.receipts import TimerReceipt, encode_receipt
-from validators.settings import ValidatorFactory, make_engine
+from validators.settings import EMPTY_LOG, ValidatorFactory, make_engine
 from validators.state import CorruptLog
 
 FIVE = ("run.until_height=6", "run.time_limit_ms=15_000")
@@ -37,11 +37,11 @@ def test_a_genesis_that_one_validator_changes_is_the_first_difference():
     assert found.write.startswith("operation ")
 
 
-def make_forgetful(genesis, verify, operations, header, base):
+def make_forgetful(genesis, verify, log=EMPTY_LOG):
     """An engine that refuses every log that holds a block."""
-    if operations is not None:
+    if log.operations is not None:
         raise CorruptLog("it is not to its liking")
-    return make_engine(genesis, verify, operations, header, base)
+    return make_engine(genesis, verify, log)
 
 
 def test_a_sound_log_of_which_no_state_is_made_is_a_matter_of_hashing():

@@ -131,7 +131,7 @@ def let_basefees_creep(monkeypatch):
 def leave_the_counter_out_of_identifiers(monkeypatch):
     monkeypatch.setattr(
         "scheduler.lifecycle.timer_id_of",
-        lambda actor, due, payload, nonce, counter: timer_id_of(actor, due, payload, nonce),
+        lambda actor, due, payload, nonce, **_counter: timer_id_of(actor, due, payload, nonce),
     )
 
 

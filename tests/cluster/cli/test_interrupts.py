@@ -19,6 +19,14 @@ ANSWER_SECONDS = 8
 LONG = ("outage-storm",)
 
 
+@pytest.fixture(autouse=True)
+def _interruptible():
+    """Children take Ctrl-C even if the tests run in the background of a shell, which then has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def start(tmp_path, *arguments):
     command = [sys.executable, str(PROJECT_ROOT / "run_cluster.py"), *arguments, "--json", "--runs", "runs"]
     return subprocess.Popen(

@@ -143,7 +143,9 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
     follower = SimpleNamespace(block=by_digest.get)
     settings = SimpleNamespace(node=0, validators=2, costs=Costs())
     serving = Serving(wire, codec, answers_per_second=1, refuse=None)
-    exchange = BlockExchange(wire, codec, follower, None, settings, serving=serving, refuse=None, repaired=None)
+    exchange = BlockExchange(
+        wire, codec, follower, None, settings=settings, serving=serving, refuse=None, repaired=None
+    )
 
     exchange.serve(1, BlockRequest((2).to_bytes(32, "big"), 0))
     serving.send(wire.works.pop())

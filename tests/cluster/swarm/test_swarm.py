@@ -216,7 +216,7 @@ def test_the_banner_tells_every_drawn_parameter():
 def test_a_drawn_scenario_written_for_a_person_reads_back_as_it_was(tmp_path):
     """Settings that a shrunk scenario file leaves out have their defaults."""
     for seed, scenario in enumerate(DRAWN[:30]):
-        write_scenario_file(tmp_path / "drawn.toml", scenario, seed, "safety: oracle: height #", 1)
+        write_scenario_file(tmp_path / "drawn.toml", scenario, seed, "safety: oracle: height #", runs=1)
 
         assert load_scenario(str(tmp_path / "drawn.toml")) == scenario
         assert "{}" not in (tmp_path / "drawn.toml").read_text()

@@ -206,7 +206,9 @@ class TestStormMaker:
         engine = serving()
         scheduled = [event.timer_id for event in self.storm(engine, delay=3).events]
         wanted = StormOrder(count=3, delay=3, not_before=0, spread=1, ttl=9, gas_limit=GAS)
-        assert scheduled == [timer_id_of(STORM, 4, storm_payload(wanted, index), 0, index) for index in range(3)]
+        assert scheduled == [
+            timer_id_of(STORM, 4, storm_payload(wanted, index), 0, counter=index) for index in range(3)
+        ]
         some = CancelOrder((scheduled[1], b"gone", scheduled[0]))
         refused = advance(engine, [order(1, 0, STORM, "cancel", some)])
         executed = advance(engine, [order(0, 1, STORM, "cancel", some)])

@@ -67,7 +67,7 @@ class Keeper:
             message_codec(SIMPLEX),
             follower,
             self.blocks,
-            SETTINGS,
+            settings=SETTINGS,
             serving=self.serving,
             refuse=None,
             repaired=lambda *repair: self.repaired.append(repair),
