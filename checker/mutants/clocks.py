@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from msgspec import structs
@@ -13,6 +14,9 @@ from validators.application import Application, ExecutionOver
 from validators.execution import engine
 from validators.execution.engine import Engine
 from validators.node import Validator
+
+_consensus_mutant = partial(mutant, area="consensus")
+_execution_mutant = partial(mutant, area="execution")
 
 
 def _faults(*faults: str) -> str:
@@ -44,7 +48,7 @@ EARLY_AND_LATE: Final = _faults(
 """Clocks that differ by most of a second."""
 
 
-@mutant((Application, "_report_certification"), area="consensus", kills=("certificates",), on_all=True, needs=(BEHIND,))
+@_consensus_mutant((Application, "_report_certification"), kills=("certificates",), on_all=True, needs=(BEHIND,))
 def skew_checked_in_certify(report: Any) -> Any:
     """A validator refuses to certify a block that is ahead of its own clock."""
 
@@ -56,9 +60,7 @@ def skew_checked_in_certify(report: Any) -> Any:
     return report_if_near
 
 
-@mutant(
-    (Application, "_execute"), area="execution", kills=("agreement", "finality-regained"), on_all=True, needs=(BEHIND,)
-)
+@_execution_mutant((Application, "_execute"), kills=("agreement", "finality-regained"), on_all=True, needs=(BEHIND,))
 def skew_checked_in_execution(execute: Any) -> Any:
     """A block that is ahead of the validator's own clock is invalid, final or not."""
 
@@ -72,7 +74,7 @@ def skew_checked_in_execution(execute: Any) -> Any:
     return execute_if_near
 
 
-@mutant((Application, "_find_fault"), area="consensus", kills=("block-times",), on_all=True, needs=(AHEAD,))
+@_consensus_mutant((Application, "_find_fault"), kills=("block-times",), on_all=True, needs=(AHEAD,))
 def skew_unchecked(find_fault: Any) -> Any:
     """A validator notarizes a block however far it is ahead of its own clock."""
 
@@ -86,11 +88,10 @@ def skew_unchecked(find_fault: Any) -> Any:
     return find_fault_at_any_time
 
 
-@mutant(
+@_execution_mutant(
     (Application, "pace"),
     (application, "ProposalContext"),
     (engine, "check_header"),
-    area="execution",
     kills=("block-times", "oracle"),
     on_all=True,
     needs=(BEHIND,),
@@ -113,12 +114,11 @@ def time_goes_back(pace: Any, context: Any, check: Any) -> Any:
     return pace_by_the_clock, context_by_the_clock, check_but_the_time
 
 
-@mutant(
+@_execution_mutant(
     (Application, "pace"),
     (Application, "_execute"),
     (Engine, "_run"),
     (engine, "Moment"),
-    area="execution",
     kills=("equal-roots", "agreement"),
     cause="execution",
     needs=('chain.timebase="slot"', EARLY_AND_LATE),
@@ -148,13 +148,8 @@ def slot_of_the_own_clock(pace: Any, execute: Any, run: Any, moment: Any) -> Any
     return note(pace), note(execute), run_by_the_clock, moment_by_the_clock
 
 
-@mutant(
-    (Port, "set_timer"),
-    (Validator, "_handle_timer"),
-    area="consensus",
-    kills=("finality-regained",),
-    on_all=True,
-    needs=(JUMPING,),
+@_consensus_mutant(
+    (Port, "set_timer"), (Validator, "_handle_timer"), kills=("finality-regained",), on_all=True, needs=(JUMPING,)
 )
 def timeouts_by_the_wall_clock(set_timer: Any, handle: Any) -> Any:
     """A timer fires when the wall clock has come to its deadline, which a jump puts minutes away."""

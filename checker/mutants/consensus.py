@@ -1,11 +1,14 @@
 """Mutants of consensus: what makes a quorum, what may be voted, what a restart remembers, when a view is given up."""
 
+from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
 from validators.consensus.simplex import Nullification, certificates, recovery, views
 from validators.consensus.simplex import engine as simplex
 from validators.consensus.simplex.rounds import Certified, Round
+
+_mutant = partial(mutant, area="consensus")
 
 POWER_CUTS: Final = (
     "faults={"
@@ -27,7 +30,7 @@ SLOW_JOIN: Final = (
 """A validator joins from a snapshot of a view whose finality reaches it by no other way."""
 
 
-@mutant((simplex, "leader_of"), (views, "leader_of"), area="consensus", kills=("leaders",), on_all=True)
+@_mutant((simplex, "leader_of"), (views, "leader_of"), kills=("leaders",), on_all=True)
 def leader_for_two_views(*_originals: Any) -> Any:
     """A leader has two views in a row before the next one has its turn."""
 
@@ -37,7 +40,7 @@ def leader_for_two_views(*_originals: Any) -> Any:
     return leader_of, leader_of
 
 
-@mutant((simplex, "quorum_of"), (certificates, "quorum_of"), area="consensus", kills=("certificates",))
+@_mutant((simplex, "quorum_of"), (certificates, "quorum_of"), kills=("certificates",))
 def certificate_below_quorum(*_originals: Any) -> Any:
     """One vote too few makes a certificate."""
 
@@ -47,7 +50,7 @@ def certificate_below_quorum(*_originals: Any) -> Any:
     return quorum_of, quorum_of
 
 
-@mutant((simplex, "quorum_of"), (certificates, "quorum_of"), area="consensus", kills=("certificates",), on_all=True)
+@_mutant((simplex, "quorum_of"), (certificates, "quorum_of"), kills=("certificates",), on_all=True)
 def quorum_by_majority(*_originals: Any) -> Any:
     """A quorum is more than half and not two thirds."""
 
@@ -57,7 +60,7 @@ def quorum_by_majority(*_originals: Any) -> Any:
     return quorum_of, quorum_of
 
 
-@mutant((certificates, "encode_signers"), area="consensus", kills=("certificates",))
+@_mutant((certificates, "encode_signers"), kills=("certificates",))
 def signers_shifted(encode_signers: Any) -> Any:
     """The bitmap of a certificate names each signer's successor."""
 
@@ -67,7 +70,7 @@ def signers_shifted(encode_signers: Any) -> Any:
     return encode_shifted
 
 
-@mutant((Round, "may_finalize"), area="consensus", kills=("no-double-vote",))
+@_mutant((Round, "may_finalize"), kills=("no-double-vote",))
 def finalizes_what_it_nullified(_original: Any) -> Any:
     """A validator that nullified a view finalizes it when its block is certified after all."""
 
@@ -77,10 +80,9 @@ def finalizes_what_it_nullified(_original: Any) -> Any:
     return may_finalize
 
 
-@mutant(
+@_mutant(
     (recovery, "_restore_vote"),
     (simplex.Simplex, "replay"),
-    area="consensus",
     kills=("no-double-vote",),
     on_all=True,
     needs=(POWER_CUTS,),
@@ -95,7 +97,7 @@ def restarted_leader_proposes_again(_restore_vote: Any, replay: Any) -> Any:
     return lambda _kept, _vote, _me: None, replay_and_forget
 
 
-@mutant((recovery, "_restore_one"), area="consensus", kills=("write-ahead",), on_all=True)
+@_mutant((recovery, "_restore_one"), kills=("write-ahead",), on_all=True)
 def restart_without_nullifications(restore_one: Any) -> Any:
     """A restarted validator does not know the nullifications of its journal."""
 
@@ -106,15 +108,14 @@ def restart_without_nullifications(restore_one: Any) -> Any:
     return restore_others
 
 
-@mutant((simplex, "arm_timers"), area="consensus", kills=("finality-regained",), on_all=True)
+@_mutant((simplex, "arm_timers"), kills=("finality-regained",), on_all=True)
 def waits_for_ever(_original: Any) -> Any:
     """A view has no timeout."""
     return lambda _entered, _config: []
 
 
-@mutant(
+@_mutant(
     (simplex.Simplex, "_adopt_floor"),
-    area="consensus",
     kills=("certificates",),
     on_all=True,
     needs=(SLOW_JOIN, "sync.snapshot_gap_blocks=4"),
@@ -124,7 +125,7 @@ def joiner_without_floor(_original: Any) -> Any:
     return lambda _self, _finality: None
 
 
-@mutant((simplex, "repeat_nullify"), area="consensus", kills=("finality-regained",), on_all=True)
+@_mutant((simplex, "repeat_nullify"), kills=("finality-regained",), on_all=True)
 def cries_once(_original: Any) -> Any:
     """A validator that gives a view up says so once and never again."""
     return lambda _views, _config: []

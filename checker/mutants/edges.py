@@ -1,5 +1,6 @@
 """Mutants at the edges of the rules: agents, governance by key, refusals that are rarely needed."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,16 +13,18 @@ from scheduler.policies import eip1559, policy
 from validators.actors import Host
 from validators.execution.heights import BranchHeights
 
+_scheduler_mutant = partial(mutant, area="scheduler")
+_execution_mutant = partial(mutant, area="execution")
 
-@mutant((eip1559, "context_of"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
+
+@_scheduler_mutant((eip1559, "context_of"), kills=("oracle",), cause="execution", on_all=True)
 def agent_told_of_no_balance(context_of: Any) -> Any:
     """An agent sees a balance of nothing for its timer's actor."""
     return lambda timer, **rest: context_of(timer, **(rest | {"balance": 0}))
 
 
-@mutant(
+@_execution_mutant(
     (Host, "_require_writable"),
-    area="execution",
     kills=("oracle",),
     cause="execution",
     on_all=True,
@@ -32,31 +35,27 @@ def agent_may_write(_require: Any) -> Any:
     return lambda _host: None
 
 
-@mutant((quotes, "tip_of_tier"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
+@_scheduler_mutant((quotes, "tip_of_tier"), kills=("oracle",), cause="execution", on_all=True)
 def tier_tip_one_more(tip_of_tier: Any) -> Any:
     """A tier hint stands for a tip of one unit more."""
     return lambda tier, p50_tip, config: tip_of_tier(tier, p50_tip, config) + 1
 
 
-@mutant(
-    (BranchHeights, "settle"),
-    area="execution",
-    kills=("oracle", "equal-roots", "agreement"),
-    cause="execution",
-    on_all=True,
+@_execution_mutant(
+    (BranchHeights, "settle"), kills=("oracle", "equal-roots", "agreement"), cause="execution", on_all=True
 )
 def tiers_of_the_old_profile(settle: Any) -> Any:
     """The calendar queue keeps its sizes when governance changes them."""
     return lambda heights, _profile, record_of: settle(heights, heights.profile, record_of)
 
 
-@mutant((tally.Tally, "cancel_for_delay"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
+@_scheduler_mutant((tally.Tally, "cancel_for_delay"), kills=("oracle",), cause="execution", on_all=True)
 def delay_without_penalty(cancel_for_delay: Any) -> Any:
     """A timer that is cancelled for its delays costs its payer nothing."""
     return lambda self, timer, delays, _basefee: cancel_for_delay(self, timer, delays, 0)
 
 
-@mutant((policy.PolicyInBlock, "extend"), area="scheduler", kills=("oracle",), cause="execution", on_all=True)
+@_scheduler_mutant((policy.PolicyInBlock, "extend"), kills=("oracle",), cause="execution", on_all=True)
 def extension_not_clamped(extend: Any) -> Any:
     """An owner extends a timer beyond the longest time to live."""
 
@@ -69,12 +68,8 @@ def extension_not_clamped(extend: Any) -> Any:
     return extend_as_asked
 
 
-@mutant(
-    (policy, "owned_timer"),
-    area="scheduler",
-    kills=("oracle", "timer-delivery", "agreement"),
-    cause="execution",
-    on_all=True,
+@_scheduler_mutant(
+    (policy, "owned_timer"), kills=("oracle", "timer-delivery", "agreement"), cause="execution", on_all=True
 )
 def timers_of_others(_original: Any) -> Any:
     """A timer is cancelled and extended for any caller that knows its identifier, collected or not."""

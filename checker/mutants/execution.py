@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,10 +19,12 @@ from validators.execution.timers import StateTimers
 from validators.execution.view import DecodedCache, View
 from validators.execution.world import ChainWorld
 
+_mutant = partial(mutant, area="execution")
+_timer_mutant = partial(_mutant, is_of_timer=True)
 
-@mutant(
+
+@_mutant(
     (View, "rollback"),
-    area="execution",
     kills=("oracle",),
     cause="execution",
     on_all=True,
@@ -32,7 +35,7 @@ def reverted_writes_stay(_original: Any) -> Any:
     return lambda _self, _savepoint: None
 
 
-@mutant((DecodedCache, "decode"), area="execution", kills=("equal-roots", "agreement"), cause="clean-up")
+@_mutant((DecodedCache, "decode"), kills=("equal-roots", "agreement"), cause="clean-up")
 def record_of_another_fork(decode: Any) -> Any:
     """A decoded record is used although the state of this branch holds another one."""
 
@@ -43,7 +46,7 @@ def record_of_another_fork(decode: Any) -> Any:
     return decode_or_recall
 
 
-@mutant((DecodedCache, "remember"), area="execution", kills=("equal-roots", "live-values"), cause="execution")
+@_mutant((DecodedCache, "remember"), kills=("equal-roots", "live-values"), cause="execution")
 def record_before_the_write(_original: Any) -> Any:
     """Memory keeps the record that was there before the last write."""
 
@@ -54,9 +57,7 @@ def record_before_the_write(_original: Any) -> Any:
     return remember_the_record_before
 
 
-@mutant(
-    (block_run, "run_transaction"), area="execution", kills=("supply",), cause="execution", on_all=True, shows="account"
-)
+@_mutant((block_run, "run_transaction"), kills=("supply",), cause="execution", on_all=True, shows="account")
 def refund_forgotten(run_transaction: Any) -> Any:
     """The units that a transaction did not use do not come back."""
 
@@ -70,9 +71,7 @@ def refund_forgotten(run_transaction: Any) -> Any:
     return run_without_refund
 
 
-@mutant(
-    (block_run, "run_transaction"), area="execution", kills=("oracle",), cause="execution", on_all=True, shows="account"
-)
+@_mutant((block_run, "run_transaction"), kills=("oracle",), cause="execution", on_all=True, shows="account")
 def tip_burned(run_transaction: Any) -> Any:
     """The proposer's tip is burned."""
 
@@ -83,13 +82,7 @@ def tip_burned(run_transaction: Any) -> Any:
     return run_without_tip
 
 
-@mutant(
-    (block_run, "run_transaction"),
-    area="execution",
-    kills=("agreement", "equal-roots"),
-    cause="execution",
-    shows="nonce|account",
-)
+@_mutant((block_run, "run_transaction"), kills=("agreement", "equal-roots"), cause="execution", shows="nonce|account")
 def nonce_of_a_failure(run_transaction: Any) -> Any:
     """A transaction that fails does not count for its sender's nonce."""
 
@@ -103,49 +96,29 @@ def nonce_of_a_failure(run_transaction: Any) -> Any:
     return run_and_count_successes
 
 
-@mutant(
-    (transactions, "_check_limits"),
-    area="execution",
-    kills=("budgets", "oracle"),
-    cause="input",
-    on_all=True,
-    shows="is above the",
-)
+@_mutant((transactions, "_check_limits"), kills=("budgets", "oracle"), cause="input", on_all=True, shows="is above the")
 def block_limits_unchecked(_original: Any) -> Any:
     """Transactions are taken beyond the block's cycles and cells."""
     return lambda _transaction, _size, _room: None
 
 
-@mutant(
-    (BranchHeights, "due_heights"),
-    area="execution",
-    kills=("timer-delivery",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired",
-    is_of_timer=True,
+@_timer_mutant(
+    (BranchHeights, "due_heights"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired"
 )
 def height_index_off_by_one(due_heights: Any) -> Any:
     """The height that becomes due is read a block late, when it counts as read."""
     return lambda self, upto, after=-1: due_heights(self, upto - 1, after)
 
 
-@mutant(
-    (StateTimers, "waiting"),
-    area="execution",
-    kills=("equal-roots", "agreement"),
-    cause="clean-up",
-    shows="no timer lies at|Timer",
-    is_of_timer=True,
+@_timer_mutant(
+    (StateTimers, "waiting"), kills=("equal-roots", "agreement"), cause="clean-up", shows="no timer lies at|Timer"
 )
 def removed_timers_wait_on(waiting: Any) -> Any:
     """The waiting set that the next block starts from still has what this one removed."""
     return lambda self, *rest: dataclasses.replace(waiting(self, *rest), timers=self._collected)
 
 
-@mutant(
-    (buckets, "take"), area="execution", kills=("equal-roots",), cause="clean-up", shows="bucket due", is_of_timer=True
-)
+@_timer_mutant((buckets, "take"), kills=("equal-roots",), cause="clean-up", shows="bucket due")
 def bucket_head_on_a_gap(take: Any) -> Any:
     """The head of a bucket moves one place on and not to the next live timer."""
 
@@ -159,15 +132,7 @@ def bucket_head_on_a_gap(take: Any) -> Any:
     return take_and_step
 
 
-@mutant(
-    (buckets, "take"),
-    area="execution",
-    kills=("oracle",),
-    cause="clean-up",
-    on_all=True,
-    shows="bucket due",
-    is_of_timer=True,
-)
+@_timer_mutant((buckets, "take"), kills=("oracle",), cause="clean-up", on_all=True, shows="bucket due")
 def empty_bucket_stays(take: Any) -> Any:
     """A height's bucket is not deleted with its last timer."""
 
@@ -179,14 +144,7 @@ def empty_bucket_stays(take: Any) -> Any:
     return take_and_keep
 
 
-@mutant(
-    (StateTimers, "remove"),
-    area="execution",
-    kills=("equal-roots",),
-    cause="clean-up",
-    shows="timer counts",
-    is_of_timer=True,
-)
+@_timer_mutant((StateTimers, "remove"), kills=("equal-roots",), cause="clean-up", shows="timer counts")
 def cap_never_freed(remove: Any) -> Any:
     """A timer that leaves still counts against its actor's cap."""
 
@@ -198,7 +156,7 @@ def cap_never_freed(remove: Any) -> Any:
     return remove_and_count
 
 
-@mutant((application, "ProposalContext"), area="execution", kills=("determinism",), cause="input", shows="header")
+@_mutant((application, "ProposalContext"), kills=("determinism",), cause="input", shows="header")
 def wall_clock_in_a_block(context: Any) -> Any:
     """A leader adds what it reads from the wall clock to its block's timestamp."""
 
@@ -208,15 +166,13 @@ def wall_clock_in_a_block(context: Any) -> Any:
     return context_of_now
 
 
-@mutant((Moment, "now"), area="execution", kills=("equal-roots",), cause="execution", shows="Timer", is_of_timer=True)
+@_timer_mutant((Moment, "now"), kills=("equal-roots",), cause="execution", shows="Timer")
 def slots_counted_in_blocks(_original: Any) -> Any:
     """Timers are compared with the block's height in a chain that counts slots."""
     return property(lambda moment: moment.height)
 
 
-@mutant(
-    (ChainWorld, "storage_delete"), area="execution", kills=("oracle",), cause="execution", on_all=True, shows="storage"
-)
+@_mutant((ChainWorld, "storage_delete"), kills=("oracle",), cause="execution", on_all=True, shows="storage")
 def deleted_values_stay(_original: Any) -> Any:
     """A program's deletes are not carried out."""
     return lambda _self, _actor, _key: None

@@ -1,6 +1,7 @@
 """Mutants of the timer lane: its price, its weights, its order, the calendar queue below it, and the mailbox."""
 
 import dataclasses
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +15,10 @@ from scheduler.policies import eip1559
 from validators.execution.genesis import Genesis
 from validators.execution.mailbox import StateMailbox
 
+_scheduler_mutant = partial(mutant, area="scheduler")
+_scheduler_timer_mutant = partial(_scheduler_mutant, is_of_timer=True)
+_execution_mutant = partial(mutant, area="execution")
+
 FULL_MAILBOX: Final = "chain.mailbox_cycles=8_000"
 MANY_MESSAGES: Final = 'workload.games={kind="games", games=3, players=4, gas_limit=30_000, may_be_idle=true}'
 """Three games send messages to twelve players in each block, and a block has cycles for two of them."""
@@ -23,9 +28,7 @@ def _configure(lane: Any, **changes: Any) -> Any:
     return dataclasses.replace(lane, config=msgspec.structs.replace(lane.config, **changes))
 
 
-@mutant(
-    (eip1559, "next_lane_basefee"), area="scheduler", kills=("equal-roots",), cause="execution", shows="lane market"
-)
+@_scheduler_mutant((eip1559, "next_lane_basefee"), kills=("equal-roots",), cause="execution", shows="lane market")
 def lane_basefee_in_floats(next_lane_basefee: Any) -> Any:
     """The lane basefee moves by rounded floats."""
 
@@ -38,60 +41,42 @@ def lane_basefee_in_floats(next_lane_basefee: Any) -> Any:
     return next_in_floats
 
 
-@mutant(
-    (eip1559, "next_lane_basefee"),
-    area="scheduler",
-    kills=("lane-books", "oracle"),
-    cause="execution",
-    on_all=True,
-    shows="lane market",
+@_scheduler_mutant(
+    (eip1559, "next_lane_basefee"), kills=("lane-books", "oracle"), cause="execution", on_all=True, shows="lane market"
 )
 def lane_decay_skipped_on_empty_blocks(next_lane_basefee: Any) -> Any:
     """A block without a fire leaves the lane basefee where it was."""
     return lambda basefee, used, *rest: next_lane_basefee(basefee, used, *rest) if used else basefee
 
 
-@mutant((eip1559, "median_tip"), area="scheduler", kills=("equal-roots",), cause="execution", shows="lane market")
+@_scheduler_mutant((eip1559, "median_tip"), kills=("equal-roots",), cause="execution", shows="lane market")
 def median_of_the_upper_half(median_tip: Any) -> Any:
     """The median tip is the upper of the two in the middle."""
     return lambda tips, _median: median_tip(tips, "upper")
 
 
-@mutant(
+@_scheduler_timer_mutant(
     (eip1559, "Scale"),
-    area="scheduler",
     kills=("oracle", "lane-books", "agreement"),
     cause="order",
     on_all=True,
     shows="TimerFired|TimerDeferred",
-    is_of_timer=True,
 )
 def price_left_out_of_priority(scale: Any) -> Any:
     """A timer's priority does not leave room for the lane's price: those priced out fire."""
     return lambda *, price, **rest: scale(price=0 * price, **rest)
 
 
-@mutant(
-    (Prices, "default_params"),
-    area="scheduler",
-    kills=("equal-roots",),
-    cause="execution",
-    shows="TimerFired|TimerDeferred",
-    is_of_timer=True,
+@_scheduler_timer_mutant(
+    (Prices, "default_params"), kills=("equal-roots",), cause="execution", shows="TimerFired|TimerDeferred"
 )
 def default_agent_bids_once(_original: Any) -> Any:
     """The default agent offers the lane's price and not twice as much."""
     return lambda self: FeeParams(self.lane, self.p50_tip, self.cell, 0)
 
 
-@mutant(
-    (tally, "settle"),
-    area="scheduler",
-    kills=("oracle",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired.*account",
-    is_of_timer=True,
+@_scheduler_timer_mutant(
+    (tally, "settle"), kills=("oracle",), cause="execution", on_all=True, shows="TimerFired.*account"
 )
 def timer_tip_burned(settle: Any) -> Any:
     """The tip of a fire is burned and not given to the proposer."""
@@ -102,13 +87,8 @@ def timer_tip_burned(settle: Any) -> Any:
     return settle_and_burn
 
 
-@mutant(
-    (eip1559, "open_window"),
-    area="scheduler",
-    kills=("oracle",),
-    cause="execution",
-    on_all=True,
-    shows="lane market|fires",
+@_scheduler_mutant(
+    (eip1559, "open_window"), kills=("oracle",), cause="execution", on_all=True, shows="lane market|fires"
 )
 def fairness_window_off_by_one(open_window: Any) -> Any:
     """A fire counts for fairness one block longer than the window."""
@@ -119,14 +99,7 @@ def fairness_window_off_by_one(open_window: Any) -> Any:
     return open_a_block_more
 
 
-@mutant(
-    (fairness.Weights, "numerator"),
-    area="scheduler",
-    kills=("equal-roots",),
-    cause="order",
-    shows="TimerFired",
-    is_of_timer=True,
-)
+@_scheduler_timer_mutant((fairness.Weights, "numerator"), kills=("equal-roots",), cause="order", shows="TimerFired")
 def weights_in_floats(_original: Any) -> Any:
     """Fairness weights are floats that become whole numbers."""
 
@@ -138,14 +111,7 @@ def weights_in_floats(_original: Any) -> Any:
     return numerator
 
 
-@mutant(
-    (eip1559, "tables_pool"),
-    area="scheduler",
-    kills=("equal-roots",),
-    cause="order",
-    shows="TimerFired",
-    is_of_timer=True,
-)
+@_scheduler_timer_mutant((eip1559, "tables_pool"), kills=("equal-roots",), cause="order", shows="TimerFired")
 def tie_break_of_the_other_reading(tables_pool: Any) -> Any:
     """Equal priorities are ordered by age where the chain says identifier, and the other way round."""
 
@@ -155,35 +121,24 @@ def tie_break_of_the_other_reading(tables_pool: Any) -> Any:
     return pool_with_other_ties
 
 
-@mutant(
-    (Genesis, "entry_at"),
-    area="scheduler",
-    kills=("equal-roots", "agreement"),
-    cause="execution",
-    shows="activation|lane",
+@_scheduler_mutant(
+    (Genesis, "entry_at"), kills=("equal-roots", "agreement"), cause="execution", shows="activation|lane"
 )
 def lane_active_a_block_early(entry_at: Any) -> Any:
     """The timer lane holds from the block before its activation on."""
     return lambda self, height: entry_at(self, height + 1)
 
 
-@mutant(
-    (CalendarQueue, "_take_ring"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired",
-    is_of_timer=True,
+@_scheduler_timer_mutant(
+    (CalendarQueue, "_take_ring"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired"
 )
 def ring_place_off_by_one(take_ring: Any) -> Any:
     """The ring is read up to the place before the present's."""
     return lambda self, before, now: take_ring(self, before, max(before, now - 1))
 
 
-@mutant(
+@_scheduler_mutant(
     (CalendarQueue, "_take_epochs"),
-    area="scheduler",
     kills=("timer-delivery", "oracle", "agreement"),
     cause="execution",
     on_all=True,
@@ -194,9 +149,8 @@ def promotion_missed(take_epochs: Any) -> Any:
     return lambda self, last: take_epochs(self, last - self.profile.ring_size)
 
 
-@mutant(
+@_execution_mutant(
     (StateMailbox, "__init__"),
-    area="execution",
     kills=("message-delivery", "oracle"),
     cause="execution",
     on_all=True,

@@ -1,11 +1,14 @@
 """Mutants of how a validator deals with its peers: what it takes from them, asks them for and gives them."""
 
+from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
 from validators.mempool.pool import Mempool
 from validators.sync import block_exchange
 from validators.sync.block_exchange import BlockExchange
+
+_mutant = partial(mutant, area="network")
 
 DAMAGED_MESSAGES: Final = (
     "faults={"
@@ -30,7 +33,7 @@ class _Whatever(bytes):
         return 0
 
 
-@mutant((Mempool, "candidates"), area="network", kills=("inclusion",), on_all=True)
+@_mutant((Mempool, "candidates"), kills=("inclusion",), on_all=True)
 def offers_not_all(candidates: Any) -> Any:
     """A mempool never offers a fourth of its transactions to a leader."""
 
@@ -40,9 +43,8 @@ def offers_not_all(candidates: Any) -> Any:
     return some
 
 
-@mutant(
+@_mutant(
     (block_exchange, "mmr_root"),
-    area="network",
     kills=("agreement", "finality-regained"),
     cause="input",
     needs=(DAMAGED_MESSAGES,),
@@ -53,7 +55,7 @@ def block_body_unchecked(_original: Any) -> Any:
     return lambda _transactions: _Whatever()
 
 
-@mutant((BlockExchange, "retry"), area="network", kills=("finality-regained",), on_all=True)
+@_mutant((BlockExchange, "retry"), kills=("finality-regained",), on_all=True)
 def asks_once_for_a_block(retry: Any) -> Any:
     """A validator that gets no answer does not ask another peer for a block."""
 
@@ -64,7 +66,7 @@ def asks_once_for_a_block(retry: Any) -> Any:
     return ask_the_first
 
 
-@mutant((BlockExchange, "serve"), area="network", kills=("finality-regained",), on_all=True)
+@_mutant((BlockExchange, "serve"), kills=("finality-regained",), on_all=True)
 def serves_no_blocks(_original: Any) -> Any:
     """A validator that missed a block gets it from no peer."""
     return lambda _self, _peer, _request: None

@@ -1,6 +1,7 @@
 """Mutants of the rules of timers: who is dead, who comes first, what a fire costs, how prices move."""
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,6 +12,9 @@ from scheduler.policies import fifo
 from scheduler.types import Moment, TimerConfig
 from validators.execution import run as block_run
 from validators.execution.timers import StateTimers
+
+_mutant = partial(mutant, area="scheduler")
+_timer_mutant = partial(_mutant, is_of_timer=True)
 
 
 def _reordered(classify: Any, order: Any) -> Any:
@@ -33,41 +37,26 @@ def _settle_with(settle: Any, **ways: Any) -> Any:
     return settle_in_another_way
 
 
-@mutant(
-    (fifo, "classify"),
-    area="scheduler",
-    kills=("equal-roots",),
-    cause="clean-up",
-    shows="TimerExpired",
-    is_of_timer=True,
-)
+@_timer_mutant((fifo, "classify"), kills=("equal-roots",), cause="clean-up", shows="TimerExpired")
 def expiry_a_slot_late(classify: Any) -> Any:
     """A timer lives one slot longer than its time to live."""
     return lambda waiting, *, now, **rest: classify(waiting, now=now - 1, **rest)
 
 
-@mutant(
+@_timer_mutant(
     (fifo, "classify"),
-    area="scheduler",
     kills=("timer-delivery", "oracle"),
     cause="clean-up",
     on_all=True,
     shows="TimerExpired|TimerCancelledInsufficientFunds",
-    is_of_timer=True,
 )
 def expiry_a_slot_early(classify: Any) -> Any:
     """A timer is dead in the last slot of its life."""
     return lambda waiting, *, now, **rest: classify(waiting, now=now + 1, **rest)
 
 
-@mutant(
-    (tally, "destroy"),
-    area="scheduler",
-    kills=("oracle",),
-    cause="clean-up",
-    on_all=True,
-    shows="TimerCancelledInsufficientFunds",
-    is_of_timer=True,
+@_timer_mutant(
+    (tally, "destroy"), kills=("oracle",), cause="clean-up", on_all=True, shows="TimerCancelledInsufficientFunds"
 )
 def insolvency_before_expiry(destroy: Any) -> Any:
     """A timer that is expired and unpaid is removed for its funds."""
@@ -80,14 +69,8 @@ def insolvency_before_expiry(destroy: Any) -> Any:
     return destroy_for_funds_first
 
 
-@mutant(
-    (fifo, "classify"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="clean-up",
-    on_all=True,
-    shows="TimerFired|waiting_dead",
-    is_of_timer=True,
+@_timer_mutant(
+    (fifo, "classify"), kills=("timer-delivery",), cause="clean-up", on_all=True, shows="TimerFired|waiting_dead"
 )
 def expired_fires_beside_a_full_gc_lane(classify: Any) -> Any:
     """Expired timers that the GC budget does not reach fire."""
@@ -102,28 +85,24 @@ def expired_fires_beside_a_full_gc_lane(classify: Any) -> Any:
     return classify_by_room
 
 
-@mutant(
+@_timer_mutant(
     (TimerConfig, "gc_budget"),
-    area="scheduler",
     kills=("storm-accounting",),
     cause="clean-up",
     on_all=True,
     shows="TimerExpired|TimerCancelledInsufficientFunds",
-    is_of_timer=True,
 )
 def gc_budget_one_less(gc_budget: Any) -> Any:
     """Each block removes one dead timer less than its budget allows."""
     return property(lambda config: max(gc_budget.fget(config) - 1, 0))
 
 
-@mutant(
+@_timer_mutant(
     (fifo, "classify"),
     (TimerConfig, "gc_budget"),
-    area="scheduler",
     kills=("equal-roots", "agreement"),
     cause="clean-up",
     shows="TimerExpired|TimerCancelledInsufficientFunds|budget",
-    is_of_timer=True,
 )
 def gc_budget_carried_over(classify: Any, gc_budget: Any) -> Any:
     """The unused GC budget of a block is added to the next one's."""
@@ -141,23 +120,13 @@ def gc_budget_carried_over(classify: Any, gc_budget: Any) -> Any:
     return classify_and_save, property(lambda config: budget(config) + extra)
 
 
-@mutant(
-    (fifo, "classify"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="order",
-    on_all=True,
-    shows="TimerFired",
-    is_of_timer=True,
-)
+@_timer_mutant((fifo, "classify"), kills=("timer-delivery",), cause="order", on_all=True, shows="TimerFired")
 def tie_break_by_identifier(classify: Any) -> Any:
     """Timers of one height fire by identifier and not as they were scheduled."""
     return _reordered(classify, lambda timers: sorted(timers, key=lambda timer: (timer.due, timer.timer_id)))
 
 
-@mutant(
-    (fifo, "classify"), area="scheduler", kills=("equal-roots",), cause="order", shows="TimerFired", is_of_timer=True
-)
+@_timer_mutant((fifo, "classify"), kills=("equal-roots",), cause="order", shows="TimerFired")
 def order_of_a_set(classify: Any) -> Any:
     """Timers fire in the order of a hash set."""
 
@@ -169,43 +138,19 @@ def order_of_a_set(classify: Any) -> Any:
     return _reordered(classify, through_a_set)
 
 
-@mutant(
-    (fifo, "classify"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="order",
-    on_all=True,
-    shows="TimerFired",
-    is_of_timer=True,
-)
+@_timer_mutant((fifo, "classify"), kills=("timer-delivery",), cause="order", on_all=True, shows="TimerFired")
 def small_limits_first(classify: Any) -> Any:
     """A timer with a smaller gas limit passes those before it."""
     return _reordered(classify, lambda timers: sorted(timers, key=lambda timer: timer.gas_limit))
 
 
-@mutant(
-    (StateTimers, "collect"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired",
-    is_of_timer=True,
-)
+@_timer_mutant((StateTimers, "collect"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired")
 def fires_a_slot_early(collect: Any) -> Any:
     """A block collects the timers of the next slot as well."""
     return lambda self, upto: collect(self, upto + 1)
 
 
-@mutant(
-    (fifo.FifoInBlock, "run"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired",
-    is_of_timer=True,
-)
+@_timer_mutant((fifo.FifoInBlock, "run"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired")
 def same_block_fire(run: Any) -> Any:
     """The timer phase goes on with what its own handlers scheduled for the next slot."""
 
@@ -218,40 +163,20 @@ def same_block_fire(run: Any) -> Any:
     return run_twice
 
 
-@mutant(
-    (Moment, "parent_now"),
-    area="scheduler",
-    kills=("oracle",),
-    cause="execution",
-    on_all=True,
-    shows="TimerDeferred|EpochPromoted",
-)
+@_mutant((Moment, "parent_now"), kills=("oracle",), cause="execution", on_all=True, shows="TimerDeferred|EpochPromoted")
 def deferred_in_every_block(_original: Any) -> Any:
     """A timer's deferral is reported in each block and not once."""
     return property(lambda _moment: -1)
 
 
-@mutant(
-    (lifecycle, "timer_id_of"),
-    area="scheduler",
-    kills=("equal-roots",),
-    cause="execution",
-    shows="TimerScheduled",
-    is_of_timer=True,
-)
+@_timer_mutant((lifecycle, "timer_id_of"), kills=("equal-roots",), cause="execution", shows="TimerScheduled")
 def identifier_without_counter(timer_id_of: Any) -> Any:
     """Two equal calls of one transaction have one timer identifier."""
     return lambda actor, due, payload, nonce, **_counter: timer_id_of(actor, due, payload, nonce)
 
 
-@mutant(
-    (PolicyInBlock, "cancel"),
-    area="scheduler",
-    kills=("timer-delivery",),
-    cause="execution",
-    on_all=True,
-    shows="TimerCancelled",
-    is_of_timer=True,
+@_timer_mutant(
+    (PolicyInBlock, "cancel"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerCancelled"
 )
 def cancelled_timer_fires(cancel: Any) -> Any:
     """A cancellation is reported and not carried out."""
@@ -266,28 +191,13 @@ def cancelled_timer_fires(cancel: Any) -> Any:
     return cancel_in_words
 
 
-@mutant(
-    (tally, "settle"),
-    area="scheduler",
-    kills=("equal-roots",),
-    cause="execution",
-    shows="TimerFired.*account",
-    is_of_timer=True,
-)
+@_timer_mutant((tally, "settle"), kills=("equal-roots",), cause="execution", shows="TimerFired.*account")
 def fee_from_the_actor(settle: Any) -> Any:
     """A fire is paid by its actor and not by its fee payer."""
     return lambda timer, **rest: settle(msgspec.structs.replace(timer, fee_payer=timer.actor), **rest)
 
 
-@mutant(
-    (tally, "settle"),
-    area="scheduler",
-    kills=("supply",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired.*account",
-    is_of_timer=True,
-)
+@_timer_mutant((tally, "settle"), kills=("supply",), cause="execution", on_all=True, shows="TimerFired.*account")
 def refund_rounded_down(settle: Any) -> Any:
     """The refund of a fire is cut to whole thousands."""
 
@@ -297,29 +207,13 @@ def refund_rounded_down(settle: Any) -> Any:
     return _settle_with(settle, credit=credit)
 
 
-@mutant(
-    (tally, "settle"),
-    area="scheduler",
-    kills=("supply",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired.*burned",
-    is_of_timer=True,
-)
+@_timer_mutant((tally, "settle"), kills=("supply",), cause="execution", on_all=True, shows="TimerFired.*burned")
 def burn_forgotten(settle: Any) -> Any:
     """The burned units of a fire are not added to the burned total."""
     return _settle_with(settle, burn=lambda _ledger, _amount: None)
 
 
-@mutant(
-    (tally, "settle"),
-    area="scheduler",
-    kills=("oracle",),
-    cause="execution",
-    on_all=True,
-    shows="TimerFired.*ok=False",
-    is_of_timer=True,
-)
+@_timer_mutant((tally, "settle"), kills=("oracle",), cause="execution", on_all=True, shows="TimerFired.*ok=False")
 def revert_for_free(settle: Any) -> Any:
     """A fire whose handler fails costs no cycles."""
 
@@ -333,7 +227,7 @@ def revert_for_free(settle: Any) -> Any:
     return settle_for_success
 
 
-@mutant((block_run, "next_basefee"), area="scheduler", kills=("equal-roots",), cause="execution", shows="fee market")
+@_mutant((block_run, "next_basefee"), kills=("equal-roots",), cause="execution", shows="fee market")
 def basefee_in_floats(_original: Any) -> Any:
     """Basefees move by rounded floats."""
 
@@ -343,15 +237,14 @@ def basefee_in_floats(_original: Any) -> Any:
     return next_basefee
 
 
-@mutant((block_run, "next_basefee"), area="scheduler", kills=("equal-roots",), cause="execution", shows="fee market")
+@_mutant((block_run, "next_basefee"), kills=("equal-roots",), cause="execution", shows="fee market")
 def decay_skipped_on_empty_blocks(next_basefee: Any) -> Any:
     """A block that used nothing leaves the basefee where it was."""
     return lambda basefee, used, *rest: next_basefee(basefee, used, *rest) if used else basefee
 
 
-@mutant(
+@_mutant(
     (block_run.BlockRun, "_lane_used"),
-    area="scheduler",
     kills=("oracle",),
     cause="execution",
     on_all=True,

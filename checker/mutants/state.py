@@ -1,6 +1,7 @@
 """Mutants of the state database: the order of its log, its inactivity floor, its bitmap, its trees."""
 
 import dataclasses
+from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
@@ -8,6 +9,8 @@ from validators.state import activity, database, draft, history, store
 from validators.state.draft import Draft
 from validators.state.operations import DELETE
 from validators.state.view import Layer, StateView
+
+_mutant = partial(mutant, area="state")
 
 EARLY_ROADS: Final = (
     'validators={0={apply="certified"}, 1={apply="certified"}, 2={apply="certified"}, 3={apply="certified"}}'
@@ -24,7 +27,7 @@ TRAFFIC: Final = ('workload.payments={kind="transfers", accounts=6, count=150, e
 """Blocks beside each other differ in their transactions and their slots: what one leaves behind shows in the other."""
 
 
-@mutant((Draft, "_write_created"), area="state", kills=("equal-roots",), cause="order", shows="operation")
+@_mutant((Draft, "_write_created"), kills=("equal-roots",), cause="order", shows="operation")
 def created_keys_as_written(_original: Any) -> Any:
     """New keys enter the log in the order in which they were written."""
 
@@ -38,19 +41,19 @@ def created_keys_as_written(_original: Any) -> Any:
     return write_created
 
 
-@mutant((Draft, "raise_floor"), area="state", kills=("equal-roots",), cause="order", shows="operation")
+@_mutant((Draft, "raise_floor"), kills=("equal-roots",), cause="order", shows="operation")
 def floor_one_step_short(raise_floor: Any) -> Any:
     """The inactivity floor is raised by one operation less."""
     return lambda self, steps, pending: raise_floor(self, max(steps - 1, 1), pending)
 
 
-@mutant((draft, "ne"), area="state", kills=("equal-roots",), cause="order", shows="operation")
+@_mutant((draft, "ne"), kills=("equal-roots",), cause="order", shows="operation")
 def unchanged_values_written(_original: Any) -> Any:
     """A write of the value that is there already makes an operation."""
     return lambda _one, _other: True
 
 
-@mutant((Draft, "_mark_deleted"), area="state", kills=("equal-roots",), cause="hashing", shows="state database")
+@_mutant((Draft, "_mark_deleted"), kills=("equal-roots",), cause="hashing", shows="state database")
 def deletes_stay_active(mark_deleted: Any) -> Any:
     """The operation that deletes a key counts as active."""
 
@@ -63,37 +66,33 @@ def deletes_stay_active(mark_deleted: Any) -> Any:
     return mark_and_keep
 
 
-@mutant((activity, "clear_below_floor"), area="state", kills=("equal-roots",), cause="hashing", shows="state database")
+@_mutant((activity, "clear_below_floor"), kills=("equal-roots",), cause="hashing", shows="state database")
 def bits_below_the_floor(_original: Any) -> Any:
     """The bitmap keeps its bits below a floor that rises."""
     return lambda _base, _floor, _read: {}
 
 
-@mutant((activity, "hash_canonical"), area="state", kills=("equal-roots",), cause="hashing", shows="state database")
+@_mutant((activity, "hash_canonical"), kills=("equal-roots",), cause="hashing", shows="state database")
 def partial_chunk_left_out(hash_canonical: Any) -> Any:
     """The canonical root does not cover the last, partial chunk of the bitmap."""
     return lambda root, grafted_root, _next_bit, _partial: hash_canonical(root, grafted_root, 0, None)
 
 
-@mutant((store, "count_inactive_peaks"), area="state", kills=("equal-roots",), cause="hashing", shows="state database")
+@_mutant((store, "count_inactive_peaks"), kills=("equal-roots",), cause="hashing", shows="state database")
 def inactive_peak_forgotten(count_inactive_peaks: Any) -> Any:
     """One inactive peak of the log's tree less is folded forward."""
     return lambda leaf_count, floor: max(count_inactive_peaks(leaf_count, floor) - 1, 0)
 
 
-@mutant(
-    (store, "count_inactive_peaks"),
-    area="state",
-    kills=("operation-log", "cold-replay", "oracle"),
-    cause="hashing",
-    on_all=True,
+@_mutant(
+    (store, "count_inactive_peaks"), kills=("operation-log", "cold-replay", "oracle"), cause="hashing", on_all=True
 )
 def inactive_peak_forgotten_by_all(count_inactive_peaks: Any) -> Any:
     """All validators fold one inactive peak of the log's tree less forward."""
     return lambda leaf_count, floor: max(count_inactive_peaks(leaf_count, floor) - 1, 0)
 
 
-@mutant((Draft, "_write_created"), area="state", kills=("cold-replay", "oracle"), cause="order", on_all=True)
+@_mutant((Draft, "_write_created"), kills=("cold-replay", "oracle"), cause="order", on_all=True)
 def created_keys_backwards(write_created: Any) -> Any:
     """The new keys of a block enter the log in descending order."""
 
@@ -111,7 +110,7 @@ def created_keys_backwards(write_created: Any) -> Any:
     return write_created_backwards
 
 
-@mutant((StateView, "stack"), area="state", kills=("equal-roots", "agreement"), cause="execution")
+@_mutant((StateView, "stack"), kills=("equal-roots", "agreement"), cause="execution")
 def pending_layers_upside_down(stack: Any) -> Any:
     """Of two pending blocks that wrote a key the older one is read."""
 
@@ -129,9 +128,7 @@ def pending_layers_upside_down(stack: Any) -> Any:
     return stack_upside_down
 
 
-@mutant(
-    (database, "append_outcome"), area="state", kills=("equal-roots", "agreement"), cause="order", shows="operation"
-)
+@_mutant((database, "append_outcome"), kills=("equal-roots", "agreement"), cause="order", shows="operation")
 def flags_of_rewritten_keys(append_outcome: Any) -> Any:
     """A committed operation that a later one replaces stays active in the store."""
 
@@ -141,9 +138,8 @@ def flags_of_rewritten_keys(append_outcome: Any) -> Any:
     return append_without_clearing
 
 
-@mutant(
+@_mutant(
     (history, "list_cleared_chunks"),
-    area="state",
     kills=("agreement", "equal-roots", "bitmap"),
     cause="clean-up",
     needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
@@ -154,9 +150,8 @@ def bitmap_chunk_not_restored(_original: Any) -> Any:
     return lambda _undos: set()
 
 
-@mutant(
+@_mutant(
     (history, "restore_flags"),
-    area="state",
     kills=("agreement", "equal-roots", "bitmap"),
     cause="clean-up",
     needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
@@ -167,9 +162,8 @@ def flags_not_restored(_original: Any) -> Any:
     return lambda _store, _undo, _size: None
 
 
-@mutant(
+@_mutant(
     (history, "restore_locations"),
-    area="state",
     kills=("agreement", "equal-roots", "live-values"),
     cause="clean-up",
     needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
@@ -184,9 +178,8 @@ def index_not_rolled_back(restore_locations: Any) -> Any:
     return restore_what_was_created
 
 
-@mutant(
+@_mutant(
     (store, "replay_operation"),
-    area="state",
     kills=("agreement", "finality-regained"),
     cause="hashing",
     shows="CorruptLog|operations|state database",

@@ -1,5 +1,6 @@
 """Mutants of what a validator does with its disk: syncing too late, writing too little, reading back too little."""
 
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +12,8 @@ from validators.execution import engine
 from validators.storage import Barrier
 from validators.storage.files import FinalizedLog
 from validators.storage.journal import Journal
+
+_mutant = partial(mutant, area="storage")
 
 SLOW_DISK: Final = "costs.sync_us=200_000"
 """A fifth of a second passes before what was written is durable."""
@@ -32,7 +35,7 @@ def _view_of(artifact: bytes) -> int:
     return artifact_view(decode_artifact(artifact))
 
 
-@mutant((Barrier, "then"), area="storage", kills=("write-ahead",))
+@_mutant((Barrier, "then"), kills=("write-ahead",))
 def acts_before_the_sync(then: Any) -> Any:
     """Votes leave and blocks are applied before what they rest on is durable."""
 
@@ -43,7 +46,7 @@ def acts_before_the_sync(then: Any) -> Any:
     return act_and_sync
 
 
-@mutant((Barrier, "finish"), area="storage", kills=("write-ahead",), needs=(SLOW_DISK,))
+@_mutant((Barrier, "finish"), kills=("write-ahead",), needs=(SLOW_DISK,))
 def sync_covers_too_much(finish: Any) -> Any:
     """A sync counts for what was written while it was under way."""
 
@@ -53,7 +56,7 @@ def sync_covers_too_much(finish: Any) -> Any:
     return finish_all
 
 
-@mutant((Journal, "append"), area="storage", kills=("write-ahead",))
+@_mutant((Journal, "append"), kills=("write-ahead",))
 def journal_in_one_copy(append: Any) -> Any:
     """Votes and certificates are written to one of the two copies of the journal."""
 
@@ -65,13 +68,13 @@ def journal_in_one_copy(append: Any) -> Any:
     return append_to_the_first
 
 
-@mutant((Journal, "recover"), area="storage", kills=("write-ahead",), needs=(POWER_CUTS,))
+@_mutant((Journal, "recover"), kills=("write-ahead",), needs=(POWER_CUTS,))
 def journal_not_read(recover: Any) -> Any:
     """A restart begins consensus anew although the journal has its votes."""
     return lambda self, head: recover(self, head)._replace(artifacts=[])
 
 
-@mutant((Journal, "prune"), area="storage", kills=("vote-rules",), needs=(PRUNED_SOON,))
+@_mutant((Journal, "prune"), kills=("vote-rules",), needs=(PRUNED_SOON,))
 def journal_pruned_a_view_too_far(prune: Any) -> Any:
     """Pruning drops the votes and certificates of one view more than it may."""
 
@@ -82,7 +85,7 @@ def journal_pruned_a_view_too_far(prune: Any) -> Any:
     return prune_a_view_more
 
 
-@mutant((Journal, "recover"), area="storage", kills=("vote-rules",), needs=(PRUNED_SOON, RESTARTS))
+@_mutant((Journal, "recover"), kills=("vote-rules",), needs=(PRUNED_SOON, RESTARTS))
 def restart_below_the_floor(recover: Any) -> Any:
     """A restart does not know the floor of its journal, and votes again in views that were final."""
 
@@ -97,7 +100,7 @@ def restart_below_the_floor(recover: Any) -> Any:
     return recover_from_below
 
 
-@mutant((FinalizedLog, "append"), area="storage", kills=("live-values", "operation-log"))
+@_mutant((FinalizedLog, "append"), kills=("live-values", "operation-log"))
 def log_entry_cut(append: Any) -> Any:
     """The first operation of each block is missing in the log on the disk."""
 
@@ -107,7 +110,7 @@ def log_entry_cut(append: Any) -> Any:
     return append_the_rest
 
 
-@mutant((FinalizedLog, "recover"), area="storage", kills=("agreement",), needs=(RESTARTS,))
+@_mutant((FinalizedLog, "recover"), kills=("agreement",), needs=(RESTARTS,))
 def last_entry_not_read(recover: Any) -> Any:
     """A restart does not read the last finalized block of its log."""
 
@@ -118,9 +121,8 @@ def last_entry_not_read(recover: Any) -> Any:
     return recover_all_but_one
 
 
-@mutant(
+@_mutant(
     (engine, "scan_buckets"),
-    area="storage",
     kills=("indexes", "equal-roots"),
     cause="execution",
     needs=(RESTARTS,),

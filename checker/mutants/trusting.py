@@ -1,9 +1,12 @@
 """Mutants that believe what a dishonest validator says: they show only beside one."""
 
+from functools import partial
 from typing import Any
 
 from checker.mutants.mutant import mutant
 from validators.consensus.simplex import certificates, screening
+
+_mutant = partial(mutant, area="consensus")
 
 
 def _beside(behaviour: str) -> tuple[str, ...]:
@@ -12,10 +15,9 @@ def _beside(behaviour: str) -> tuple[str, ...]:
     return (f'faults={{liar={{kind="dishonest", validator=0, behaviour="{behaviour}", {span}}}}}',)
 
 
-@mutant(
+@_mutant(
     (certificates, "find_certificate_fault"),
     (screening, "find_certificate_fault"),
-    area="consensus",
     kills=("certificates",),
     on_all=True,
     needs=_beside("thin-certificates"),
@@ -30,13 +32,7 @@ def signers_of_certificates_uncounted(find_fault: Any, _same: Any) -> Any:
     return find_other_fault, find_other_fault
 
 
-@mutant(
-    (screening, "verify_certificate"),
-    area="consensus",
-    kills=("certificates",),
-    on_all=True,
-    needs=_beside("thin-certificates"),
-)
+@_mutant((screening, "verify_certificate"), kills=("certificates",), on_all=True, needs=_beside("thin-certificates"))
 def signatures_of_certificates_unchecked(_original: Any) -> Any:
     """A certificate from a peer is taken whatever its signatures are."""
     return lambda _scheme, _certificate, _validators: True
