@@ -87,6 +87,7 @@ def sweep(
     runs: Path,
     jobs: int,
     on_result: Callable[[SweepTally, SeedResult], None],
+    on_outdated: Callable[[SweepTally], None] = lambda _tally: None,
     promised: tuple[Place, ...] = (),
     workers: TaskRunner | None = None,
     is_fresh: bool = False,
@@ -101,6 +102,7 @@ def sweep(
         runs: The directory for the run directories of seeds that do not pass.
         jobs: Worker processes.
         on_result: Called with each new result, in the order in which they come.
+        on_outdated: Called before the first run if seeds that are there were judged by other code.
         promised: The cells of the coverage table that have to be reached.
         workers: The task runner, instead of worker processes of this machine.
         is_fresh: Whether seeds are run again that this code has run.
@@ -111,6 +113,8 @@ def sweep(
     there = {} if is_fresh else {result.seed: result for result in results.results()}
     fingerprint = code_with(plugins).fingerprint
     missing = [seed for seed in wanted if seed not in there or not tally.resume(there[seed], fingerprint)]
+    if tally.outdated:
+        on_outdated(tally)
     tasks = (Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0, plugins=plugins) for seed in missing)
     with workers or Workers(jobs) as runner:
         for _, result in runner.results(tasks):

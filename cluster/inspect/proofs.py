@@ -14,6 +14,7 @@ import msgspec
 from checker.record.cold_replay import load_genesis, replay_heights
 from checker.record.run_directory import DamagedRecordError, RecordReader
 from checker.tables import TABLE_NAMES, describe_key, describe_value
+from cluster.verdict.replay import naming_changed_code
 from validators.execution import (
     Engine,
     Header,
@@ -89,11 +90,13 @@ def prove(directory: Path, height: int, key: bytes) -> Proof:
     """Replay a recorded run up to a height and prove a key's value there.
 
     Raises:
+        CodeChangedError: Other code wrote the record, and this code cannot replay it.
         DamagedRecordError: The run directory cannot be used, or its blocks cannot be replayed.
         ProofError: The run has no such height, or the state no such key.
     """
     reader = RecordReader(directory)
-    engine = _replay_to(reader, height)
+    with naming_changed_code(reader):
+        engine = _replay_to(reader, height)
     try:
         proof = engine.database.prove_key(key)
     except AbsentKey:
@@ -122,12 +125,13 @@ def find_flaw(proof: Proof) -> str:
 
 
 def find_difference(proof: Proof, directory: Path) -> str:
-    """Return in what a proof differs from a recorded run, or nothing; raises DamagedRecordError."""
+    """Return in what a proof differs from a recorded run, or nothing; raises DamagedRecordError or CodeChangedError."""
     reader = RecordReader(directory)
-    chain_id = load_genesis(directory).chain_id
+    with naming_changed_code(reader):
+        chain_id = load_genesis(directory).chain_id
+        recorded = _recorded_header(reader, proof.header.height)
     if proof.chain_id != chain_id:
         return f"the file speaks of the chain {proof.chain_id}, {directory} is a run of {chain_id}"
-    recorded = _recorded_header(reader, proof.header.height)
     if recorded is None:
         return f"{directory} has no block at height {proof.header.height}"
     if recorded != proof.header:

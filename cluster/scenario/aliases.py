@@ -26,7 +26,7 @@ def report_once(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
 
-def with_new_names(raw: Any, report: Callable[[str], None] = report_once) -> Any:  # noqa: ANN401 - plain data
+def with_new_names(raw: Any, report: Callable[[str], object]) -> Any:  # noqa: ANN401 - plain data
     """Return plain data with the new names of old keys; an old key beside its new one stays, to be refused."""
     for old, new in ALIASES.items():
         renamed = _renamed(raw, old, new)
@@ -36,7 +36,7 @@ def with_new_names(raw: Any, report: Callable[[str], None] = report_once) -> Any
     return raw
 
 
-def rename_setting(key: Sequence[str], report: Callable[[str], None] = report_once) -> list[str]:
+def rename_setting(key: Sequence[str], report: Callable[[str], object] = report_once) -> list[str]:
     """Return the parts of a setting's key with their new names."""
     for old, new in ALIASES.items():
         if tuple(key[: len(old)]) == old:

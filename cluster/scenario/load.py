@@ -11,7 +11,7 @@ import msgspec
 
 from checker.record.plugins import canonical_names
 from checker.record.root import PROJECT_ROOT
-from cluster.scenario.aliases import rename_setting, with_new_names
+from cluster.scenario.aliases import rename_setting, report_once, with_new_names
 from cluster.scenario.messages import ScenarioError, validation_message
 from cluster.scenario.model import Scenario, scenario_type
 from cluster.scenario.plugins import PluginError, load_plugins
@@ -39,7 +39,7 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     """Read a scenario by its name or path and apply ``key=value`` settings; raises ScenarioError."""
     path = _find(reference)
     try:
-        raw = with_new_names(read_toml(path))
+        raw = with_new_names(read_toml(path), report_once)
     except UnreadableError as error:
         raise ScenarioError(str(path), str(error)) from error
     except OSError as error:
@@ -51,7 +51,8 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
 
 def convert_scenario(raw: object, place: str) -> Scenario:
     """Turn plain data into a checked scenario; raises ScenarioError with the place that they are from."""
-    raw = with_new_names(raw)
+    # Only what the user wrote is worth a line, and a file and its settings have had theirs: this may be an old record.
+    raw = with_new_names(raw, bool)
     try:
         plugins = load_plugins(_plugins_of(raw))
     except PluginError as error:

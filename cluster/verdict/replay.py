@@ -5,6 +5,8 @@ sealed again. Only the run itself shows what belongs into it. Where the code is 
 difference proves nothing against either: then the replay is inconclusive, and says what has changed first.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +15,7 @@ import msgspec
 from checker.record.cold_replay import load_genesis
 from checker.record.fingerprint import Code, CodeChangedError
 from checker.record.manifest import MANIFEST, SCENARIO
-from checker.record.plugins import code_with
+from checker.record.plugins import PluginError, code_with, plugin_codes
 from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult, verdict_of
@@ -63,19 +65,32 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
     """Return the scenario of a record once all in it was read, so that malformed data is refused before the run.
 
     Raises:
+        PluginError: A plug-in of its run is not installed.
         CodeChangedError: Other code wrote the record, and this code cannot read it.
         ScenarioError: This code wrote it, and the scenario is none.
         DamagedRecordError: This code wrote it, and another part is none.
     """
+    # Asked first: without the plug-in the record would be taken for one of other code.
     try:
+        plugin_codes(_plugins_of(reader))
+    except PluginError as error:
+        raise PluginError(f"{reader.path}: {error}") from None
+    with naming_changed_code(reader):
         scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
         load_genesis(reader.path)
         reader.read_all()
+    return scenario
+
+
+@contextmanager
+def naming_changed_code(reader: RecordReader) -> Iterator[None]:
+    """Raise CodeChangedError where a record cannot be read because other code wrote it."""
+    try:
+        yield
     except (ScenarioError, DamagedRecordError) as error:
         if is_made_by_this_code(reader):
             raise
         raise CodeChangedError(f"{describe_change(reader)}; {error}") from None
-    return scenario
 
 
 def is_made_by_this_code(reader: RecordReader) -> bool:
@@ -84,7 +99,11 @@ def is_made_by_this_code(reader: RecordReader) -> bool:
 
 
 def _code_for(reader: RecordReader) -> Code:
-    return code_with([plugin.name for plugin in reader.manifest.plugins])
+    return code_with(_plugins_of(reader))
+
+
+def _plugins_of(reader: RecordReader) -> list[str]:
+    return [plugin.name for plugin in reader.manifest.plugins]
 
 
 def describe_change(reader: RecordReader) -> str:

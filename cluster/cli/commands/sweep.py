@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -92,6 +93,7 @@ def run_sweep(options: argparse.Namespace) -> int:
                 results=results,
                 runs=options.runs,
                 jobs=options.jobs,
+                on_outdated=lambda tally: _say_outdated(tally, path),
                 on_result=lambda tally, _result: progress.show(tally.counts, tally.quickest),
                 promised=promised,
                 workers=workers,
@@ -106,6 +108,13 @@ def run_sweep(options: argparse.Namespace) -> int:
     else:
         _print(tally, options, path, seconds)
     return tally.exit_code
+
+
+def _say_outdated(tally: SweepTally, path: Path) -> None:
+    """Say before the first run why it takes as long as a new sweep; standard output is the verdict's."""
+    count = sum(tally.outdated.values())
+    codes = " and ".join(map(show_fingerprint, tally.outdated))
+    sys.stderr.write(f"{path}: {count:,} seeds were judged by {codes}; they are judged again\n")
 
 
 def _describe_interrupt(results: ResultsFile, options: argparse.Namespace, plugins: tuple[str, ...]) -> str:

@@ -1,9 +1,12 @@
 """Old names of scenario keys: taken for one release, with a line that says so."""
 
+import json
+
 import pytest
+import tomli_w
 
 from cluster.scenario.aliases import ALIASES, rename_setting, report_once, with_new_names
-from cluster.scenario.load import convert_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, decode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.shape import kinds_of
@@ -32,12 +35,21 @@ def test_every_new_name_is_a_key_and_no_old_one_is():
         assert old[-1] not in keys
 
 
-def test_an_old_key_of_a_file_is_the_new_one(reported, capsys):
-    raw = {"name": "old", "title": "keys of the release before", "planted": {"tip-burned": [1]}}
+OLD = {"name": "old", "title": "keys of the release before", "planted": {"tip-burned": [1]}}
 
-    assert convert_scenario(raw, "old.toml").mutants == {"tip-burned": (1,)}
+
+def test_an_old_key_of_a_file_is_the_new_one(reported, tmp_path, capsys):
+    path = tmp_path / "old.toml"
+    path.write_text(tomli_w.dumps(OLD))
+
+    assert load_scenario(str(path)).mutants == {"tip-burned": (1,)}
     assert capsys.readouterr().err == f"{PLANTED}\n"
-    assert "planted" in raw
+
+
+def test_an_old_key_of_a_record_is_taken_without_a_line(reported, capsys):
+    """Its user did not write it."""
+    assert decode_scenario(json.dumps(OLD).encode(), "scenario.json").mutants == {"tip-burned": (1,)}
+    assert capsys.readouterr().err == ""
 
 
 def test_an_old_key_of_a_setting_is_the_new_one(reported, capsys):

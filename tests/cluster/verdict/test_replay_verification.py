@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checker.record.fingerprint import this_code
-from checker.record.run_directory import BLOCKS, BRANCHES, VERDICT, RecordReader
+from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, VERDICT, RecordReader
 from cluster.cli.main import main
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import judged
@@ -251,6 +251,36 @@ def test_a_scenario_of_other_code_that_this_code_cannot_read_is_no_damage(comman
     assert "the code changed since: recorded by code abababababab" in err
     assert "unknown field `slot_length`" in err
     assert run(capsys, command, copied(failing, tmp_path / "same", files))[0] == 2
+
+
+@pytest.mark.parametrize("command", ["prove", "verify"])
+def test_a_genesis_of_other_code_is_one_line_that_says_so(command, passing, tmp_path, capsys):
+    """Of this code's own record it is damage."""
+    proof = tmp_path / "burned.json"
+    assert run(capsys, "prove", passing, "2", "burned", "--out", proof)[0] == 0
+
+    def answer(record):
+        arguments = (record, "2", "burned") if command == "prove" else (proof, "--run", record)
+        return run(capsys, command, *arguments)
+
+    files = {GENESIS: b"\x91\x01"}
+    code, out, err = answer(copied(passing, tmp_path / "other", files, fingerprint=OTHER))
+    own = answer(copied(passing, tmp_path / "own", files))
+
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert "the code changed since: recorded by code abababababab" in err
+    assert (own[0], "genesis.msgpack" in own[2]) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["replay", "explain", "shrink"])
+def test_a_record_whose_plugin_is_gone_names_it(command, failing, tmp_path, capsys):
+    """It is bad input here, and not the code that changed."""
+    plugins = [{"name": "stampede-gone", "version": "1.0", "files": 1, "fingerprint": OTHER}]
+    record = copied(failing, tmp_path, plugins=plugins, fingerprint=OTHER)
+    code, out, err = run(capsys, command, record)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{record}: no plug-in named stampede-gone is installed; those that are:" in err
 
 
 def test_diff_compares_a_record_that_only_other_code_can_read(passing, tmp_path, capsys):
