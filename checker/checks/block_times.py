@@ -1,7 +1,7 @@
 """Block timestamps: each is later than the last, and no voter accepted one too far ahead of its own clock.
 
 A block's time is a leader's clock, right or wrong, so there is no true value to compare it with. Checked:
-it is above the parent's, the slot follows from it, and each honest validator that notarized the block as another's had
+it is above the parent's, the slot follows from it, and each honest validator whose vote accepted another's block had
 a clock that was near enough. An honest leader whose clock no fault touched is checked further: its block bears a time
 between its entering the view and its vote, or the one right after the parent's. Of others it is not checked that a
 timestamp is not too low; a leader may drag the time, which costs the chain slots but no state.
@@ -13,6 +13,7 @@ from typing import Final
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
 from faults.events import ClockSet
 from network.events import Event, Handlers
@@ -52,6 +53,7 @@ class BlockTimes(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
+        self._accepts_block = RULES[run.engine].accepts_block
         self._slot_ms = run.rules.slot_ms
         self._parent_ms = run.rules.timestamp_ms
         self._leads: dict[int, _Lead] = {}
@@ -62,7 +64,7 @@ class BlockTimes(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Events of leaders entering views, of notarize votes and of clock settings."""
+        """Events of leaders entering views, of votes and of clock settings."""
         return {ClockSet: self.clock, Entered: self.entered, Voted: self.vote}
 
     def clock(self, event: Event, setting: ClockSet) -> None:
@@ -78,8 +80,8 @@ class BlockTimes(Check):
             self._entered_us.setdefault((entered.view, event.node), event.at_us)
 
     def vote(self, event: Event, vote: Voted) -> None:
-        """Remember the greatest lead that a notarizing voter's clock can have had by then."""
-        if vote.vote == "notarize":
+        """Remember the greatest lead that the clock of a voter that accepts a block can have had by then."""
+        if self._accepts_block(vote):
             lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
             self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)
 
@@ -100,7 +102,7 @@ class BlockTimes(Check):
         votes = self._votes.pop(block.digest, {})
         self._judge_leader(header, votes.get(header.proposer))
         for node, clock_us in sorted(votes.items()) if header.height > self.run.earlier_height else ():
-            # A leader notarizes its own block although its clock may be behind the parent's.
+            # A leader votes for its own block although its clock may be behind the parent's.
             if node != header.proposer:
                 self._judge_vote(node, clock_us // MILLISECOND_US, header)
         self._furthest_ms = max(self._furthest_ms, time_ms - self._parent_ms)
@@ -138,7 +140,7 @@ class BlockTimes(Check):
         self.tally.compared += 1
         if header.timestamp_ms > clock_ms + self.run.max_skew_ms:
             self.tally.fail(
-                f"validator {node} notarized the block of height {header.height}, whose timestamp is "
+                f"validator {node} voted for the block of height {header.height}, whose timestamp is "
                 f"{header.timestamp_ms:,} ms, when its clock had shown {clock_ms:,} ms at most",
                 height=header.height,
                 validator=node,

@@ -30,6 +30,7 @@ class Check:
         compares_replicas: Whether it compares replicas with each other, and so cannot know which of them is right.
         sees_earlier_events: Whether it gets events of an earlier process, where a run goes on from real disks.
         counts_one_process: Whether it counts acts of replicas in this process only.
+        engines: Names of the consensus engines that it is about, empty where it holds for every engine.
     """
 
     name: ClassVar[str]
@@ -38,10 +39,16 @@ class Check:
     compares_replicas: ClassVar[bool] = False
     sees_earlier_events: ClassVar[bool] = True
     counts_one_process: ClassVar[bool] = False
+    engines: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
         self.tally = CheckTally(self.name, self.exit_class)
+
+    @classmethod
+    def applies_to(cls, engine: str) -> bool:
+        """Return whether the check means anything in a run of this consensus engine."""
+        return not cls.engines or engine in cls.engines
 
     @property
     def handlers(self) -> Handlers:

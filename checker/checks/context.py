@@ -84,7 +84,7 @@ class Expectations:
         recovery: Least counts of damage found, repairs, observers and joins.
         reports: Least counts of reasons to leave a view and of evidence.
         replica_modes: By observer, the least number of acts of its replica mode.
-        finality_views_max: Views within which finality must come back.
+        finality_views_max: Views within which finality must come back; None for the engine's own.
         finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.
     """
 
@@ -98,7 +98,7 @@ class Expectations:
     recovery: Mapping[str, int] = field(default_factory=dict)
     reports: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)
-    finality_views_max: int = 20
+    finality_views_max: int | None = None
     finality_gap_max_us: int | None = None
 
 
@@ -151,14 +151,14 @@ class RunContext:
         rules: The rules of the chain, known before its first block.
         validators: The number of validators; replicas with a greater number are observers.
         honest: Numbers of the replicas that the checks cover, ascending.
+        engine: The name of the consensus engine.
         genesis: The chain's genesis, None in a test of a check that does not look at it.
         genesis_values: The state before the first block, state key to encoded value.
         expect: The scenario's expectations.
         disk_faults: Replicas whose disks the plan touches.
         plan: The faults of the plan and when they are at work, and the times and limits that were set.
-        max_skew_ms: The most that a block may be ahead of the clocks of its notarizing voters.
+        max_skew_ms: The most that a block may be ahead of the clocks of its voters.
         view_retention: A journal keeps the entries of this many views below its floor.
-        engine: The name of the consensus engine.
         public_keys: Of each validator, by number.
         disks: Of each replica, by number.
         sample_pools: Looks into the mempools of the honest validators.
@@ -171,6 +171,7 @@ class RunContext:
     rules: ChainRules
     validators: int
     honest: Sequence[int]
+    engine: str
     genesis: Genesis | None = None
     genesis_values: Mapping[bytes, bytes] = field(default_factory=dict)
     expect: Expectations = field(default_factory=Expectations)
@@ -178,7 +179,6 @@ class RunContext:
     plan: PlannedRun = NOT_PLANNED
     max_skew_ms: int = 0
     view_retention: int = 0
-    engine: str = "simplex"
     public_keys: Sequence[bytes] = ()
     disks: Sequence[WrittenDisk] = ()
     sample_pools: Callable[[], Sample] = lambda: Sample(0, ())

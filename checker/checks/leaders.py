@@ -1,42 +1,40 @@
-"""Leader election: every view has the leader of the rotation, and only that leader's block is final in it."""
-
-from typing import Final
+"""Leader election: every view has the leader that the engine's rule gives it, and only its block is final in it."""
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.events import Entered
 
-EPOCH: Final = 0
-"""The consensus epoch of every block: the validators never change."""
-
 
 class Leaders(Check):
-    """Leaders take turns: view v is led by validator (epoch + v) mod n, by whatever certificate it was entered.
+    """A view has the leader that the rule of its engine gives it, by whatever certificate it was entered.
 
-    The rule is docs/design.md's, restated: a validator that waits for another leader than its peers do gives up views
-    that are sound, and one that takes blocks from another leader lets a wrong validator propose.
+    The rule is restated in `checker/checks/rules/`, for Simplex: validator (epoch + view) mod n. A validator that waits
+    for another leader than its peers do gives up views that are sound, and one that takes blocks from another leader
+    lets a wrong validator propose.
     """
 
     name = "leaders"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        self._led: dict[int, None] = {}
+        self._leader_of = RULES[run.engine].leader_of
+        self._led: dict[int | None, None] = {}
 
     @property
     def handlers(self) -> Handlers:
         """Views that are entered."""
         return {Entered: self.entered}
 
-    def leader_of(self, view: int) -> int:
+    def leader_of(self, view: int) -> int | None:
         """Return the leader of a view."""
-        return (EPOCH + view) % self.run.validators
+        return self._leader_of(view, self.run.validators)
 
     def entered(self, event: Event, entered: Entered) -> None:
-        """Compare the leader that a validator reports for a view with the rotation."""
+        """Compare the leader that a validator reports for a view with the rule."""
         expected = self.leader_of(entered.view)
         self.tally.compared += 1
         self._led[expected] = None

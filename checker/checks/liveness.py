@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import name_validators
+from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Healed, Restarted
 from network.events import Event, Handlers
@@ -51,7 +52,7 @@ class FinalityRegained(Check):
         self._progress_us = 0
         self._validators = run.validators
         self._quorum = quorum_of(run.validators)
-        self._views_max = run.expect.finality_views_max
+        self._views_max = run.expect.finality_views_max or RULES[run.engine].finality_views_max
         self._observers: dict[int, str] = {}
         self._stopped: dict[int, str] = {}
         self._is_up = dict.fromkeys(run.honest, True)

@@ -35,13 +35,16 @@ class Suite:
 
     Args:
         run: The facts that the checks share.
-        checks: Their classes, in the order of the results.
+        checks: Their classes, in the order of the results; those of other engines are left out.
     """
 
     def __init__(self, run: RunContext, checks: Iterable[type[Check]] = CHECKS) -> None:
         self._run = run
         self._honest = dict.fromkeys(run.honest)
-        self._checks = [run.check(check) for check in checks]
+        listed = tuple(checks)
+        self._checks = [run.check(check) for check in listed if check.applies_to(run.engine)]
+        self.not_applicable = tuple(check.name for check in listed if not check.applies_to(run.engine))
+        """Names of the checks that mean nothing with this run's consensus engine; the verdict says so."""
         self._router = EventRouter(*(check.handlers for check in self._checks))
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
         self._mirror = Mirror(run.genesis_values)

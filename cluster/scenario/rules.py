@@ -70,7 +70,8 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _mutant_rules(scenario)
-    checks = fallible(checks_with(scenario.plugins, scenario.oracle))
+    made = checks_with(scenario.plugins, scenario.oracle)
+    checks = fallible(check for check in made if check.applies_to(consensus.engine))
     rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload), checks)
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)

@@ -3,7 +3,9 @@
 from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.rules.registry import RULES
 from cluster.runtime.cluster import Cluster
+from cluster.runtime.replicas import settings_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
@@ -83,17 +85,15 @@ def planned_run(scenario: Scenario) -> PlannedRun:
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:
-    """Return the longest time between two final blocks where at most f validators crash, None in other plans.
-
-    Each of those who are down may lead a view in a row, and none lasts longer than its certification may take.
-    """
+    """Return the longest time between two final blocks where at most f validators crash, None in other plans."""
     faults = [fault for fault in scenario.faults.values() if fault.enabled]
     stopped = {node for fault in faults for node in fault.targets()}
     faulty_max = faults_of(scenario.cluster.validators)
     is_whole = not scenario.network.loss_ppm and all(fault.only_stops for fault in faults)
     if not stopped or not is_whole or len(stopped) > faulty_max:
         return None
-    return (faulty_max + 1) * scenario.consensus.certification_timeout_ms * 1_000
+    rules = RULES[scenario.consensus.engine]
+    return rules.finality_gap_max_us(settings_of(scenario, 0).consensus_config, faulty_max)
 
 
 def _disk_faults(scenario: Scenario) -> DiskFaults:

@@ -62,6 +62,7 @@ class PipelineResult:
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     directory: Path | None = None
     reopened: str = ""
+    not_applicable: tuple[str, ...] = ()
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
 
@@ -87,7 +88,7 @@ class PipelineResult:
     @property
     def headline(self) -> str:
         """The first thing to know: the failure that decides the verdict, or what was shown."""
-        unjudged = "; no oracle judged it" if self.scenario.oracle == "off" else ""
+        unjudged = self._unjudged
         if self.decisive is not None:
             return f"{self.decisive.name}: {self.decisive.summary}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
@@ -102,6 +103,15 @@ class PipelineResult:
         again = f"; {self.reopened}" if self.reopened else ""
         hold = "hold" if len(standings) > 1 else "holds"
         return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}{unjudged}"
+
+    @property
+    def _unjudged(self) -> str:
+        """The end of the headline: the checks that were left out."""
+        without_oracle = "; no oracle judged it" if self.scenario.oracle == "off" else ""
+        if not self.not_applicable:
+            return without_oracle
+        left_out = f"; not checked with the engine {self.scenario.consensus.engine}: {', '.join(self.not_applicable)}"
+        return f"{without_oracle}{left_out}"
 
     @property
     def made_by(self) -> list[str]:
@@ -124,6 +134,7 @@ class PipelineResult:
             "code": code_with(self.scenario.plugins)._asdict(),
             "plugins": [msgspec.to_builtins(code) for code in plugin_codes(self.scenario.plugins)],
             "checks": [msgspec.to_builtins(check) for check in self.checks],
+            "not_applicable": list(self.not_applicable),
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
@@ -271,6 +282,7 @@ class _Steps:
             figures=figures_of(run, monitor),
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
+            not_applicable=monitor.suite.not_applicable,
             log=run.trace.log,
             genesis=run.genesis,
             chain=monitor.chain,

@@ -104,6 +104,7 @@ def run_chain():
         genesis_values=dict(first.database.items()),
         rules=rules_of(genesis, digest=first.genesis_digest, root=first.finalized.state_root),
         validators=VALIDATORS,
+        engine="simplex",
         honest=range(VALIDATORS),
         max_skew_ms=60_000,
     )

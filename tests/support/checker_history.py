@@ -246,6 +246,7 @@ class History:
             genesis_values=GENESIS_VALUES,
             rules=self.rules,
             validators=len(NODES),
+            engine="simplex",
             honest=self.honest,
             max_skew_ms=self.max_skew_ms,
             expect=expect,

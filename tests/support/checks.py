@@ -24,7 +24,7 @@ RULES = ChainRules(
 
 def make_run(**facts: Any) -> RunContext:
     """Return the facts of a run of four honest validators, with other ones in their place."""
-    return RunContext(**{"rules": RULES, "validators": 4, "honest": (0, 1, 2, 3), **facts})
+    return RunContext(**{"rules": RULES, "validators": 4, "honest": (0, 1, 2, 3), "engine": "simplex", **facts})
 
 
 def show(check: Check, *events: Event) -> None:

@@ -8,8 +8,12 @@ from report.console import LiveProgress
 
 def judged(name, *settings, seed=0, factories=None, runs=None):
     """Run a scenario of the project and judge it."""
-    scenario = load_scenario(name, settings)
-    with LiveProgress(title=name, is_quiet=True) as progress:
+    return judge(load_scenario(name, settings), seed=seed, factories=factories, runs=runs)
+
+
+def judge(scenario, *, seed=0, factories=None, runs=None):
+    """Run a scenario and judge it."""
+    with LiveProgress(title=scenario.name, is_quiet=True) as progress:
         return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
@@ -50,6 +50,11 @@ class EngineRules:
         said_by: Names an entry as its event does.
         signatures_of: Returns all signatures of an entry.
         find_next_view: Returns the view in which a validator with this journal has to go on.
+        leader_of: Returns the leader of a view among so many validators; None where the view has none.
+        finality_views_max: Views within which finality must come back, where the scenario does not say.
+        finality_gap_max_us: Returns the longest time between two final blocks while so many validators are down, by the
+            engine's configuration; None where the engine promises nothing then.
+        accepts_block: Whether a vote says that its block was valid when it came, its timestamp included.
         needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
         makes_final: Whether a vote can make its block final, so that the block has to be stored.
         reasons: Reasons to leave a view, as reports name them.
@@ -62,8 +67,12 @@ class EngineRules:
     said_by: Callable[[Record], Said]
     signatures_of: Callable[[Record], Sequence[Signed]]
     find_next_view: Callable[[Sequence[Record]], int]
-    needed_by: Callable[[Voted], Sequence[Said]]
-    makes_final: Callable[[Voted], bool]
-    reasons: tuple[str, ...]
-    evidence: tuple[str, ...]
-    describe_vote: Callable[[bytes], str]
+    leader_of: Callable[[int, int], int | None]
+    finality_views_max: int
+    finality_gap_max_us: Callable[[Any, int], int | None] = lambda _config, _down: None
+    accepts_block: Callable[[Voted], bool] = lambda _vote: False
+    needed_by: Callable[[Voted], Sequence[Said]] = lambda _vote: ()
+    makes_final: Callable[[Voted], bool] = lambda _vote: False
+    reasons: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    describe_vote: Callable[[bytes], str] = bytes.hex

@@ -20,6 +20,7 @@ from validators.consensus.simplex import (
     Nullification,
     Nullify,
     Proposal,
+    SimplexConfig,
     artifact_view,
     certificate_signers,
 )
@@ -30,6 +31,12 @@ from validators.events import Voted
 from validators.messages import message_codec
 
 _HELD: Final = "it had that already"
+
+_EPOCH: Final = 0
+"""The consensus epoch of every block: the validators never change."""
+
+_FINALITY_VIEWS_MAX: Final = 20
+"""A block is final in the view after its own; the others are for leaders that are away and views that overlap."""
 
 
 class _Book(NamedTuple):
@@ -184,6 +191,20 @@ def _find_next_view(journal: Sequence[Artifact]) -> int:
     return max(views)
 
 
+def _leader_of(view: int, validators: int) -> int:
+    """Return the leader by the rotation."""
+    return (_EPOCH + view) % validators
+
+
+def _finality_gap_max_us(config: SimplexConfig, down: int) -> int:
+    """Each of those that are down may lead a view in a row, and none lasts longer than its certification may take."""
+    return (down + 1) * config.certification_timeout_us
+
+
+def _accepts_block(vote: Voted) -> bool:
+    return vote.vote == "notarize"
+
+
 def _needed_by(vote: Voted) -> list[Said]:
     # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
     return [Said("certification", vote.view, b"")] if vote.vote == "finalize" else []
@@ -205,6 +226,10 @@ SIMPLEX_RULES: Final = EngineRules(
     said_by=_said_by,
     signatures_of=_signatures_of,
     find_next_view=_find_next_view,
+    leader_of=_leader_of,
+    finality_views_max=_FINALITY_VIEWS_MAX,
+    finality_gap_max_us=_finality_gap_max_us,
+    accepts_block=_accepts_block,
     needed_by=_needed_by,
     makes_final=_makes_final,
     reasons=tuple(reason.value for reason in TimeoutReason),

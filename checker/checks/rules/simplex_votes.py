@@ -32,6 +32,7 @@ class NoDoubleVote(Check):
     """
 
     name = "no-double-vote"
+    engines = (SIMPLEX_RULES.name,)
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
@@ -104,6 +105,7 @@ class Certificates(Check):
     """
 
     name = "certificates"
+    engines = (SIMPLEX_RULES.name,)
     compares_replicas = True
 
     def __init__(self, run: RunContext) -> None:

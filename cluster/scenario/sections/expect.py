@@ -58,8 +58,9 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ] = {}
     replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
     finality_views_max: Annotated[
-        Positive, means("Finality must come back within so many views after the last fault.")
-    ] = 20
+        Positive | None,
+        means("Finality must come back within so many views after the last fault; left out: the engine's own limit."),
+    ] = None
 
 
 def expect_rules(

@@ -52,7 +52,7 @@ def test_a_vote_for_a_block_beyond_the_skew_of_a_true_clock_fails():
     result = judge(write_history_with(max_skew_ms=4_000))
 
     assert result.status == "failed"
-    assert "validator 1 notarized the block of height 4, whose timestamp is 5,000 ms" in result.summary
+    assert "validator 1 voted for the block of height 4, whose timestamp is 5,000 ms" in result.summary
 
 
 def test_the_leaders_own_vote_is_not_judged():

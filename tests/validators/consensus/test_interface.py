@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from checker.checks.rules.registry import RULES
-from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ConsensusSection
+from tests.support.cluster_runs import judge
 from tests.support.examples import run_example
 from validators.consensus.registry import ENGINES
 
@@ -29,18 +29,32 @@ def test_an_unknown_engine_is_refused_with_the_allowed_names():
         load_scenario("calm", ('consensus.engine="raft"',))
 
 
-def test_the_example_of_the_page_makes_a_chain(monkeypatch):
-    """Another engine runs in validators that know nothing of it, over a crash and a restart."""
-    kind = run_example("engine.md")["SEQUENCER"]
-    monkeypatch.setitem(ENGINES, kind.name, kind)
+@pytest.fixture
+def sequencer(monkeypatch):
+    """Return the result of the page's engine, with its rules in the registry, over a crash and a restart."""
+    names = run_example("engine.md")
+    monkeypatch.setitem(ENGINES, "sequencer", names["SEQUENCER"])
+    monkeypatch.setitem(RULES, "sequencer", names["SEQUENCER_RULES"])
     scenario = load_scenario("calm", ("run.until_height=12", CRASH))
-    consensus = msgspec.structs.replace(scenario.consensus, engine=kind.name)
-    applied = []
-    hooks = RunHooks(on_applied=lambda node, executed: applied.append((node, executed.digest)))
+    scenario = msgspec.structs.replace(
+        scenario, consensus=msgspec.structs.replace(scenario.consensus, engine="sequencer")
+    )
+    return judge(scenario)
 
-    run = Cluster(msgspec.structs.replace(scenario, consensus=consensus), 0, hooks=hooks).run()
 
-    chains = [[digest for node, digest in applied if node == each] for each in range(4)]
-    assert run.slots[0].incarnation == 2
-    assert len(chains[0]) >= 12
-    assert all(chain == chains[0][: len(chain)] and len(chain) >= 11 for chain in chains)
+def test_the_example_of_the_page_passes_every_check_that_applies(sequencer):
+    """Another engine runs in validators that know nothing of it, over a crash and a restart."""
+    found = {check.name: check.status for check in sequencer.checks}
+
+    assert dict.fromkeys(found.values()) == {"passed": None}, sequencer.headline
+    assert {"agreement", "equal-roots", "write-ahead", "vote-rules", "leaders", "finality-regained"} <= set(found)
+    assert sequencer.chain[-1].header.height >= 12
+
+
+def test_the_verdict_names_the_checks_that_do_not_apply_to_the_engine(sequencer):
+    missing = ("no-double-vote", "certificates")
+
+    assert sequencer.not_applicable == missing
+    assert not {check.name for check in sequencer.checks} & set(missing)
+    assert sequencer.as_json("")["not_applicable"] == list(missing)
+    assert sequencer.headline.endswith("; not checked with the engine sequencer: no-double-vote, certificates")
