@@ -5,7 +5,7 @@ machines, `byzantine` adversaries, `coverage` the phases in which validators are
 nothing outside knows a kind by its type.
 """
 
-from faults.byzantine import BEHAVIOURS, Adversary, ByzantinePort
+from faults.byzantine import Adversary, ByzantinePort
 from faults.coverage.cells import Cell, Coverage
 from faults.coverage.phases import PHASES, ROLES
 from faults.injection.context import Touched
@@ -17,7 +17,6 @@ from faults.kinds.registry import add_fault, fault_kinds, kind_named, kind_of
 from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_regions
 
 __all__ = [
-    "BEHAVIOURS",
     "PHASES",
     "ROLES",
     "Adversary",

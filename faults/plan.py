@@ -22,12 +22,13 @@ class PlanError(Exception):
         self.reason = reason
 
 
-def check_plan(faults: Mapping[str, Fault], validators: int, observers: int = 0) -> None:
+def check_plan(faults: Mapping[str, Fault], validators: int, observers: int = 0, *, engine: str) -> None:
     """Refuse an invalid plan; raises PlanError naming the key.
 
     Observers are numbered after the validators. They may be named like them, and have no copy that anybody relies on.
+    `engine` names the consensus engine, whose adversaries the plan may have.
     """
-    plan = Plan(faults, validators, observers)
+    plan = Plan(faults, validators, observers, engine)
     for name, fault in faults.items():
         place = f"faults.{name}"
         if PART_MARK in name:

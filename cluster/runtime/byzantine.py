@@ -3,6 +3,7 @@
 from cluster.runtime.genesis import ClusterKeys
 from cluster.scenario.model import Scenario
 from faults import Adversary, byzantine_validators
+from faults.byzantine.registry import ADVERSARIES
 from network.chance import Chance
 from validators.settings import make_scheme
 
@@ -11,7 +12,7 @@ def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dic
     """Return the adversary of each validator that is Byzantine at any time of the run."""
     byzantine = byzantine_validators(scenario.faults)
     return {
-        node: Adversary(
+        node: ADVERSARIES[scenario.consensus.engine].make(
             node,
             validators=scenario.cluster.validators,
             replicas=scenario.replicas,

@@ -20,7 +20,12 @@ from network.latency import LatencyError
 def check_scenario(scenario: Scenario, place: str) -> None:
     """Refuse what types cannot; raises ScenarioError."""
     try:
-        check_plan(scenario.faults, scenario.cluster.validators, len(scenario.observers))
+        check_plan(
+            scenario.faults,
+            scenario.cluster.validators,
+            len(scenario.observers),
+            engine=scenario.consensus.engine,
+        )
     except PlanError as error:
         raise ScenarioError(place, str(error)) from error
     for name in scenario.requires:

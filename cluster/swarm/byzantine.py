@@ -5,7 +5,8 @@ What is drawn here comes after all other faults and leaves their draws as they w
 
 from typing import Final
 
-from faults.byzantine.catalogue import FORMS
+from cluster.swarm.drawn_engine import ENGINE
+from faults.byzantine.catalogue import forms_of
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
@@ -69,7 +70,7 @@ def _draw_one(draw: Draw, name: str, node: int, behaviour: str, *, span_ms: tupl
         "start_ms": start_ms,
         "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 5_000, span_ms[1]),
         "every": draw.one_of(f"{name}.every", (1, 1, 1, 2)),
-        "what": draw.one_of(f"{name}.what", ("", *FORMS.get(behaviour, ()))),
+        "what": draw.one_of(f"{name}.what", ("", *forms_of(ENGINE, behaviour))),
     }
     if behaviour == "amnesia":
         fault["every_ms"] = draw.between(f"{name}.every_ms", 700, 4_000)

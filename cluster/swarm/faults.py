@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster.swarm.byzantine import draw_byzantine
+from cluster.swarm.drawn_engine import ENGINE
 from faults import PlanError, check_plan, kind_of
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Drawn, Plain
 from faults.kinds.registry import BUILT_IN, decode_fault
@@ -57,7 +58,7 @@ def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
 def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators: int) -> bool:
     plan = {**found, name: fault}
     try:
-        check_plan({name: decode_fault(each) for name, each in plan.items()}, validators)
+        check_plan({name: decode_fault(each) for name, each in plan.items()}, validators, engine=ENGINE)
     except PlanError:
         return False
     if len(found) == FAULTS_MAX:

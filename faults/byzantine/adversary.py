@@ -12,14 +12,13 @@ validators are cut into the same two halves, and of two blocks the one with the 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from faults.byzantine.engine_votes import EngineVotes
 from faults.byzantine.policy import Tampering, tampered_policies
-from faults.byzantine.simplex import SimplexVotes
 from network.chance import Chance, below
 from network.codec import Codec
 from network.types import Label, Micros, NodeId
 from scheduler import POLICIES
-from validators.consensus.signing import Scheme
-from validators.consensus.simplex.kind import SIMPLEX
+from validators.consensus.interface import EngineKind, EngineMessage, MessageRole
 from validators.execution import Block, Engine, Executed, Genesis, ProposalContext, StateRoad, Transaction
 from validators.execution.blocks import block_digest
 from validators.messages import Message, message_codec
@@ -110,7 +109,8 @@ class Adversary:
         validators: How many validators there are.
         replicas: How many there are with the observers, which are numbered after them.
         byzantine: All Byzantine validators of the plan, this one among them.
-        scheme: Signs with its true key.
+        kind: The consensus engine.
+        votes: Signs the engine's votes with its true key.
         chance: The run's.
         max_skew_ms: How far ahead of its own clock an honest validator lets a block's time be.
     """
@@ -124,7 +124,8 @@ class Adversary:
         validators: int,
         replicas: int,
         byzantine: Sequence[NodeId],
-        scheme: Scheme,
+        kind: EngineKind,
+        votes: EngineVotes,
         chance: Chance,
         max_skew_ms: int,
     ) -> None:
@@ -139,8 +140,9 @@ class Adversary:
         # With one honest validator only an observer can be shown another chain than it.
         first, second = (honest[:middle], [*honest[middle:], *observers]) if middle else (observers, honest)
         self.halves: Final = tuple(first), tuple(second)
-        self.votes: Final = SimplexVotes(node, validators, scheme)
-        self.codec: Codec[Message] = message_codec(SIMPLEX)
+        self.kind: Final = kind
+        self.votes: Final = votes
+        self.codec: Codec[Message] = message_codec(kind)
         self.engine: Engine | None = None
         self.tampering = Tampering()
         self.made: dict[bytes, Block] = {}
@@ -210,6 +212,16 @@ class Adversary:
     def everybody(self) -> tuple[NodeId, ...]:
         """Return all others."""
         return tuple(node for node in range(self.replicas) if node != self.node)
+
+    def role_of(self, message: Message | bytes) -> MessageRole | None:
+        """Return the role of a message of the engine, None for another one."""
+        info = self.kind.messages.get(type(message))
+        return None if info is None else info.role
+
+    def label_of(self, message: EngineMessage) -> Label:
+        """Return the label of a message of the engine."""
+        label = self.kind.label(message)
+        return Label(label.kind, label.view)
 
     def keep(self, block: Block) -> bytes:
         """Remember a block that the validator does not know as its own; return its digest."""

@@ -1,26 +1,15 @@
-"""Tampering with answers: forged blocks and snapshots, and invalid certificates."""
+"""Tampering with answers: forged blocks and snapshots."""
 
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable
 
 import msgspec
 
 from faults.byzantine.adversary import Behaviour, Outgoing
-from faults.byzantine.votes import label_of, other_digest
-from validators.consensus.simplex import (
-    CertificateResponse,
-    Finalization,
-    Notarization,
-    Notarize,
-    Nullification,
-    certificate_signers,
-)
-from validators.consensus.simplex.certificates import encode_signers
+from faults.byzantine.votes import other_digest
+from validators.consensus.interface import Finality
 from validators.execution import Block
 from validators.execution.blocks import decode_block, decode_header, encode_block, encode_header
 from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotOffer
-
-Certificate: TypeAlias = Notarization | Nullification | Finalization
 
 
 class ForgeAnswers(Behaviour):
@@ -60,7 +49,7 @@ class ForgeAnswers(Behaviour):
         header = msgspec.structs.replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
         return BlockResponse((encode_block(Block(header, block.transactions)),))
 
-    def _forge_offer(self, message: SnapshotOffer[Finalization]) -> Message:
+    def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message:
         outline, certificate = message.outline, message.certificate
         choice = self.draw(6)
         if choice == 0:
@@ -68,7 +57,7 @@ class ForgeAnswers(Behaviour):
             forged = msgspec.structs.replace(header, state_root=other_digest(header.state_root))
             return msgspec.structs.replace(message, header=encode_header(forged))
         if choice == 1:
-            return msgspec.structs.replace(message, certificate=thinned(certificate, self.adversary.validators))
+            return msgspec.structs.replace(message, certificate=self.adversary.votes.thinned(certificate))
         if choice == 2:
             outline = msgspec.structs.replace(outline, root=other_digest(outline.root))
         elif choice == 3:
@@ -88,58 +77,3 @@ class ForgeAnswers(Behaviour):
             (first, first, *others),
         )[self.draw(4)]
         return msgspec.structs.replace(message, operations=operations)
-
-
-class ThinCertificates(Behaviour):
-    """Sends certificates with too few signers, with signers that did not sign, and some of its own signature alone."""
-
-    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Forge a certificate in the place of a true one, or add one to a vote."""
-        message = outgoing.message
-        if isinstance(message, Notarize):
-            return self._add(outgoing, message) if self.is_time() else (outgoing,)
-        certificate = message.certificate if isinstance(message, CertificateResponse) else message
-        if not isinstance(certificate, Certificate) or not self.is_time():
-            return (outgoing,)
-        forged = self._forge(certificate)
-        self.note(outgoing.label.kind, outgoing.to)
-        whole = CertificateResponse(message.view, forged) if isinstance(message, CertificateResponse) else forged
-        return (outgoing._replace(message=whole),)
-
-    def _forge(self, certificate: Certificate) -> Certificate:
-        choice, validators = self.draw(3), self.adversary.validators
-        if choice == 0:
-            return thinned(certificate, validators)
-        return padded(certificate, validators) if choice == 1 else strayed(certificate, validators)
-
-    def _add(self, outgoing: Outgoing, vote: Notarize) -> Iterator[Outgoing]:
-        """Claim that all have made final what this validator alone has voted for."""
-        yield outgoing
-        everybody = range(self.adversary.validators)
-        signatures = (self.adversary.votes.finalize(vote.proposal).signature,) * self.adversary.validators
-        forged = Finalization(vote.proposal, encode_signers(everybody, self.adversary.validators), signatures)
-        self.note("Finalization", outgoing.to)
-        yield Outgoing(outgoing.to, forged, label_of(forged))
-
-
-def thinned(certificate: Certificate, validators: int) -> Certificate:
-    """Return a certificate without its last signer."""
-    bitmap = encode_signers(certificate_signers(certificate)[:-1], validators)
-    return msgspec.structs.replace(certificate, signers=bitmap, signatures=certificate.signatures[:-1])
-
-
-def padded(certificate: Certificate, validators: int) -> Certificate:
-    """Return a certificate without its last signer, in whose place the first signature stands for all others."""
-    signatures = certificate.signatures[:-1]
-    filled = (*signatures, *(signatures[0] for _ in range(validators - len(signatures))))
-    return msgspec.structs.replace(
-        certificate, signers=encode_signers(range(validators), validators), signatures=filled
-    )
-
-
-def strayed(certificate: Certificate, validators: int) -> Certificate:
-    """Return a certificate that names a signer who does not exist."""
-    bits = int.from_bytes(certificate.signers, "little") | 1 << (8 * len(certificate.signers) - 1)
-    length = (validators + 7) // 8
-    signatures = (*certificate.signatures, certificate.signatures[0])
-    return msgspec.structs.replace(certificate, signers=bits.to_bytes(length, "little"), signatures=signatures)

@@ -10,7 +10,6 @@ from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
 from faults.byzantine.policy import TamperingKind
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
-from validators.consensus.simplex import Finalize, Notarize, Proposal
 from validators.execution import Block, Engine, Executed, InvalidBlockError, ProposalContext, Transaction
 from validators.execution.blocks import block_digest, decode_block, decode_transaction, encode_block
 from validators.messages import BlockRelay, BlockRequest, BlockResponse, Message, block_label
@@ -43,17 +42,15 @@ class Equivocate(_OtherBlock):
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
-        self._pairs: dict[bytes, tuple[Block, Block]] = {}
+        self._pairs: dict[bytes | None, tuple[Block, Block]] = {}
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Split the own block and the votes for it."""
         block = self.own_block(outgoing)
         if block is not None:
             return self._relay(outgoing, block) if self.is_time() else (outgoing,)
-        message = outgoing.message
-        if isinstance(message, Notarize | Finalize) and message.proposal.payload in self._pairs:
-            return self._split_vote(outgoing, message)
-        return (outgoing,)
+        pair = self._pairs.get(self.adversary.votes.block_of(outgoing.message))
+        return (outgoing,) if pair is None else self._split_vote(outgoing, pair)
 
     def _relay(self, outgoing: Outgoing, block: Block) -> Iterable[Outgoing]:
         second = self._second(block)
@@ -84,13 +81,12 @@ class Equivocate(_OtherBlock):
         except InvalidBlockError:
             return None
 
-    def _split_vote(self, outgoing: Outgoing, vote: Notarize | Finalize) -> Iterator[Outgoing]:
-        sign = self.adversary.votes.notarize if isinstance(vote, Notarize) else self.adversary.votes.finalize
-        for half, block in zip(self.adversary.halves, self._pairs[vote.proposal.payload], strict=True):
-            proposal = Proposal(vote.proposal.view, vote.proposal.parent_view, block_digest(block))
-            self.adversary.votes.note_proposal(proposal)
+    def _split_vote(self, outgoing: Outgoing, pair: tuple[Block, Block]) -> Iterator[Outgoing]:
+        for half, block in zip(self.adversary.halves, pair, strict=True):
+            vote = self.adversary.votes.vote_for(outgoing.message, block_digest(block))
+            self.adversary.votes.remember(vote)
             self.note(outgoing.label.kind, half)
-            yield Outgoing((*half, *self.adversary.colluders), sign(proposal), outgoing.label)
+            yield Outgoing((*half, *self.adversary.colluders), vote, outgoing.label)
 
 
 class SilentLeader(Behaviour):
@@ -99,9 +95,7 @@ class SilentLeader(Behaviour):
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Hold back what proposes."""
         message = outgoing.message
-        is_block = isinstance(message, BlockRelay)
-        is_vote = isinstance(message, Notarize) and self.adversary.votes.is_leader(message.proposal.view)
-        if is_block or is_vote:
+        if isinstance(message, BlockRelay) or self.adversary.votes.proposes(message):
             self.note(outgoing.label.kind, outgoing.to)
             return ()
         return (outgoing,)
@@ -115,7 +109,7 @@ class ForgeBlock(_OtherBlock):
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
-        self._forged: dict[bytes, bytes] = {}
+        self._forged: dict[bytes | None, bytes] = {}
         self._tampered: bytes = b""
         self._claim = ""
 
@@ -142,13 +136,12 @@ class ForgeBlock(_OtherBlock):
         block = self.own_block(outgoing)
         if block is not None:
             return (self._relay(outgoing, block),)
-        message = outgoing.message
-        if isinstance(message, Notarize | Finalize) and message.proposal.payload in self._forged:
-            proposal = msgspec.structs.replace(message.proposal, payload=self._forged[message.proposal.payload])
-            sign = self.adversary.votes.notarize if isinstance(message, Notarize) else self.adversary.votes.finalize
-            self.note(outgoing.label.kind, outgoing.to)
-            return (outgoing._replace(message=sign(proposal)),)
-        return (outgoing,)
+        votes = self.adversary.votes
+        forged = self._forged.get(votes.block_of(outgoing.message))
+        if forged is None:
+            return (outgoing,)
+        self.note(outgoing.label.kind, outgoing.to)
+        return (outgoing._replace(message=votes.vote_for(outgoing.message, forged)),)
 
     def _relay(self, outgoing: Outgoing, block: Block) -> Outgoing:
         digest = block_digest(block)

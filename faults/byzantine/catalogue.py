@@ -1,22 +1,15 @@
 """The behaviours of Byzantine validators by name, with their forms and sentences."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-from faults.byzantine.adversary import Adversary, Behaviour, Orders
-from faults.byzantine.answers import ForgeAnswers, ThinCertificates
+from faults.byzantine.adversary import Orders
+from faults.byzantine.answers import ForgeAnswers
 from faults.byzantine.blocks import DragTime, Equivocate, ForgeBlock, SilentLeader
+from faults.byzantine.engine_adversaries import BehaviourMaker
 from faults.byzantine.noise import Flood, Garbage
-from faults.byzantine.votes import (
-    BlindVote,
-    ConflictingVotes,
-    DoubleVote,
-    MutatedVotes,
-    NullifyAndFinalize,
-    Replay,
-    StaleVotes,
-    Withhold,
-)
+from faults.byzantine.registry import ADVERSARIES
+from faults.byzantine.votes import ConflictingVotes, Replay, StaleVotes, Withhold
 
 BehaviourName: TypeAlias = Literal[
     "equivocate",
@@ -38,36 +31,42 @@ BehaviourName: TypeAlias = Literal[
     "flood",
 ]
 
-BEHAVIOURS: Final[Mapping[BehaviourName, Callable[[Adversary, str, Orders], Behaviour]]] = {
+GENERAL: Final[Mapping[str, BehaviourMaker]] = {
     "equivocate": Equivocate,
-    "double-vote": DoubleVote,
     "conflicting-votes": ConflictingVotes,
-    "blind-vote": BlindVote,
-    "nullify-and-finalize": NullifyAndFinalize,
     "silent-leader": SilentLeader,
     "withhold": Withhold,
     "stale-votes": StaleVotes,
-    "mutate-votes": MutatedVotes,
     "replay": Replay,
     "forge-block": ForgeBlock,
     "drag-time": DragTime,
     "forge-answers": ForgeAnswers,
-    "thin-certificates": ThinCertificates,
     "garbage": Garbage,
     "flood": Flood,
 }
-"""Every behaviour that passes through the adversary; `amnesia` is about the disk instead."""
+"""Behaviours of every engine that has adversaries; `amnesia` is about the disk and passes no adversary."""
 
-
-FORMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "blind-vote": ("notarize", "finalize"),
-    "mutate-votes": ("view", "parent", "digest"),
+_GENERAL_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-block": ForgeBlock.CLAIMS,
     "drag-time": ("earliest", "latest", "absurd"),
     "forge-answers": ("blocks", "snapshots"),
     "flood": ("requests", "blocks", "certificates"),
 }
-"""The forms of each behaviour, for `what`; without one chance chooses, `drag-time` means `latest`, others all."""
+
+
+def behaviours_of(engine: str) -> Mapping[str, BehaviourMaker]:
+    """Return the behaviours that pass through an adversary of this engine, by name; none for an engine without them."""
+    return {**GENERAL, **ADVERSARIES[engine].behaviours} if engine in ADVERSARIES else {}
+
+
+def forms_of(engine: str, behaviour: str) -> tuple[str, ...]:
+    """Return the forms of a behaviour, for `what`.
+
+    Without one chance chooses, `drag-time` means `latest`, others all.
+    """
+    own = ADVERSARIES[engine].forms if engine in ADVERSARIES else {}
+    return {**_GENERAL_FORMS, **own}.get(behaviour, ())
+
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "equivocate": "proposes two valid blocks at a time, one to each half of the honest validators",

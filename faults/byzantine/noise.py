@@ -1,23 +1,11 @@
 """Noise: messages that mean nothing, and more messages than anybody needs."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from faults.byzantine.adversary import Behaviour, Outgoing
 from network.types import NO_LABEL, Label
-from validators.consensus.quorum import quorum_of
-from validators.consensus.simplex import (
-    CertificateRequest,
-    CertificateResponse,
-    Finalization,
-    Finalize,
-    Notarize,
-    Nullification,
-    Nullify,
-    Proposal,
-)
-from validators.consensus.simplex.certificates import encode_signers
-from validators.consensus.simplex.messages import VIEW_LIMIT
 from validators.execution import Block
 from validators.execution.blocks import VERSION, Header, encode_block
 from validators.messages import (
@@ -52,7 +40,7 @@ class _Noise(Behaviour):
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Add noise to a vote."""
-        if not isinstance(outgoing.message, Notarize | Nullify | Finalize) or not self.is_time():
+        if self.adversary.role_of(outgoing.message) != "vote" or not self.is_time():
             return (outgoing,)
         return (outgoing, *self._noise(outgoing))
 
@@ -85,7 +73,8 @@ class Garbage(_Noise):
 
     def make(self) -> Iterable[Message | bytes]:
         """Return one of many."""
-        makers = (self._bytes, self._requests, self._blocks, self._snapshots, self._votes)
+        votes = partial(self.adversary.votes.senseless_votes, self)
+        makers = (self._bytes, self._requests, self._blocks, self._snapshots, votes)
         return makers[self.draw(len(makers))]()
 
     def _bytes(self) -> Iterator[bytes]:
@@ -96,8 +85,7 @@ class Garbage(_Noise):
     def _requests(self) -> Iterator[Message]:
         yield BlockRequest(self.junk(32), -1)
         yield BlockRequest(b"", _HEIGHT_FAR)
-        yield CertificateRequest(0)
-        yield CertificateRequest(VIEW_LIMIT - 1)
+        yield from self.adversary.votes.senseless_requests()
         yield SnapshotRequest(-_HEIGHT_FAR)
         yield SnapshotChunkRequest(self.junk(32), -1)
         yield SnapshotChunkRequest(b"", _INDEX_FAR)
@@ -110,19 +98,12 @@ class Garbage(_Noise):
         yield TransactionGossip((self.junk(60), b"", self.junk(200)))
 
     def _snapshots(self) -> Iterator[Message]:
-        proposal = Proposal(VIEW_LIMIT - 1, 0, self.junk(32))
-        certificate = Finalization(proposal, b"\x0f", (self.junk(64),) * 4)
+        certificate = self.adversary.votes.senseless_finality(self)
         outline = Snapshot(_HEIGHT_FAR, 0, 0, self.junk(32), self.junk(10), (), ())
         yield SnapshotOffer(self.junk(40), certificate, outline, 1)
         yield SnapshotChunk(self.junk(32), 0, (b"",))
         yield certificate
-        yield CertificateResponse(0, Nullification(VIEW_LIMIT - 1, b"", ()))
-
-    def _votes(self) -> Iterator[Message]:
-        victim = self.draw(self.adversary.validators)
-        yield Nullify(victim, 1 + self.draw(40), self.junk(64))
-        yield Notarize(self.adversary.node, Proposal(1 + self.draw(40), 0, self.junk(32)), self.junk(64))
-        yield Finalize(victim, Proposal(0, 0, self.junk(32)), b"")
+        yield from self.adversary.votes.senseless_answers()
 
 
 class Flood(_Noise):
@@ -140,18 +121,17 @@ class Flood(_Noise):
             yield from self._certificates()
 
     def _certificates(self) -> Iterator[Message]:
-        """Yield certificates of the right form, each of another block of a view to come; their signatures are junk."""
-        engine, quorum = self.adversary.engine, quorum_of(self.adversary.validators)
+        """Return certificates of the right form, each of another block of a view to come; their signatures are junk."""
+        engine = self.adversary.engine
         assert engine is not None, "who votes has an engine"
-        signers, signatures = encode_signers(range(quorum), self.adversary.validators), (self.junk(64),) * quorum
-        for _ in range(CERTIFICATES_AT_ONCE):
-            view = engine.finalized.view + 1 + self.draw(VIEWS_AHEAD)
-            yield Finalization(Proposal(view, view - 1, self.junk(32)), signers, signatures)
+        views = (engine.finalized.view + 1 + self.draw(VIEWS_AHEAD) for _ in range(CERTIFICATES_AT_ONCE))
+        return self.adversary.votes.unsigned_finalities(self, views)
 
     def _requests(self) -> Iterator[Message]:
         engine = self.adversary.engine
         assert engine is not None, "who votes has an engine"
+        until_view = max(engine.finalized.view, 1)
         yield BlockRequest(engine.finalized_digest, 0)
-        yield CertificateRequest(1 + self.draw(max(engine.finalized.view, 1)))
+        yield from self.adversary.votes.old_requests(self, until_view)
         yield SnapshotRequest(0)
-        yield self.adversary.votes.nullify(1 + self.draw(max(engine.finalized.view, 1)))
+        yield from self.adversary.votes.old_votes(self, until_view)

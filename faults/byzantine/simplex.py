@@ -1,60 +1,209 @@
-"""The votes of one validator in Simplex, signed with its key for whatever a behaviour wants; the leaders' proposals.
+"""Behaviours of Byzantine validators that only Simplex has: two votes of a view, votes and certificates changed."""
 
-Who leads a view is restated here: an adversary asks the engine nothing.
-"""
+from collections.abc import Iterable, Iterator
 
-from typing import Final
+import msgspec
 
+from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.simplex_votes import Certificate, SimplexVotes, padded, strayed, thinned
+from faults.byzantine.votes import other_digest
 from network.types import NodeId
-from validators.consensus.signing import Scheme
-from validators.consensus.simplex import Finalize, Notarize, Nullify, Proposal
-from validators.consensus.simplex.messages import EPOCH, encode_proposal, encode_round
-from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
+from validators.consensus.simplex import (
+    CertificateResponse,
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullify,
+    Proposal,
+)
+from validators.consensus.simplex.certificates import encode_signers
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.messages import Message
 
-_VIEWS_KEPT: Final = 64
+
+class _SimplexBehaviour(Behaviour):
+    """A behaviour of an adversary that votes in Simplex."""
+
+    @property
+    def votes(self) -> SimplexVotes:
+        """The votes of its adversary."""
+        votes = self.adversary.votes
+        assert isinstance(votes, SimplexVotes), "the registry gives these behaviours to no other engine"
+        return votes
 
 
-class SimplexVotes:
-    """Signs any vote, and remembers the proposals of the latest views that were sent or heard."""
+class DoubleVote(_SimplexBehaviour):
+    """Notarizes and finalizes two blocks of a view: one half of the honest gets votes for one, the other for the other.
 
-    def __init__(self, node: NodeId, validators: int, scheme: Scheme) -> None:
-        self._node = node
-        self._validators = validators
-        self._scheme = scheme
-        self._proposals: dict[int, dict[bytes, Proposal]] = {}
+    Where the leader has made two, it votes for these as soon as it knows both; else for one that does not exist.
+    """
 
-    def observe(self, message: Message | bytes) -> None:
-        """Remember the proposal of a message by which a leader proposes."""
-        if isinstance(message, Notarize) and message.signer == self._leader_of(message.proposal.view):
-            self.note_proposal(message.proposal)
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._voted: dict[int, None] = {}
 
-    def is_leader(self, view: int) -> bool:
-        """Whether this validator leads a view."""
-        return view >= 1 and self._leader_of(view) == self._node
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Split votes."""
+        message = outgoing.message
+        if not isinstance(message, Notarize | Finalize):
+            return (outgoing,)
+        view = message.proposal.view
+        if len(self.votes.proposals(view)) < 2:
+            return self._invent(outgoing, message) if self.is_time() else (outgoing,)
+        # Accomplices must learn of the leader's two blocks; the honest get each half its votes.
+        colluders = tuple(node for node in outgoing.to if node in self.adversary.colluders)
+        return (outgoing._replace(to=colluders), *self._vote_for_both(view))
 
-    def _leader_of(self, view: int) -> NodeId:
-        return (EPOCH + max(view, 1)) % self._validators
+    def hear(self, _source: NodeId, message: Message) -> None:
+        """Vote as soon as the second block of a view is known."""
+        if isinstance(message, Notarize) and len(self.votes.proposals(message.proposal.view)) > 1:
+            self.adversary.wire.send_all(self._vote_for_both(message.proposal.view))
 
-    def notarize(self, proposal: Proposal) -> Notarize:
-        """Sign a vote."""
-        return Notarize(self._node, proposal, self._scheme.sign(NOTARIZE_NAMESPACE, encode_proposal(proposal)))
+    def _vote_for_both(self, view: int) -> Iterator[Outgoing]:
+        if view in self._voted:
+            return
+        self._voted[view] = None
+        for half, proposal in zip(self.adversary.halves, self.votes.proposals(view), strict=False):
+            for vote in (self.votes.notarize(proposal), self.votes.finalize(proposal)):
+                self.note(vote.traced_name, half)
+                yield Outgoing(half, vote, self.adversary.label_of(vote))
 
-    def finalize(self, proposal: Proposal) -> Finalize:
-        """Sign a vote."""
-        return Finalize(self._node, proposal, self._scheme.sign(FINALIZE_NAMESPACE, encode_proposal(proposal)))
+    def _invent(self, outgoing: Outgoing, vote: Notarize | Finalize) -> Iterator[Outgoing]:
+        invented = self.votes.vote_for(vote, other_digest(vote.proposal.payload))
+        deceived = tuple(node for node in outgoing.to if node in self.adversary.halves[1])
+        yield outgoing._replace(to=tuple(node for node in outgoing.to if node not in deceived))
+        self.note(vote.traced_name, deceived)
+        yield Outgoing(deceived, invented, outgoing.label)
 
-    def nullify(self, view: int) -> Nullify:
-        """Sign a vote."""
-        return Nullify(self._node, view, self._scheme.sign(NULLIFY_NAMESPACE, encode_round(view)))
 
-    def note_proposal(self, proposal: Proposal) -> None:
-        """Remember a leader's proposal."""
-        self._proposals.setdefault(proposal.view, {})[proposal.payload] = proposal
-        while len(self._proposals) > _VIEWS_KEPT:
-            del self._proposals[next(iter(self._proposals))]
+class BlindVote(_SimplexBehaviour):
+    """Notarizes the first block that it hears of in a view, whatever it claims, and finalizes what is notarized.
 
-    def proposals(self, view: int) -> list[Proposal]:
-        """Return the known proposals of a view's leader, by ascending digest."""
-        known = self._proposals.get(view, {})
-        return [known[payload] for payload in sorted(known)]
+    What it has voted to finalize it does not vote to leave. Its own validator counts the blind votes as well, so that
+    it can complete a certificate. `what` says which of the two votes is blind; by default both.
+    """
+
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._voted: dict[tuple[str, int], None] = {}
+
+    def hear(self, _source: NodeId, message: Message) -> None:
+        """Vote at once for what a leader has voted for, and for the finality of what a quorum has."""
+        if isinstance(message, Notarize) and not self.votes.is_leader(message.proposal.view):
+            for proposal in self.votes.proposals(message.proposal.view)[:1]:
+                self._vote(self.votes.notarize(proposal))
+        elif isinstance(message, Notarization):
+            self._vote(self.votes.finalize(message.proposal))
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Leave out own votes where a blind one of the kind has left, and those to leave what it finalizes."""
+        message = outgoing.message
+        if isinstance(message, Notarize | Finalize):
+            return () if (outgoing.label.kind, message.proposal.view) in self._voted else (outgoing,)
+        if isinstance(message, Nullify) and ("Finalize", message.view) in self._voted:
+            return ()
+        return (outgoing,)
+
+    def _vote(self, vote: Notarize | Finalize) -> None:
+        kind = vote.traced_name
+        view = vote.proposal.view
+        if self.fault.what not in {"", kind.lower()} or (kind, view) in self._voted or not self.is_time():
+            return
+        self._voted[kind, view] = None
+        everybody = self.adversary.everybody()
+        self.note(kind, everybody)
+        self.adversary.wire.give(vote)
+        self.adversary.wire.send_all([Outgoing(everybody, vote, self.adversary.label_of(vote))])
+
+
+class NullifyAndFinalize(_SimplexBehaviour):
+    """Says of a view both that it is to be left and that it is final."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Add the contrary of a vote."""
+        contrary = self._contrary(outgoing.message)
+        if contrary is None or not self.is_time():
+            return (outgoing,)
+        self.note(contrary.traced_name, outgoing.to)
+        return (outgoing, Outgoing(outgoing.to, contrary, self.adversary.label_of(contrary)))
+
+    def _contrary(self, message: Message | bytes) -> Nullify | Finalize | None:
+        if isinstance(message, Finalize):
+            return self.votes.nullify(message.proposal.view)
+        if isinstance(message, Nullify) and (proposals := self.votes.proposals(message.view)):
+            return self.votes.finalize(proposals[0])
+        return None
+
+
+class MutatedVotes(_SimplexBehaviour):
+    """Changes view, parent's view or block of a vote, by as little as can be, and signs that."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Change a vote."""
+        message = outgoing.message
+        if not isinstance(message, Notarize | Nullify | Finalize) or not self.is_time():
+            return (outgoing,)
+        step = 1 - 2 * self.draw(2)
+        changed: Notarize | Nullify | Finalize
+        if isinstance(message, Nullify):
+            changed = self.votes.nullify(max(message.view + step, 0))
+        else:
+            changed = self.votes.cast_like(message, self._mutate(message.proposal, step))
+        self.note(outgoing.label.kind, outgoing.to)
+        return (outgoing._replace(message=changed, label=self.adversary.label_of(changed)),)
+
+    def _mutate(self, proposal: Proposal, step: int) -> Proposal:
+        what = self.fault.what or ("view", "parent", "digest")[self.draw(3)]
+        if what == "view":
+            return msgspec.structs.replace(proposal, view=max(proposal.view + step, 0))
+        if what == "parent":
+            return msgspec.structs.replace(proposal, parent_view=max(proposal.parent_view + step, 0))
+        return msgspec.structs.replace(proposal, payload=other_digest(proposal.payload))
+
+
+class ThinCertificates(_SimplexBehaviour):
+    """Sends certificates with too few signers, with signers that did not sign, and some of its own signature alone."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Forge a certificate in the place of a true one, or add one to a vote."""
+        message = outgoing.message
+        if isinstance(message, Notarize):
+            return self._add(outgoing, message) if self.is_time() else (outgoing,)
+        certificate = message.certificate if isinstance(message, CertificateResponse) else message
+        if not isinstance(certificate, Certificate) or not self.is_time():
+            return (outgoing,)
+        forged = self._forge(certificate)
+        self.note(outgoing.label.kind, outgoing.to)
+        whole = CertificateResponse(message.view, forged) if isinstance(message, CertificateResponse) else forged
+        return (outgoing._replace(message=whole),)
+
+    def _forge(self, certificate: Certificate) -> Certificate:
+        choice, validators = self.draw(3), self.adversary.validators
+        if choice == 0:
+            return thinned(certificate, validators)
+        return padded(certificate, validators) if choice == 1 else strayed(certificate, validators)
+
+    def _add(self, outgoing: Outgoing, vote: Notarize) -> Iterator[Outgoing]:
+        """Claim that all have made final what this validator alone has voted for."""
+        yield outgoing
+        everybody = range(self.adversary.validators)
+        signatures = (self.votes.finalize(vote.proposal).signature,) * self.adversary.validators
+        forged = Finalization(vote.proposal, encode_signers(everybody, self.adversary.validators), signatures)
+        self.note("Finalization", outgoing.to)
+        yield Outgoing(outgoing.to, forged, self.adversary.label_of(forged))
+
+
+SIMPLEX_ADVERSARIES = EngineAdversaries(
+    kind=SIMPLEX,
+    make_votes=SimplexVotes,
+    behaviours={
+        "double-vote": DoubleVote,
+        "blind-vote": BlindVote,
+        "nullify-and-finalize": NullifyAndFinalize,
+        "mutate-votes": MutatedVotes,
+        "thin-certificates": ThinCertificates,
+    },
+    forms={"blind-vote": ("notarize", "finalize"), "mutate-votes": ("view", "parent", "digest")},
+)

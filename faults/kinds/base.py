@@ -40,7 +40,8 @@ class Plan:
 
     faults: "Mapping[str, Fault]"
     validators: int
-    observers: int = 0
+    observers: int
+    engine: str
 
     @property
     def replicas(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, ClassVar
 
-from faults.byzantine.catalogue import BEHAVIOURS, FORMS, BehaviourName, explain_behaviour
+from faults.byzantine.catalogue import BehaviourName, behaviours_of, explain_behaviour, forms_of
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
@@ -58,7 +58,10 @@ class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
     def check(self, plan: Plan) -> Iterator[Requirement]:
         has_vote = self.validator < plan.validators
         yield "validator", has_vote, "an observer has no vote to lie with; validators alone are Byzantine"
-        forms = FORMS.get(self.behaviour, ())
+        known = behaviours_of(plan.engine)
+        reason = f"an adversary in {plan.engine} knows {', '.join(known) or 'no behaviour'}"
+        yield "behaviour", self.behaviour == "amnesia" or self.behaviour in known, reason
+        forms = forms_of(plan.engine, self.behaviour)
         yield "what", not self.what or self.what in forms, f"{self.behaviour} knows {', '.join(forms) or 'no forms'}"
         is_withholding = self.behaviour == "withhold"
         yield "kinds", is_withholding or not (self.kinds or self.to), "kinds and to belong to the behaviour withhold"
@@ -77,7 +80,7 @@ class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
                 yield Edge(at_ms, at_ms, "forget", partial(self._forget, context))
             return
         adversary, name = context.machinery.adversaries[self.validator], context.name
-        make = BEHAVIOURS[self.behaviour]
+        make = behaviours_of(adversary.kind.name)[self.behaviour]
         yield from context.metered_window(
             self.span(),
             lambda: adversary.begin(make(adversary, name, self)),

@@ -47,7 +47,7 @@ def test_a_plan_that_can_be_meant_is_accepted():
     """One of each kind, at different times; kinds are called as in scenario files."""
     plan = plan_of(**ONE_OF_EACH)
 
-    check_plan(plan, 4)
+    check_plan(plan, 4, engine="simplex")
 
     assert [kind_of(fault) for fault in plan.values()] == [fault["kind"] for fault in ONE_OF_EACH.values()]
 
@@ -110,7 +110,7 @@ def test_a_plan_that_can_be_meant_is_accepted():
 def test_an_impossible_fault_is_refused_with_its_place(fault, place):
     """The error names the key and the value."""
     with pytest.raises(PlanError, match=place.replace(".", r"\.")):
-        check_plan(plan_of(it=fault), 4)
+        check_plan(plan_of(it=fault), 4, engine="simplex")
 
 
 def test_a_validator_cannot_lose_its_power_while_it_has_none():
@@ -119,8 +119,8 @@ def test_a_validator_cannot_lose_its_power_while_it_has_none():
     dark = {"kind": "blackout", "validators": [1, 2], "at_ms": 10, "restart_ms": 30}
 
     with pytest.raises(PlanError, match=r"faults\.dark.*down until 20"):
-        check_plan(plan_of(crash=crash, dark=dark), 4)
-    check_plan(plan_of(crash={**crash, "enabled": False}, dark=dark), 4)
+        check_plan(plan_of(crash=crash, dark=dark), 4, engine="simplex")
+    check_plan(plan_of(crash={**crash, "enabled": False}, dark=dark), 4, engine="simplex")
 
 
 @given(groups=st.lists(st.integers(0, 3), min_size=1, max_size=7))
@@ -151,12 +151,12 @@ def test_a_validator_is_paused_only_while_it_has_power():
     slow = {"kind": "slow", "validator": 1, "factor": 2, "start_ms": 5, "stop_ms": 20}
 
     with pytest.raises(PlanError, match=r"faults\.pause: validator 1 is down until 20 by faults\.crash; start later"):
-        check_plan(plan_of(crash=crash, pause=pause), 4)
+        check_plan(plan_of(crash=crash, pause=pause), 4, engine="simplex")
     with pytest.raises(PlanError, match=r"faults\.crash: validator 1 is paused until 30"):
-        check_plan(plan_of(pause=pause, crash={**crash, "at_ms": 25, "restart_ms": 40}), 4)
+        check_plan(plan_of(pause=pause, crash={**crash, "at_ms": 25, "restart_ms": 40}), 4, engine="simplex")
     with pytest.raises(PlanError, match=r"faults\.b: validator 1 is slow until 20 by faults\.a"):
-        check_plan(plan_of(a=slow, b={**slow, "start_ms": 10}), 4)
-    check_plan(plan_of(crash=crash, slow=slow, pause={**pause, "start_ms": 21}), 4)
+        check_plan(plan_of(a=slow, b={**slow, "start_ms": 10}), 4, engine="simplex")
+    check_plan(plan_of(crash=crash, slow=slow, pause={**pause, "start_ms": 21}), 4, engine="simplex")
 
 
 def test_after_a_blackout_in_waves_each_validator_is_back_at_its_time():
@@ -165,12 +165,12 @@ def test_after_a_blackout_in_waves_each_validator_is_back_at_its_time():
     crash = {"kind": "crash", "validator": 2, "at_ms": 25, "restart_ms": 40}
     plan = plan_of(dark=dark, crash=crash)
 
-    check_plan(plan, 4)
+    check_plan(plan, 4, engine="simplex")
 
     assert list(plan["dark"].restarts_ms()) == [(2, 20), (0, 50)]
     assert plan["dark"].span() == (5, 50)
     with pytest.raises(PlanError, match="validator 0 is down until 50"):
-        check_plan(plan_of(dark=dark, crash={**crash, "validator": 0}), 4)
+        check_plan(plan_of(dark=dark, crash={**crash, "validator": 0}), 4, engine="simplex")
 
 
 def test_a_cut_that_comes_and_goes_ends_with_its_fault():
@@ -197,7 +197,7 @@ def test_a_rule_that_holds_lasts_until_its_release():
 
 def test_rules_name_messages_as_the_wire_does():
     """Every kind that a validator sends can be named."""
-    check_plan(plan_of(it={**RULE, "kinds": list(MESSAGE_KINDS)}), 4)
+    check_plan(plan_of(it={**RULE, "kinds": list(MESSAGE_KINDS)}), 4, engine="simplex")
 
 
 EXPLAINED = {
@@ -324,14 +324,14 @@ def disk_fault(kind, validator, **changes):
 def test_a_plan_that_could_destroy_the_last_good_copy_is_refused(kind, validators, allowed):
     """At most f validators lose synced data over the whole plan, be it at different times or of different kinds."""
     faults = {f"n{node}": disk_fault(kind, node) for node in range(allowed)}
-    check_plan(plan_of(**faults), validators)
+    check_plan(plan_of(**faults), validators, engine="simplex")
     faults["again"] = disk_fault("bit-rot", 0, start_ms=20, stop_ms=30, enabled=allowed > 0)
     faults["beside"] = {"kind": "torn-writes", "validators": [0, 1, 2], **SPAN}
-    check_plan(plan_of(**faults), validators)
+    check_plan(plan_of(**faults), validators, engine="simplex")
     faults["last"] = disk_fault(kind, allowed)
 
     with pytest.raises(PlanError, match=f"last good copy: of {validators} validators at most {allowed} may") as refusal:
-        check_plan(plan_of(**faults), validators)
+        check_plan(plan_of(**faults), validators, engine="simplex")
     assert refusal.value.place == "faults.last.validator"
 
 
@@ -341,4 +341,4 @@ def test_a_validator_due_to_crash_at_a_boundary_is_not_crashed_otherwise():
     crash = {"kind": "crash", "validator": 1, "at_ms": 90, "restart_ms": 200}
 
     with pytest.raises(PlanError, match=r"validator 1 is down until 105 by faults.edge; start later"):
-        check_plan(plan_of(edge=edge, stop=crash), 4)
+        check_plan(plan_of(edge=edge, stop=crash), 4, engine="simplex")

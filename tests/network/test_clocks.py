@@ -289,7 +289,7 @@ SWING = {"kind": "clock-swing", "validators": [1], "ppm": 5, "period_ms": 100, "
 )
 def test_a_fault_of_clocks_that_cannot_be_meant_is_refused_with_its_key(fault, place):
     with pytest.raises(PlanError) as refusal:
-        check_plan({"it": decode_fault(fault)}, 4)
+        check_plan({"it": decode_fault(fault)}, 4, engine="simplex")
 
     assert refusal.value.place == place
 
@@ -313,7 +313,7 @@ def test_one_fault_at_a_time_has_a_validators_clocks():
     plan = {"one": decode_fault(OFFSET), "other": decode_fault({**SWING, "start_ms": 5})}
 
     with pytest.raises(PlanError, match=r"validator 1 is wrong in time until 9 by faults.one; start later"):
-        check_plan(plan, 4)
+        check_plan(plan, 4, engine="simplex")
 
 
 # -- when all is over --------------------------------------------------------------------------------

@@ -222,17 +222,17 @@ class TestPlans:
         for node in (FIRST, FIRST + 1):
             plan = self.plan(it={"kind": "crash", "validator": node, "at_ms": 1, "restart_ms": 2})
             if node == FIRST:
-                check_plan(plan, 4, 1)
+                check_plan(plan, 4, 1, engine="simplex")
             else:
                 with pytest.raises(PlanError, match="unknown validator 5; this cluster has 0 to 4"):
-                    check_plan(plan, 4, 1)
+                    check_plan(plan, 4, 1, engine="simplex")
 
     def test_an_observers_copy_is_nobodys_last(self):
         """It does not count towards the validators that may lose synced data."""
         wipes = [{"kind": "wipe", "validator": node, "at_ms": 1, "restart_ms": 2} for node in (0, FIRST, 1)]
-        check_plan(self.plan(a=wipes[0], b=wipes[1]), 4, 1)
+        check_plan(self.plan(a=wipes[0], b=wipes[1]), 4, 1, engine="simplex")
         with pytest.raises(PlanError, match="these are 0, 1"):
-            check_plan(self.plan(a=wipes[0], b=wipes[1], c=wipes[2]), 4, 1)
+            check_plan(self.plan(a=wipes[0], b=wipes[1], c=wipes[2]), 4, 1, engine="simplex")
 
     def test_an_observers_clock_makes_no_chain_wait(self):
         """The time of its header is no validator's: two of four validators and an observer ahead are no quorum."""

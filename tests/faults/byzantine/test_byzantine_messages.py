@@ -6,12 +6,13 @@ import pytest
 
 from cluster.runtime.genesis import keys_of
 from cluster.scenario.load import load_scenario
-from faults import BEHAVIOURS, Adversary, Byzantine
+from faults import Byzantine
 from faults.byzantine.adversary import Outgoing
-from faults.byzantine.answers import padded, strayed, thinned
-from faults.byzantine.catalogue import FORMS
-from faults.byzantine.votes import label_of
+from faults.byzantine.catalogue import behaviours_of, forms_of
+from faults.byzantine.registry import ADVERSARIES
+from faults.byzantine.simplex_votes import padded, strayed, thinned
 from network.chance import Chance
+from network.types import Label
 from validators.consensus.simplex import (
     Finalize,
     Notarization,
@@ -22,6 +23,7 @@ from validators.consensus.simplex import (
     certificate_signers,
 )
 from validators.consensus.simplex.certificates import assemble, find_certificate_fault, verify_certificate
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
 from validators.messages import BlockRelay, BlockRequest
 from validators.settings import make_scheme
@@ -54,17 +56,17 @@ class Wire:
 
 
 def adversary_with(behaviour, **fields):
-    adversary = Adversary(
+    adversary = ADVERSARIES[SIMPLEX.name].make(
         ME, validators=4, replicas=4, byzantine=(ME,), scheme=scheme_of(ME), chance=Chance(0), max_skew_ms=500
     )
     adversary.wire = Wire()
     fault = Byzantine(validator=ME, behaviour=behaviour, start_ms=0, stop_ms=9, **fields)
-    adversary.begin(BEHAVIOURS[behaviour](adversary, "it", fault))
+    adversary.begin(behaviours_of(SIMPLEX.name)[behaviour](adversary, "it", fault))
     return adversary
 
 
 def post_of(message):
-    return Outgoing(OTHERS, message, label_of(message))
+    return Outgoing(OTHERS, message, Label(*SIMPLEX.label(message)[:2]))
 
 
 def tampered(adversary, message):
@@ -178,7 +180,7 @@ def test_a_stale_vote_stands_in_the_place_of_the_new_one():
     assert [tampered(adversary, adversary.votes.nullify(view))[0][1].view for view in (3, 4, 5)] == [3, 3, 4]
 
 
-@pytest.mark.parametrize("what", FORMS["mutate-votes"])
+@pytest.mark.parametrize("what", forms_of(SIMPLEX.name, "mutate-votes"))
 def test_a_mutated_vote_differs_in_one_thing_and_is_signed(what):
     adversary = adversary_with("mutate-votes", what=what)
 
@@ -202,7 +204,7 @@ def test_old_messages_go_along_with_a_vote():
 def test_a_forged_certificate_is_none(forge):
     votes = {node: Nullify(node, 3, b"") for node in range(3)}
     for node in votes:
-        adversary = Adversary(
+        adversary = ADVERSARIES[SIMPLEX.name].make(
             node, validators=4, replicas=4, byzantine=(), scheme=scheme_of(node), chance=Chance(0), max_skew_ms=0
         )
         votes[node] = adversary.votes.nullify(3)
@@ -240,7 +242,7 @@ def test_garbage_can_be_sent(seed):
 
 def test_the_adversary_serves_a_block_that_its_validator_does_not_know():
     adversary = adversary_with("equivocate")
-    block = BEHAVIOURS["flood"](
+    block = behaviours_of(SIMPLEX.name)["flood"](
         adversary, "other", Byzantine(validator=ME, behaviour="flood", start_ms=0, stop_ms=9)
     ).junk_block()
     digest = adversary.keep(block)
@@ -251,8 +253,8 @@ def test_the_adversary_serves_a_block_that_its_validator_does_not_know():
 
 
 def test_every_behaviour_is_explained():
-    behaviours = [*BEHAVIOURS, "amnesia"]
+    behaviours = [*behaviours_of(SIMPLEX.name), "amnesia"]
     for behaviour in behaviours:
-        for what in ("", *FORMS.get(behaviour, ())):
+        for what in ("", *forms_of(SIMPLEX.name, behaviour)):
             fault = Byzantine(validator=ME, behaviour=behaviour, what=what, start_ms=0, stop_ms=9, every=3)
             assert len(fault.describe()) > 60

@@ -9,6 +9,7 @@ from checker.checks.rules.registry import RULES
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ConsensusSection
+from faults import Byzantine, PlanError, check_plan
 from tests.support.cluster_runs import judge
 from tests.support.examples import run_example
 from validators.consensus.registry import ENGINES
@@ -58,3 +59,11 @@ def test_the_verdict_names_the_checks_that_do_not_apply_to_the_engine(sequencer)
     assert not {check.name for check in sequencer.checks} & set(missing)
     assert sequencer.as_json("")["not_applicable"] == list(missing)
     assert sequencer.headline.endswith("; not checked with the engine sequencer: no-double-vote, certificates")
+
+
+def test_an_adversary_that_the_engine_does_not_have_is_refused():
+    fault = Byzantine(validator=1, behaviour="double-vote", start_ms=2_000, stop_ms=5_000)
+
+    with pytest.raises(PlanError, match=r"faults.it.behaviour: an adversary in sequencer knows no behaviour"):
+        check_plan({"it": fault}, 4, engine="sequencer")
+    check_plan({"it": fault}, 4, engine="simplex")

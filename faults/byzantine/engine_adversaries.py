@@ -1,0 +1,55 @@
+"""The adversaries of one consensus engine: general behaviours, and those that only this engine has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from faults.byzantine.adversary import Adversary, Behaviour, Orders
+from faults.byzantine.engine_votes import EngineVotes
+from network.chance import Chance
+from network.types import NodeId
+from validators.consensus.interface import EngineKind
+from validators.consensus.signing import Scheme
+
+BehaviourMaker: TypeAlias = Callable[[Adversary, str, Orders], Behaviour]
+"""Makes a behaviour of an adversary, by the name of a fault, as that fault says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineAdversaries:
+    """The part of the adversaries of one engine that no other engine has.
+
+    Attributes:
+        kind: The engine.
+        make_votes: Makes the votes of a validator, among so many, with its key.
+        behaviours: The engine's own behaviours, by name.
+        forms: The forms of those that have several.
+    """
+
+    kind: EngineKind
+    make_votes: Callable[[NodeId, int, Scheme], EngineVotes]
+    behaviours: Mapping[str, BehaviourMaker] = field(default_factory=dict)
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def make(
+        self,
+        node: NodeId,
+        *,
+        validators: int,
+        replicas: int,
+        byzantine: Sequence[NodeId],
+        scheme: Scheme,
+        chance: Chance,
+        max_skew_ms: int,
+    ) -> Adversary:
+        """Return the adversary of a validator, which signs with its true key; arguments are those of `Adversary`."""
+        return Adversary(
+            node,
+            validators=validators,
+            replicas=replicas,
+            byzantine=byzantine,
+            kind=self.kind,
+            votes=self.make_votes(node, validators, scheme),
+            chance=chance,
+            max_skew_ms=max_skew_ms,
+        )

@@ -1,0 +1,10 @@
+"""The adversaries of every consensus engine that has some, by the engine's name."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.simplex import SIMPLEX_ADVERSARIES
+
+ADVERSARIES: Final[Mapping[str, EngineAdversaries]] = {each.kind.name: each for each in (SIMPLEX_ADVERSARIES,)}
+"""An engine without an entry can have no Byzantine validators, and a plan that has some is refused."""
