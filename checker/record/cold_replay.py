@@ -10,7 +10,7 @@ It does not look at claimed roots, except those in the headers, which execution 
 
 A sweep replays thousands of runs, and starting a process costs more than most of them take. `ColdReplayWorker` starts
 one and sends it one directory after the other: still another process with another hash seed that shares no object with
-the runs, but no longer fresh for each. Both ends speak msgpack in frames, be4(length) || bytes.
+the runs, but no longer fresh for each.
 """
 
 import argparse
@@ -18,13 +18,13 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Final, Protocol, Self
+from typing import Protocol
 
 import msgspec
 
 from checker.record.plugins import load_plugins, plugins_of_record
 from checker.record.program import module_process
+from checker.record.request_process import ProcessGoneError, RequestProcess, serve_requests
 from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
 from validators.actors import PROGRAMS
 from validators.execution import Engine, Genesis
@@ -67,7 +67,7 @@ class ReplayRequest(msgspec.Struct, frozen=True, array_like=True):
     values_at: tuple[int, ...]
 
 
-class ColdReplayWorker:
+class ColdReplayWorker(RequestProcess):
     """One process that replays one run directory after another; a context manager.
 
     Args:
@@ -75,21 +75,7 @@ class ColdReplayWorker:
     """
 
     def __init__(self, hash_seed: int) -> None:
-        self.hash_seed: Final = hash_seed
-        self._process = subprocess.Popen(
-            **module_process("checker.record.cold_replay", ["--serve"], hash_seed=hash_seed),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        super().__init__("checker.record.cold_replay", ["--serve"], hash_seed=hash_seed)
 
     def run(self, directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
         """Replay a run directory, finished or not; see `run_cold_replay`.
@@ -98,45 +84,17 @@ class ColdReplayWorker:
             ColdReplayProcessError: The process is gone.
         """
         assert hash_seed == self.hash_seed, f"this worker's hash seed is {self.hash_seed}"
-        requests, results = self._process.stdin, self._process.stdout
-        assert requests is not None, "the process was started with a pipe to it"
-        assert results is not None, "the process was started with a pipe from it"
         request = ReplayRequest(str(directory.resolve()), tuple(sorted(values_at)))
         try:
-            write_frame(requests, msgspec.msgpack.encode(request))
-            frame = next(read_frames(results))
-            return msgspec.msgpack.decode(frame, type=ColdReplay)
-        except (OSError, ValueError, StopIteration, msgspec.DecodeError):
-            self.close()
-            raise ColdReplayProcessError(self._process.returncode, "the replay worker is gone") from None
-
-    def close(self) -> None:
-        """End the process; it also ends when this process does, because its input closes then."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None, "the process was started with pipes"
-            pipe.close()
+            return msgspec.msgpack.decode(self.ask(msgspec.msgpack.encode(request)), type=ColdReplay)
+        except ProcessGoneError as error:
+            raise ColdReplayProcessError(error.returncode, "the replay worker is gone") from None
 
 
-def write_frame(stream: IO[bytes], payload: bytes) -> None:
-    """Write a payload with its length before it."""
-    stream.write(len(payload).to_bytes(4, "big") + payload)
-    stream.flush()
-
-
-def read_frames(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield payloads until the other end is closed."""
-    while len(head := stream.read(4)) == 4:
-        yield stream.read(int.from_bytes(head, "big"))
-
-
-def serve(requests: IO[bytes], results: IO[bytes]) -> None:
-    """Answer requests until the input ends: the other end of `ColdReplayWorker`."""
-    for frame in read_frames(requests):
-        request = msgspec.msgpack.decode(frame, type=ReplayRequest)
-        replay = replay_directory(Path(request.directory), request.values_at)
-        write_frame(results, msgspec.msgpack.encode(replay))
+def answer_request(encoded: bytes) -> bytes:
+    """Return the encoded replay of an encoded request: the other end of `ColdReplayWorker`."""
+    request = msgspec.msgpack.decode(encoded, type=ReplayRequest)
+    return msgspec.msgpack.encode(replay_directory(Path(request.directory), request.values_at))
 
 
 def run_cold_replay(directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
@@ -209,7 +167,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--values-at", type=int, action="append", default=[], metavar="HEIGHT")
     options = parser.parse_args(arguments)
     if options.serve:
-        serve(sys.stdin.buffer, sys.stdout.buffer)
+        serve_requests(sys.stdin.buffer, sys.stdout.buffer, answer_request)
         return 0
     sys.stdout.buffer.write(msgspec.msgpack.encode(replay_directory(options.directory, options.values_at)))
     return 0

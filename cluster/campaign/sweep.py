@@ -1,7 +1,7 @@
 """Many seeds of one scenario: run in worker processes, written one by one, grouped by what went wrong.
 
-Most seeds use the worker's replay process; every 20th is replayed in a fresh one and repeated under another hash seed
-and shuffle, so that the test bed's own determinism is checked all along.
+Most seeds use the worker's replay process; every 20th is replayed in a fresh one, and repeated in a second process that
+lives as long as the worker, under another hash seed and shuffle: the test bed's own determinism is checked all along.
 
 A run directory is kept for each seed that did not pass, and for no other.
 """
@@ -21,7 +21,7 @@ from cluster.campaign.workers import Workers
 from report.campaign import SweepCounts
 
 THOROUGH_EVERY: Final = 20
-"""Seeds divisible by this are replayed in a fresh process and checked for determinism."""
+"""Seeds divisible by this are replayed in a fresh process and repeated in a second one."""
 
 
 @dataclass(slots=True)

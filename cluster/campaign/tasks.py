@@ -13,10 +13,11 @@ from typing import Final, NamedTuple, Protocol, Self
 from checker.record.cold_replay import ColdReplayWorker
 from checker.record.host import refusal_behind
 from checker.record.plugins import code_with
+from checker.record.request_process import ProcessGoneError
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import SeedResult
 from cluster.scenario.load import decode_scenario
-from cluster.verdict.determinism import compare_with_repeat
+from cluster.verdict.determinism import RepeatWorker
 from cluster.verdict.pipeline import COLD_HASH_SEED, PipelineResult, run_pipeline
 from network.outcome import RunFailedError
 from report.console import LiveProgress
@@ -33,7 +34,7 @@ class Task(NamedTuple):
         scenario: The resolved scenario, encoded.
         seed: Its seed.
         runs: The directory for the run directory of a run that does not pass; empty where none is kept.
-        is_thorough: Whether it is replayed in a fresh process and repeated.
+        is_thorough: Whether it is replayed in a fresh process, and repeated in the one that this process keeps for it.
         label: A name that means something to the campaign alone.
         plugins: The plug-ins that its scenario names.
     """
@@ -63,6 +64,9 @@ class TaskRunner(Protocol):
 
 _replayer: list[ColdReplayWorker] = []
 """The worker process's own replay process, started with its first task."""
+
+_repeater: list[RepeatWorker] = []
+"""Its own process for repetitions, started with its first thorough task and again where it has ended."""
 
 
 def run_task(task: Task) -> SeedResult:
@@ -128,10 +132,21 @@ def _judge(task: Task) -> PipelineResult:
             task.seed,
             runs=Path(task.runs) if task.runs else None,
             progress=progress,
-            extra=compare_with_repeat if task.is_thorough else None,
+            extra=_repeat if task.is_thorough else None,
             replay=None if task.is_thorough else _replayer[0].run,
             keeps=lambda judged: judged.exit_code != 0,
         )
+
+
+def _repeat(result: PipelineResult) -> CheckResult:
+    if not _repeater:
+        _repeater.append(RepeatWorker())
+    try:
+        return _repeater[0].compare(result)
+    except ProcessGoneError:
+        # The next seed's repetition finds another process.
+        _repeater.clear()
+        raise
 
 
 def _milliseconds_since(started: float) -> int:

@@ -1,9 +1,12 @@
-"""The determinism check: the same run again in a fresh process, and the first event that differs.
+"""The determinism check: the same run again in another process, and the first event that differs.
 
 The second process has another hash seed and another shuffle of trio's runnable tasks. Trio shuffles
 them on purpose so that no code relies on their order; here a seeded shuffle is a race detector. The
 seed of that shuffle is private to trio, and this is the one use of it; where a version of trio lacks
 it, the check goes on with the stock shuffle and says so.
+
+`run --check-determinism` starts a process for its repetition. A sweep repeats one seed in 20, each in the one process
+that its worker keeps for that: what a run leaves behind in a process shows there as well.
 """
 
 import argparse
@@ -11,13 +14,16 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import trio
 
 from checker.record.places import scratch_directory
 from checker.record.program import module_process
+from checker.record.request_process import RequestProcess, serve_requests
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
@@ -57,8 +63,42 @@ def repeat_in_fresh_process(
         return log_path.read_bytes()
 
 
+class RepeatRequest(msgspec.Struct, frozen=True, array_like=True):
+    """One resolved scenario to run again."""
+
+    scenario: bytes
+    seed: int
+
+
+class RepeatWorker(RequestProcess):
+    """One process, with another hash seed and shuffle, that repeats one run after another; a context manager."""
+
+    def __init__(self) -> None:
+        super().__init__("cluster.verdict.determinism", ["--serve"], hash_seed=REPEAT_HASH_SEED)
+        self._runs = 0
+
+    def compare(self, result: PipelineResult) -> CheckResult:
+        """Return whether every event is the same when a run is repeated there.
+
+        Raises:
+            ProcessGoneError: The process is gone.
+        """
+        request = RepeatRequest(encode_scenario(result.scenario), result.seed)
+        log = self.ask(msgspec.msgpack.encode(request))
+        check = compare_logs(bytes(result.log), log)
+        earlier, self._runs = self._runs, self._runs + 1
+        return replace(check, summary=f"{check.summary}, in a process with {earlier:,} runs before")
+
+
+def answer_request(encoded: bytes) -> bytes:
+    """Return the event log of a requested run: the other end of `RepeatWorker`."""
+    request = msgspec.msgpack.decode(encoded, type=RepeatRequest)
+    seed_shuffle(REPEAT_SHUFFLE)
+    return bytes(Cluster(decode_scenario(request.scenario, "the scenario"), request.seed).run().trace.log)
+
+
 def compare_with_repeat(result: PipelineResult) -> CheckResult:
-    """Return whether every event is the same when a run is repeated."""
+    """Return whether every event is the same when a run is repeated in a fresh process."""
     log = repeat_in_fresh_process(
         encode_scenario(result.scenario), result.seed, hash_seed=REPEAT_HASH_SEED, shuffle=REPEAT_SHUFFLE
     )
@@ -85,7 +125,10 @@ def compare_logs(first: bytes, second: bytes) -> CheckResult:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a resolved scenario and write its event log; the other process of `repeat_in_fresh_process`."""
+    """Run a resolved scenario and write its event log, or with `--serve` one after another: the other process."""
+    if list(arguments) == ["--serve"]:
+        serve_requests(sys.stdin.buffer, sys.stdout.buffer, answer_request)
+        return 0
     parser = argparse.ArgumentParser(prog="python -m cluster.verdict.determinism")
     parser.add_argument("scenario", type=Path)
     parser.add_argument("log", type=Path)

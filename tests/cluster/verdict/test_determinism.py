@@ -2,15 +2,18 @@
 
 import hashlib
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
+from checker.record.request_process import ProcessGoneError
 from checker.record.root import PROJECT_ROOT
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, encode_scenario, load_scenario
 from cluster.verdict.determinism import (
     REPEAT_SHUFFLE,
     STOCK_SHUFFLE,
+    RepeatWorker,
     compare_logs,
     repeat_in_fresh_process,
     seed_shuffle,
@@ -120,6 +123,41 @@ def test_the_first_event_that_differs_is_named(reference):
     assert check.status == "failed"
     assert "first difference at event" in check.summary
     assert compare_logs(first, first).status == "passed"
+
+
+@pytest.fixture(scope="module")
+def repeater():
+    with RepeatWorker() as worker:
+        yield worker
+
+
+def recorded(seed, log=None):
+    """Return a run as the comparison sees it: its scenario, its seed and its log."""
+    scenario = load_scenario("calm", ("run.until_height=2",))
+    return SimpleNamespace(scenario=scenario, seed=seed, log=log or Cluster(scenario, seed).run().trace.log)
+
+
+def test_one_process_repeats_one_run_after_another(repeater):
+    """Each is the same as here, whatever that process has run before."""
+    checks = [repeater.compare(recorded(seed)) for seed in (1, 2)]
+
+    assert [check.status for check in checks] == ["passed", "passed"]
+    assert checks[1].summary.endswith("in a process with 1 runs before")
+
+
+def test_a_repetition_that_differs_names_the_first_event(repeater):
+    check = repeater.compare(recorded(1, recorded(2).log))
+
+    assert check.status == "failed"
+    assert check.summary.startswith("first difference at event ")
+
+
+def test_a_process_that_is_gone_gives_no_result():
+    worker = RepeatWorker()
+    worker.close()
+
+    with pytest.raises(ProcessGoneError, match="the process of cluster"):
+        worker.compare(recorded(1))
 
 
 def test_a_draw_does_not_depend_on_other_draws():
