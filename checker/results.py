@@ -41,6 +41,13 @@ EXIT_CODES: Final[dict[str, int]] = {
 }
 """Exit code by name of the verdict."""
 
+FORMER_NAMES: Final = {
+    **{f"promised-{what}": f"expected-{what}" for what in ("counts", "limits", "recovery", "reports")},
+    "expected-replica-modes": "expected-replica-modes",
+    "replica-modes-effective": "replica-modes-effective",
+}
+"""Names of checks in the release before with the names of today, for records and data directories of that release."""
+
 PRECEDENCE: Final = ("environment", "usage", "determinism", "safety", "liveness", "inconclusive")
 """Failing classes in the order in which they decide the verdict."""
 

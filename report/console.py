@@ -147,8 +147,8 @@ class ValidatorRow:
     insolvent: int
     waiting: int
     note: str
-    standing: str = "voter"
-    """`voter`; `observer`, without a vote; `stopped`, with the reason in the note; or `dishonest`."""
+    status: str = "voter"
+    """`voter`; `observer`, without a vote; `stopped`, with the reason in the note; or `byzantine`."""
 
 
 _DROPPED_FIRST: Final = ("undone", "rolled back", "executed", "height", "note")

@@ -64,7 +64,7 @@ def test_less_than_promised_is_inconclusive():
     switched_off = [f"workload.{name}.enabled=false" for name in ("failing", "spinning", "crashing")]
     result = judged("services", *switched_off)
 
-    assert check_named(result, "promised-counts").summary == "less than promised: fires_reverted 0 (at least 60)"
+    assert check_named(result, "expected-counts").summary == "less than expected: fires_reverted 0 (at least 60)"
     assert result.exit_code == 3
 
 
@@ -72,7 +72,7 @@ def test_more_than_a_scenario_allows_is_a_failure():
     """Four of the page's ten timers roll over; a run in which more do would have broken a promise."""
     result = judged("intro-page", "expect.at_most.waiting_live_peak=3")
 
-    assert check_named(result, "promised-limits").summary == "waiting_live_peak is 4, at most 3 is promised"
+    assert check_named(result, "expected-limits").summary == "waiting_live_peak is 4, at most 3 is expected"
     assert result.exit_code == 1
 
 
@@ -80,7 +80,7 @@ def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
     """Without weights the whale leaves nothing to some of the crowd."""
     result = judged("whale-vs-crowd", "chain.lane.weight_max=[1, 1]")
 
-    assert "fires of each of crowd 0 (at least 2)" in check_named(result, "promised-counts").summary
+    assert "fires of each of crowd 0 (at least 2)" in check_named(result, "expected-counts").summary
     assert result.exit_code == 3
 
 

@@ -1,7 +1,7 @@
 """Settings of a validator at its start: its place, its rules, the cost of its work, and its parts.
 
 Every part comes from a factory of the validator's own, so that one validator of a cluster can be
-given another part, a mutant or another road to the same state, without touching the rest
+given another part, a mutant or another apply mode, without touching the rest
 (DESIGN section 3, rule 6).
 """
 
@@ -14,7 +14,7 @@ from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
 from validators.consensus.interface import EngineConfig, EngineKind
 from validators.consensus.signing import Ed25519Scheme, Scheme
-from validators.execution import Engine, Executed, Genesis, ProposalContext, StateRoad
+from validators.execution import ApplyMode, Engine, Executed, Genesis, ProposalContext
 from validators.execution.blocks import Header, Transaction
 from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
@@ -111,7 +111,7 @@ def make_engine(
     log: RestoredLog = EMPTY_LOG,
     *,
     programs: Mapping[str, type[Actor]] = PROGRAMS,
-    road: StateRoad | None = None,
+    apply_mode: ApplyMode | None = None,
     policies: Mapping[str, Callable[[], Policy]] = POLICIES,
 ) -> Engine:
     """Return an engine of its own: from genesis, or from a log read back."""
@@ -122,7 +122,7 @@ def make_engine(
         operations=log.operations,
         header=log.header,
         base=log.base,
-        road=road,
+        apply_mode=apply_mode,
         policies=policies,
     )
 

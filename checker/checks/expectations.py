@@ -102,7 +102,7 @@ class LeastCounts(Check):
             f"{key} {counts[key]:,} (at least {least:,})" for key, least in minimums.items() if counts[key] < least
         ]
         if lacking:
-            return self.tally.inconclusive(f"less than promised: {', '.join(lacking)}")
+            return self.tally.inconclusive(f"less than expected: {', '.join(lacking)}")
         shown = {key: counts[key] for key in minimums}
         return self.tally.result(", ".join(f"{key} {count:,}" for key, count in shown.items()), **shown)
 
@@ -110,7 +110,7 @@ class LeastCounts(Check):
 class ExpectedCounts(LeastCounts):
     """The chain shows what the scenario expects of it, counted once for each height."""
 
-    name = "promised-counts"
+    name = "expected-counts"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
@@ -186,7 +186,7 @@ class ExpectedCounts(LeastCounts):
 class ExpectedLimits(Check):
     """No count of the chain is greater than the scenario allows."""
 
-    name = "promised-limits"
+    name = "expected-limits"
 
     @property
     def is_asked(self) -> bool:
@@ -199,14 +199,14 @@ class ExpectedLimits(Check):
         if not self.run.check(ExpectedCounts).blocks:
             return self.tally.inconclusive("no block was counted")
         for name, most in limits.items():
-            self.tally.require(counts[name] <= most, f"{name} is {counts[name]:,}, at most {most:,} is promised")
+            self.tally.require(counts[name] <= most, f"{name} is {counts[name]:,}, at most {most:,} is expected")
         return self.tally.result(", ".join(f"{name} {counts[name]:,}" for name in limits))
 
 
 class ExpectedRecovery(LeastCounts):
     """Replicas make of their disks what the scenario expects: damage found, repairs, observers, joins."""
 
-    name = "promised-recovery"
+    name = "expected-recovery"
     counts_one_process = True
 
     def __init__(self, run: RunContext) -> None:
@@ -239,7 +239,7 @@ class ExpectedRecovery(LeastCounts):
 class ExpectedModes(LeastCounts):
     """Observers do by their replica modes what the scenario expects."""
 
-    name = "promised-roads"
+    name = "expected-replica-modes"
     counts_one_process = True
 
     @property
@@ -256,7 +256,7 @@ class ExpectedModes(LeastCounts):
 class ModesEffective(LeastCounts):
     """Each replica with a mode of its own that may not be idle did once what the mode is about."""
 
-    name = "roads-effective"
+    name = "replica-modes-effective"
     counts_one_process = True
 
     @property

@@ -147,7 +147,7 @@ class FinalityRegained(Check):
         if lost and len(lost) + byzantine > self._validators - self._quorum:
             return self.tally.inconclusive(
                 f"{name_validators(lost)} lost their votes to their disks"
-                f"{f' beside {byzantine} dishonest' if byzantine else ''}, f is {self._validators - self._quorum}"
+                f"{f' beside {byzantine} Byzantine' if byzantine else ''}, f is {self._validators - self._quorum}"
             )
         voters = [node for node in live if node < self._validators and node not in self._observers]
         if len(voters) < self._quorum:

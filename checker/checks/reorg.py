@@ -114,7 +114,7 @@ class Reorganizations(Check):
             if count < least
         ]
         if lacking:
-            return tally.inconclusive(f"the promised reorganization did not come: {', '.join(lacking)}")
+            return tally.inconclusive(f"the expected reorganization did not come: {', '.join(lacking)}")
         nodes = sum(1 for node in self._nodes.values() if node.dropped_depth or node.rewinds)
         summary = (
             f"{found.rolled_back} executed blocks rolled back, up to {found.rolled_back_depth} heights at once, "

@@ -52,7 +52,7 @@ class ExpectedReports(LeastCounts):
     Each report counts once for each validator that made it.
     """
 
-    name = "promised-reports"
+    name = "expected-reports"
     sees_earlier_events = False
     counts_one_process = True
 

@@ -100,7 +100,7 @@ class StormDrained(Check):
         )
         for count, at_least, what in compared:
             if count < at_least:
-                return tally.inconclusive(f"the promised storm did not come: {count:,} {what}, at least {at_least:,}")
+                return tally.inconclusive(f"the expected storm did not come: {count:,} {what}, at least {at_least:,}")
         if not figures.is_drained:
             return tally.inconclusive(f"{self._waiting_dead[-1]:,} dead timers were left when the run ended")
         tally.compared = len(compared) + figures.blocks_to_fire

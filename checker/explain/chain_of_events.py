@@ -65,7 +65,9 @@ _DECISIONS: Final = tuple(
 """Events of a validator's own decisions; the others are about messages and work."""
 
 _INDENT: Final = "  "
-_ROADS: Final = tuple(each.kind for each in (BlockRolledBack, BlockUndone, SnapshotJoined, DamageRepaired, DamageFound))
+_REPLACED: Final = tuple(
+    each.kind for each in (BlockRolledBack, BlockUndone, SnapshotJoined, DamageRepaired, DamageFound)
+)
 """Events that make a validator's past differ from others', besides crashes and restarts."""
 
 _AFTERMATH: Final = (MessageRefused.kind, Halted.kind)
@@ -146,7 +148,7 @@ def follow(
             thread.submissions.setdefault(handed_in, event)
         elif kind in _MACHINES and not executed:
             _note_machine(thread, event, wrong)
-        elif kind in _ROADS and event.node in wrong and event.node not in executed:
+        elif kind in _REPLACED and event.node in wrong and event.node not in executed:
             thread.pasts.setdefault(event.node, []).append(event)
         elif kind in _AFTERMATH and event.node in executed and len(thread.aftermath) < _SHOWN_MAX:
             thread.aftermath.append(event)

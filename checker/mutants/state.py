@@ -12,7 +12,7 @@ from validators.state.view import Layer, StateView
 
 _mutant = partial(mutant, area="state")
 
-EARLY_ROADS: Final = (
+EARLY_APPLY: Final = (
     'validators={0={apply="certified"}, 1={apply="certified"}, 2={apply="certified"}, 3={apply="certified"}}'
 )
 """Four validators apply blocks when they are certified, and take back those that lose."""
@@ -142,7 +142,7 @@ def flags_of_rewritten_keys(append_outcome: Any) -> Any:
     (history, "list_cleared_chunks"),
     kills=("agreement", "equal-roots", "bitmap"),
     cause="clean-up",
-    needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+    needs=(EARLY_APPLY, LATE_VOTES, *TRAFFIC),
     shows="state database|bitmap",
 )
 def bitmap_chunk_not_restored(_original: Any) -> Any:
@@ -154,7 +154,7 @@ def bitmap_chunk_not_restored(_original: Any) -> Any:
     (history, "restore_flags"),
     kills=("agreement", "equal-roots", "bitmap"),
     cause="clean-up",
-    needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+    needs=(EARLY_APPLY, LATE_VOTES, *TRAFFIC),
     shows="bitmap|indexes|operation|state database",
 )
 def flags_not_restored(_original: Any) -> Any:
@@ -166,7 +166,7 @@ def flags_not_restored(_original: Any) -> Any:
     (history, "restore_locations"),
     kills=("agreement", "equal-roots", "live-values"),
     cause="clean-up",
-    needs=(EARLY_ROADS, LATE_VOTES, *TRAFFIC),
+    needs=(EARLY_APPLY, LATE_VOTES, *TRAFFIC),
     shows="live-values|indexes|taken back",
 )
 def index_not_rolled_back(restore_locations: Any) -> Any:

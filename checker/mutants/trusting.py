@@ -1,4 +1,4 @@
-"""Mutants that believe what a dishonest validator says: they show only beside one."""
+"""Mutants that believe what a Byzantine validator says: they show only beside one."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ _mutant = partial(mutant, area="consensus")
 def _beside(behaviour: str) -> tuple[str, ...]:
     """Return the setting of a plan in which validator 0 lies in one way for most of the run."""
     span = "start_ms=2_500, stop_ms=15_000"
-    return (f'faults={{liar={{kind="dishonest", validator=0, behaviour="{behaviour}", {span}}}}}',)
+    return (f'faults={{liar={{kind="byzantine", validator=0, behaviour="{behaviour}", {span}}}}}',)
 
 
 @_mutant(

@@ -11,6 +11,7 @@ runs code, one JSON file because it has to fit in memory.
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self, TypeVar
@@ -38,7 +39,7 @@ from checker.record.streams import (
     read_event_record,
     stream_records,
 )
-from checker.results import CheckResult
+from checker.results import FORMER_NAMES, CheckResult
 from network.events import Event
 
 __all__ = [
@@ -234,7 +235,8 @@ class RecordReader:
     def checks(self) -> tuple[CheckResult, ...]:
         """Return the results of the run's checks."""
         try:
-            return msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...])
+            results = msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...])
+            return tuple(replace(each, name=FORMER_NAMES.get(each.name, each.name)) for each in results)
         except (msgspec.ValidationError, AssertionError) as error:
             raise DamagedRecordError(self.path, VERDICT, f"holds no checks: {error}") from None
 

@@ -17,7 +17,7 @@ def with_validators(plain: Plain, count: int) -> Plain:
     smaller = copy.deepcopy(plain)
     smaller["cluster"]["validators"] = count
     smaller["network"]["regions"] = smaller["network"]["regions"][:count]
-    smaller["validators"] = {name: road for name, road in plain["validators"].items() if int(name) < count}
+    smaller["validators"] = {name: mode for name, mode in plain["validators"].items() if int(name) < count}
     observers = {before + place: count + place for place in range(len(plain["observers"]))}
     _renumber(smaller, {**{node: node for node in range(count)}, **observers})
     return smaller

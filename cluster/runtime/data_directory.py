@@ -24,7 +24,7 @@ from checker.record.host import naming
 from checker.record.locks import held
 from checker.record.places import LOCK, work_directory
 from checker.record.plugins import code_with
-from checker.results import CheckResult
+from checker.results import FORMER_NAMES, CheckResult
 from cluster.runtime.directory_disk import DirectoryDisk, sync_directory
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.load import encode_scenario
@@ -231,7 +231,9 @@ def _open_held(path: Path, scenario: Scenario, hold: ExitStack) -> DataDirectory
         watches=watches,
         faults=faults,
         touched={entry.values[0]: Touched(*entry.values[1:]) for entry in faults.entries if entry.kind == _TOUCHED},
-        shown={entry.values[0]: None for entry in faults.entries if entry.kind == _SHOWN},
+        shown={
+            FORMER_NAMES.get(entry.values[0], entry.values[0]): None for entry in faults.entries if entry.kind == _SHOWN
+        },
         start_us=start_us,
         height=max(map(_height, disks)),
         hold=hold.pop_all(),

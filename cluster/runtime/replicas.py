@@ -37,10 +37,10 @@ def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
 def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
     """Return the parts of a replica: those of its mode, and of an adversary that it has."""
     section = _section(scenario, node)
-    mode = None if section is None else section.state_mode()
+    mode = None if section is None else section.apply_mode()
     if adversary is not None:
         return ValidatorFactory(engine=adversary.make_engine(mode), propose=adversary.propose)
-    return ValidatorFactory() if mode is None else ValidatorFactory(engine=partial(make_engine, road=mode))
+    return ValidatorFactory() if mode is None else ValidatorFactory(engine=partial(make_engine, apply_mode=mode))
 
 
 def _section(scenario: Scenario, node: int) -> ReplicaSection | None:

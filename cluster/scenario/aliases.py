@@ -1,11 +1,13 @@
-"""Keys of scenario files that had another name in the release before: they are taken, and a line says so once.
+"""Keys and values of scenario files with another name in the release before: they are taken, and a line says so once.
 
 Remove an entry one release after it was added.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
+
+from checker.results import FORMER_NAMES
 
 Keys: TypeAlias = tuple[str, ...]
 
@@ -14,6 +16,12 @@ ALIASES: Final[dict[Keys, Keys]] = {
     ("expect", "roads"): ("expect", "replica_modes"),
 }
 """Old places of keys with their new ones, in the same section."""
+
+VALUES: Final[dict[Keys, dict[str, str]]] = {
+    ("faults", "*", "kind"): {"dishonest": "byzantine"},
+    ("expect", "fails"): FORMER_NAMES,
+}
+"""Old values with their new ones, by the key that has them; `*` is any name."""
 
 _REPORTED: Final[dict[str, None]] = {}
 """Lines that this process has printed."""
@@ -33,6 +41,8 @@ def with_new_names(raw: Any, report: Callable[[str], object]) -> Any:  # noqa: A
         if renamed is not raw:
             raw = renamed
             report(_line(old, new))
+    for key, names in VALUES.items():
+        raw = _with_new_values(raw, key, names, report)
     return raw
 
 
@@ -54,6 +64,21 @@ def _renamed(section: Any, old: Keys, new: Keys) -> Any:  # noqa: ANN401 - plain
         return section if new[0] in section else {new[0] if key == first else key: section[key] for key in section}
     inner = _renamed(section[first], old[1:], new[1:])
     return section if inner is section[first] else section | {first: inner}
+
+
+def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Callable[[str], None]) -> Any:  # noqa: ANN401 - plain data
+    """Return plain data with the new values of a key; it is the data itself where there is nothing to rename."""
+    if key and isinstance(value, dict):
+        first, rest = key[0], key[1:]
+        found = {name: _with_new_values(value[name], rest, names, report) for name in value if first in {name, "*"}}
+        return value | found if any(found[name] is not value[name] for name in found) else value
+    if not key and isinstance(value, list | tuple):
+        renamed = [_with_new_values(each, (), names, report) for each in value]
+        return renamed if renamed != list(value) else value
+    if not key and isinstance(value, str) and value in names:
+        report(f"{value} is now called {names[value]}; the next release will not know the old name")
+        return names[value]
+    return value
 
 
 def _line(old: Keys, new: Keys) -> str:

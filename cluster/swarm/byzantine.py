@@ -64,7 +64,7 @@ def draw_byzantine(draw: Draw, validators: int, from_ms: int, until_ms: int) -> 
 def _draw_one(draw: Draw, name: str, node: int, behaviour: str, *, span_ms: tuple[int, int]) -> Plain:
     start_ms = draw.between(f"{name}.start_ms", span_ms[0], span_ms[1] - 6_000)
     fault: Plain = {
-        "kind": "dishonest",
+        "kind": "byzantine",
         "validator": node,
         "behaviour": behaviour,
         "start_ms": start_ms,

@@ -16,7 +16,7 @@ from cluster.scenario.load import apply_setting, convert_scenario, encode_scenar
 from cluster.scenario.model import Scenario
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
-from cluster.swarm.replicas import draw_observer_fault, draw_observers, draw_roads
+from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
 from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
@@ -46,7 +46,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "network": _draw_network(draw),
         "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
-        "validators": draw_roads(draw, validators),
+        "validators": draw_apply_modes(draw, validators),
         "observers": observers,
         "workload": draw_workloads(draw, chain),
         "faults": {**faults, **draw_observer_fault(draw, faults, validators, len(observers))},
@@ -95,7 +95,7 @@ def _flatten(prefix: str, value: object) -> Iterator[str]:
         yield f"{prefix} = {value}"
 
 
-# -- chain, roads, network ---------------------------------------------------------------------
+# -- chain, apply modes, network ---------------------------------------------------------------------
 
 
 def _draw_chain(draw: Draw) -> Plain:

@@ -1,4 +1,4 @@
-"""The roads of a drawn scenario: of the validators, and of the observers that follow some of them."""
+"""The modes of a drawn scenario: of the validators, and of the observers that follow some of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -8,25 +8,25 @@ from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
 
 
-def draw_roads(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Every second validator comes to its state by another road than the plain one."""
-    roads: dict[str, Plain] = {}
+def draw_apply_modes(draw: Draw, validators: int) -> dict[str, Plain]:
+    """Every second validator has another apply mode than the plain one."""
+    modes: dict[str, Plain] = {}
     for node in range(validators):
         if draw.chance(f"roads.{node}.is_other", 50):
-            roads[str(node)] = {
+            modes[str(node)] = {
                 "apply": draw.one_of(f"roads.{node}.apply", ("finalized", "certified", "certified")),
                 "retain_blocks": draw.one_of(f"roads.{node}.retain_blocks", (2, 8)),
                 "prune_every": draw.one_of(f"roads.{node}.prune_every", (0, 1, 4)),
                 "rebuild_indexes_every": draw.one_of(f"roads.{node}.rebuild_indexes_every", (0, 0, 3)),
             }
-            _let_execute_again(draw, f"roads.{node}", roads[str(node)])
-    return roads
+            _let_execute_again(draw, f"roads.{node}", modes[str(node)])
+    return modes
 
 
-def _let_execute_again(draw: Draw, name: str, road: Plain) -> None:
+def _let_execute_again(draw: Draw, name: str, mode: Plain) -> None:
     """Every second one that applies early executes again what comes back."""
-    if road["apply"] == "certified" and draw.chance(f"{name}.is_reexecuting", 50):
-        road["reapply"] = "execute"
+    if mode["apply"] == "certified" and draw.chance(f"{name}.is_reexecuting", 50):
+        mode["reapply"] = "execute"
 
 
 def draw_observers(draw: Draw) -> dict[str, Plain]:

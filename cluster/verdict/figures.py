@@ -18,9 +18,9 @@ def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow
     last = monitor.last.get(slot.node)
     counts = slot.counts
     is_byzantine = not monitor.is_honest(slot.node)
-    standing = "stopped" if counts.halted else "observer" if counts.observes else "voter"
+    status = "stopped" if counts.halted else "observer" if counts.observes else "voter"
     notes = [
-        "dishonest" if is_byzantine else "",
+        "byzantine" if is_byzantine else "",
         counts.halted,
         "" if slot.is_running else "down",
         _describe_observer(run, slot),
@@ -40,7 +40,7 @@ def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow
         insolvent=insolvent,
         waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
         note="; ".join(note for note in notes if note),
-        standing="dishonest" if is_byzantine else standing,
+        status="byzantine" if is_byzantine else status,
     )
 
 
@@ -114,7 +114,7 @@ def figures_of(run: ClusterRun, monitor: Monitor) -> dict[str, int | str]:
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
-    figures.update({f"road_{name}": count for name, count in replica_modes_of(run).items()})
+    figures.update({f"mode_{name}": count for name, count in replica_modes_of(run).items()})
     figures.update({f"reported_{name}": count for name, count in reports.counts.items()})
     figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})
     figures.update({f"timers_{name}": count for name, count in asdict(timers.figures()).items()})

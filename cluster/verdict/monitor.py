@@ -75,7 +75,7 @@ class Monitor:
 
     def reorganized(self, node: int, engine: Engine) -> None:
         """See a replica that has just dropped blocks or taken them back."""
-        self.suite.reorganized(node, engine.standing, engine.audit())
+        self.suite.reorganized(node, engine.applied, engine.audit())
 
 
 def make_monitor(cluster: Cluster) -> Monitor:

@@ -92,16 +92,16 @@ class PipelineResult:
         if self.decisive is not None:
             return f"{self.decisive.name}: {self.decisive.summary}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
-        standings = [row.standing for row in self.validators]
-        voters = standings.count("voter")
+        statuses = [row.status for row in self.validators]
+        voters = statuses.count("voter")
         holders = f"{voters} validator{'s' if voters != 1 else ''}"
-        if observers := standings.count("observer"):
+        if observers := statuses.count("observer"):
             holders += f" and {observers} observer{'s' if observers > 1 else ''}"
-        if liars := standings.count("dishonest"):
-            holders += f" beside {liars} dishonest"
-        stopped = f"; {count} stopped over a disk" if (count := standings.count("stopped")) else ""
+        if adversaries := statuses.count("byzantine"):
+            holders += f" beside {adversaries} Byzantine"
+        stopped = f"; {count} stopped over a disk" if (count := statuses.count("stopped")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
-        hold = "hold" if len(standings) > 1 else "holds"
+        hold = "hold" if len(statuses) > 1 else "holds"
         return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}{unjudged}"
 
     @property

@@ -19,7 +19,7 @@ from network.codec import Codec
 from network.types import Label, Micros, NodeId
 from scheduler import POLICIES
 from validators.consensus.interface import EngineKind, EngineMessage, MessageRole
-from validators.execution import Block, Engine, Executed, Genesis, ProposalContext, StateRoad, Transaction
+from validators.execution import ApplyMode, Block, Engine, Executed, Genesis, ProposalContext, Transaction
 from validators.execution.blocks import block_digest
 from validators.messages import Message, message_codec
 from validators.settings import EMPTY_LOG, ExecutionEngineMaker, RestoredLog, make_engine
@@ -186,14 +186,14 @@ class Adversary:
         for behaviour in list(self._behaviours.values()):
             behaviour.hear(source, message)
 
-    def make_engine(self, road: StateRoad | None) -> ExecutionEngineMaker:
+    def make_engine(self, apply_mode: ApplyMode | None) -> ExecutionEngineMaker:
         """Return the maker of an engine whose timer phase can be tampered while a block is built."""
         policies = tampered_policies(POLICIES, self.tampering)
 
         def make(
             genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
         ) -> Engine:
-            self.engine = make_engine(genesis, verify_transaction, log, road=road, policies=policies)
+            self.engine = make_engine(genesis, verify_transaction, log, apply_mode=apply_mode, policies=policies)
             return self.engine
 
         return make

@@ -69,7 +69,7 @@ class Coverage:
         for name, counted in self._counted.items():
             count = self._count_at(name, node)
             if count != counted[node]:
-                standing = self._phases.of(node)
-                key = name, standing.phase, standing.role
+                status = self._phases.of(node)
+                key = name, status.phase, status.role
                 self._hits[key] = self._hits.get(key, 0) + count - counted[node]
                 counted[node] = count

@@ -66,7 +66,7 @@ _FETCHING: Final = ("BlockRequest", "CertificateRequest")
 
 
 @dataclass(slots=True)
-class Standing:
+class PhaseStatus:
     """Where one validator is."""
 
     phase: Phase = "recovering"
@@ -77,15 +77,15 @@ class Standing:
 
 
 class Phases:
-    """The standing of every validator, kept up to date by the events of the run.
+    """The status of every validator, kept up to date by the events of the run.
 
     Args:
         validators: How many there are; they are numbered from 0.
-        on_leave: Is called with a validator's number before its standing changes.
+        on_leave: Is called with a validator's number before its status changes.
     """
 
     def __init__(self, validators: int, on_leave: Callable[[int], None]) -> None:
-        self._standings = [Standing() for _ in range(validators)]
+        self._statuses = [PhaseStatus() for _ in range(validators)]
         self._on_leave = on_leave
         self.handlers: Final[Handlers] = {
             Crashed: self._crash,
@@ -102,19 +102,19 @@ class Phases:
             Halted: self._halt,
         }
 
-    def of(self, node: int) -> Standing:
+    def of(self, node: int) -> PhaseStatus:
         """Return where a validator is."""
-        return self._standings[node]
+        return self._statuses[node]
 
     def restart(self, node: int) -> None:
         """Note that a validator is about to get power: it reads its disk before the event of that is shown."""
         self._go(node, "recovering")
 
     def _go(self, node: int, phase: Phase) -> None:
-        standing = self._standings[node]
-        if standing.phase != phase:
+        status = self._statuses[node]
+        if status.phase != phase:
             self._on_leave(node)
-            standing.phase = phase
+            status.phase = phase
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._go(crashed.machine, "down")
@@ -123,66 +123,66 @@ class Phases:
         self._go(restarted.machine, "recovering")
 
     def _enter(self, event: Event, entered: Entered) -> None:
-        standing = self._standings[event.node]
+        status = self._statuses[event.node]
         self._on_leave(event.node)
-        standing.view, standing.leader = entered.view, entered.leader
-        if standing.role != "observer":
-            standing.role = "leader" if entered.leader == event.node else "voter"
-        if standing.phase != "joining":
-            standing.phase = _first_phase(standing)
+        status.view, status.leader = entered.view, entered.leader
+        if status.role != "observer":
+            status.role = "leader" if entered.leader == event.node else "voter"
+        if status.phase != "joining":
+            status.phase = _first_phase(status)
 
     def _vote(self, event: Event, voted: Voted) -> None:
-        standing = self._standings[event.node]
+        status = self._statuses[event.node]
         if voted.vote == "finalize":
             # Said behind the sync, when the next view has been entered: what has begun there is the newer phase.
-            if standing.phase == "awaiting-proposal":
+            if status.phase == "awaiting-proposal":
                 self._go(event.node, "finalizing")
-                standing.finalizing_view = voted.view
-        elif voted.view == standing.view and standing.phase != "joining":
+                status.finalizing_view = voted.view
+        elif voted.view == status.view and status.phase != "joining":
             self._go(event.node, "notarized" if voted.vote == "notarize" else "nullified")
 
     def _certify(self, event: Event, held: CertificateHeld) -> None:
-        kind, view, standing = held.certificate, held.view, self._standings[event.node]
-        if kind == "notarization" and view == standing.view and standing.phase != "joining":
+        kind, view, status = held.certificate, held.view, self._statuses[event.node]
+        if kind == "notarization" and view == status.view and status.phase != "joining":
             self._go(event.node, "certifying")
-        elif kind == "finalization" and standing.phase == "finalizing" and view >= standing.finalizing_view:
+        elif kind == "finalization" and status.phase == "finalizing" and view >= status.finalizing_view:
             self._go(event.node, "awaiting-proposal")
 
     def _deliver(self, event: Event, delivered: Delivered) -> None:
-        standing = self._standings[event.node]
-        is_vote_of_leader = delivered.label == "Notarize" and delivered.source == standing.leader
-        if is_vote_of_leader and standing.phase in _WAITING:
+        status = self._statuses[event.node]
+        is_vote_of_leader = delivered.label == "Notarize" and delivered.source == status.leader
+        if is_vote_of_leader and status.phase in _WAITING:
             self._go(event.node, "verifying")
 
     def _send(self, event: Event, sent: Sent) -> None:
         if sent.label == "SnapshotRequest":
             self._go(event.node, "joining")
-        elif sent.label in _FETCHING and self._standings[event.node].phase not in {"joining", "proposing"}:
+        elif sent.label in _FETCHING and self._statuses[event.node].phase not in {"joining", "proposing"}:
             self._go(event.node, "fetching")
 
     def _execute(self, event: Event, _executed: BlockExecuted) -> None:
-        standing = self._standings[event.node]
-        if standing.phase in {"fetching", "joining"}:
+        status = self._statuses[event.node]
+        if status.phase in {"fetching", "joining"}:
             # What was lacking has come; a joiner that executes has been told to go by blocks.
-            self._go(event.node, _first_phase(standing))
+            self._go(event.node, _first_phase(status))
 
     def _boot(self, event: Event, _booted: Booted) -> None:
-        standing = self._standings[event.node]
+        status = self._statuses[event.node]
         self._on_leave(event.node)
-        standing.role = "voter"
-        self._go(event.node, _first_phase(standing))
+        status.role = "voter"
+        self._go(event.node, _first_phase(status))
 
     def _join(self, event: Event, _joined: SnapshotJoined) -> None:
-        self._go(event.node, _first_phase(self._standings[event.node]))
+        self._go(event.node, _first_phase(self._statuses[event.node]))
 
     def _observe_only(self, event: Event, _stopped: StoppedVoting) -> None:
         self._on_leave(event.node)
-        self._standings[event.node].role = "observer"
+        self._statuses[event.node].role = "observer"
         self._go(event.node, "awaiting-proposal")
 
     def _halt(self, event: Event, _halted: Halted) -> None:
         self._go(event.node, "halted")
 
 
-def _first_phase(standing: Standing) -> Phase:
-    return "proposing" if standing.role == "leader" else "awaiting-proposal"
+def _first_phase(status: PhaseStatus) -> Phase:
+    return "proposing" if status.role == "leader" else "awaiting-proposal"

@@ -12,8 +12,8 @@ from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
 from faults.kinds.fields import Positive, Requirement, Start, Stop, Validator, distinct, known_messages, means
 
 
-class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
-    """One validator lies, with its true key, at each `every`-th occasion; no check judges it in the whole run.
+class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
+    """One validator tampers with its messages, with its true key, at each `every`-th occasion; no check covers it.
 
     At most f validators may be Byzantine, unless one of their faults says `above_f`: then the checks have to find what
     comes of it.
@@ -57,7 +57,7 @@ class Byzantine(Windowed, tag="dishonest", kw_only=True, frozen=True):
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         has_vote = self.validator < plan.validators
-        yield "validator", has_vote, "an observer has no vote to lie with; validators alone are Byzantine"
+        yield "validator", has_vote, "an observer has no vote to tamper with; validators alone are Byzantine"
         known = behaviours_of(plan.engine)
         reason = f"an adversary in {plan.engine} knows {', '.join(known) or 'no behaviour'}"
         yield "behaviour", self.behaviour == "amnesia" or self.behaviour in known, reason

@@ -1,6 +1,6 @@
 """Faults of clocks: offsets and strobes of the wall clock, drift and swings of both clocks of a machine.
 
-A fault of clocks reaches the state by one road: the timestamp in the header of a block that a hit validator leads. So
+A fault of clocks reaches the state by one way: the timestamp in the header of a block that a hit validator leads. So
 it can outlive its own end: `faults.plan.true_again_ms` says until when.
 """
 

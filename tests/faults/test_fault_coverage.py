@@ -33,9 +33,9 @@ def phases_of(*events):
     router = EventRouter(phases.handlers)
     for node, kind, *values in events:
         router.route(logged(0, node, kind, *values))
-        standing = phases.of(1)
-        if not seen or seen[-1] != (standing.phase, standing.role):
-            seen.append((standing.phase, standing.role))
+        status = phases.of(1)
+        if not seen or seen[-1] != (status.phase, status.role):
+            seen.append((status.phase, status.role))
     return seen
 
 

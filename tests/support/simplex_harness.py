@@ -51,7 +51,7 @@ def make_keyed_hash_scheme(identity: int, validators: int) -> Scheme:
 
 @dataclass
 class Seat:
-    """One running engine. Two seats with one identity are twins: together a dishonest validator."""
+    """One running engine. Two seats with one identity are twins: together a Byzantine validator."""
 
     place: int
     identity: int
@@ -75,7 +75,7 @@ class World:
         self.seats = [Seat(place, place, b"") for place in range(validators)]
         if twins:
             self.seats.append(Seat(validators, 0, b"twin"))
-        self.dishonest = (0,) if twins else ()
+        self.byzantine = (0,) if twins else ()
         self.pool: list[tuple[int, int, ConsensusMessage]] = []
         self.now_us = 0
         self.parents: dict[bytes, tuple[int, bytes]] = {}
@@ -192,7 +192,7 @@ class World:
     # The history, and what must be true of it.
 
     def record_vote(self, seat: Seat, message: ConsensusMessage) -> None:
-        if not isinstance(message, Notarize | Nullify | Finalize) or seat.identity in self.dishonest:
+        if not isinstance(message, Notarize | Nullify | Finalize) or seat.identity in self.byzantine:
             return
         assert message.signer == seat.identity
         assert encode_artifact(message) in seat.durable, f"{message} was sent before it was durable"
@@ -247,9 +247,9 @@ class World:
         """Restart who is down, drop what was under way, and run until every honest seat finalizes `views` more."""
         self.pool.clear()
         self.cut_off = frozenset()
-        honest = [seat for seat in self.seats if seat.identity not in self.dishonest]
+        honest = [seat for seat in self.seats if seat.identity not in self.byzantine]
         for seat in self.seats:
-            if seat.identity in self.dishonest:
+            if seat.identity in self.byzantine:
                 self.crash(seat, 0)
             elif seat.engine is None:
                 self.start(seat)

@@ -79,7 +79,7 @@ class RiskAgent(Actor):
 
 
 class ChaosAgent(Actor):
-    """Fails in the way that its storage names under `mode`, so that every road to the default values is taken."""
+    """Fails in the way that its storage names under `mode`, so that every way to the default values is taken."""
 
     handlers = ("get_gas_bid",)
 

@@ -1,6 +1,6 @@
 """Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
 
-from validators.execution.block_tree import Executed, StateRoad
+from validators.execution.block_tree import ApplyMode, Executed
 from validators.execution.blocks import (
     Block,
     ExecuteActor,
@@ -29,6 +29,7 @@ from validators.execution.run import BlockSummary
 from validators.execution.schema import Entry, decode_entry
 
 __all__ = [
+    "ApplyMode",
     "Block",
     "BlockSummary",
     "BrokenOff",
@@ -51,7 +52,6 @@ __all__ = [
     "PolicyEntry",
     "ProposalContext",
     "RootMismatchError",
-    "StateRoad",
     "SystemCancelTimer",
     "SystemExtendTimer",
     "SystemUpdateTimerConfig",

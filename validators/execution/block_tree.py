@@ -36,7 +36,7 @@ Reapply: TypeAlias = Literal["write", "execute"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateRoad:
+class ApplyMode:
     """The apply mode of a validator with its upkeep: the roots are the same in each, the work is not.
 
     Attributes:
@@ -95,12 +95,16 @@ class BlockTree:
     """One validator's unfinalized blocks over its database."""
 
     def __init__(
-        self, database: Database, finalized: Branch, road: StateRoad, execute_again: Callable[[Branch, Branch], Batch]
+        self,
+        database: Database,
+        finalized: Branch,
+        apply_mode: ApplyMode,
+        execute_again: Callable[[Branch, Branch], Batch],
     ) -> None:
         """Begin with one block; `execute_again` executes a block on its parent and returns the batch that it filled."""
         self.database = database
         self.finalized = finalized
-        self._road = road
+        self._apply_mode = apply_mode
         self._execute_again = execute_again
         self._branches: dict[bytes, Branch] = {}
         self._early: list[Branch] = []
@@ -108,7 +112,7 @@ class BlockTree:
         self._reexecuted: list[Executed] = []
 
     @property
-    def standing(self) -> Branch:
+    def applied(self) -> Branch:
         """The block whose state the database holds: the finalized one, or the last that was applied early."""
         return self._early[-1] if self._early else self.finalized
 
@@ -146,9 +150,9 @@ class BlockTree:
 
         Return the number of blocks applied.
         """
-        if self._road.apply != "certified" or digest not in self._branches:
+        if self._apply_mode.apply != "certified" or digest not in self._branches:
             return 0
-        path = self.path_to(digest)[: self._road.retain_blocks]
+        path = self.path_to(digest)[: self._apply_mode.retain_blocks]
         applied = len(path) - self._count_shared(path)
         self._apply(path)
         return applied
@@ -180,7 +184,7 @@ class BlockTree:
             del self._branches[branch.digest]
         winner = path[-1]
         self.finalized = replace(winner, executed=None, batch=None)
-        is_pruned = is_due(self._road.prune_every, before, winner.header.height)
+        is_pruned = is_due(self._apply_mode.prune_every, before, winner.header.height)
         if is_pruned:
             self.database.prune()
         return is_pruned
@@ -264,7 +268,7 @@ class BlockTree:
     def _make_again(self, branch: Branch, parent: Branch) -> Batch:
         """Return a new batch for a block whose own was taken back, or stood on one that was."""
         assert branch.executed is not None, "only the finalized block was not executed"
-        if self._road.reapply == "execute":
+        if self._apply_mode.reapply == "execute":
             batch = self._execute_again(branch, parent)
             self._reexecuted.append(branch.executed)
             return batch

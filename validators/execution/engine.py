@@ -16,7 +16,7 @@ import msgspec
 from scheduler import POLICIES, CalendarProfile, Moment
 from validators.actors import Programs
 from validators.execution.audit import audit_indexes, audit_records
-from validators.execution.block_tree import BlockTree, Branch, Executed, StateRoad, is_due
+from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed, is_due
 from validators.execution.blocks import (
     VERSION,
     Block,
@@ -92,7 +92,7 @@ class Engine:
         operations: Sequence[bytes] | None = None,
         header: Header | None = None,
         base: Snapshot | None = None,
-        road: StateRoad | None = None,
+        apply_mode: ApplyMode | None = None,
         policies: Policies = POLICIES,
     ) -> None:
         """Start from genesis, or from a log read back.
@@ -104,7 +104,7 @@ class Engine:
             operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
             header: The last finalized header, which the log must lead to.
             base: The state that the operations follow, where that is not genesis.
-            road: The apply mode, the number of blocks that can be taken back, and the intervals of upkeep.
+            apply_mode: The apply mode, the number of blocks that can be taken back, and the intervals of upkeep.
             policies: The timer phases by the policy's name.
 
         Raises:
@@ -116,20 +116,20 @@ class Engine:
         self._rules = Rules(genesis, programs, verify_transaction, policies)
         self.on_executed: Callable[[Executed], None] = _look_away
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
-        self._road = road or StateRoad()
+        self._apply_mode = apply_mode or ApplyMode()
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
         self._pools = PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)
         tip = header or genesis_header
-        retain = self._road.retain_blocks
+        retain = self._apply_mode.retain_blocks
         followed = operations or () if base is not None else chain(first.operations(), operations or ())
         database = Database.from_operations(followed, retain=retain, base=base)
         root = database.canonical_root
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
-        self._tree = BlockTree(database, self._tip(database, tip), self._road, self._execute_again)
+        self._tree = BlockTree(database, self._tip(database, tip), self._apply_mode, self._execute_again)
 
     def _tip(self, database: Database, header: Header) -> Branch:
         return Branch(
@@ -152,9 +152,9 @@ class Engine:
         return self._tree.finalized.header
 
     @property
-    def standing(self) -> Header:
+    def applied(self) -> Header:
         """The header of the block whose state the database holds."""
-        return self._tree.standing.header
+        return self._tree.applied.header
 
     @property
     def finalized_digest(self) -> bytes:
@@ -251,7 +251,7 @@ class Engine:
         dropped = self._tree.drop_losers()
         for executed in (*applied, *dropped):
             self._forget_gone(executed.changes)
-        is_rebuilt = is_due(self._road.rebuild_indexes_every, before, self.finalized.height)
+        is_rebuilt = is_due(self._apply_mode.rebuild_indexes_every, before, self.finalized.height)
         if is_rebuilt:
             self._rebuild_indexes()
         return FinalizationOutcome(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
@@ -271,8 +271,8 @@ class Engine:
 
     def audit(self) -> StateAudit:
         """Compare database and indexes, both where the database stands, with what the operation log leads to."""
-        standing = self._tree.standing
-        audit = audit_indexes(self.database.audit(), standing.heights, standing.waiting, self._pools)
+        applied = self._tree.applied
+        audit = audit_indexes(self.database.audit(), applied.heights, applied.waiting, self._pools)
         return audit_records(audit, self.live_values())
 
     def _parent(self, digest: bytes) -> Branch:

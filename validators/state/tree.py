@@ -62,7 +62,7 @@ def grow_tree(
     Returns:
         The peaks afterwards, and the new nodes of each height from 0 on, joined.
     """
-    standing = list(peaks)
+    unmerged = list(peaks)
     total = leaf_count + len(elements)
     grown: list[bytes] = []
     rows: list[bytes] = []
@@ -71,13 +71,13 @@ def grow_tree(
     while nodes:
         rows.append(b"".join(nodes))
         if leaf_count >> height & 1:
-            nodes.insert(0, standing.pop())
+            nodes.insert(0, unmerged.pop())
         if total >> height & 1:
             grown.append(nodes[-1])
         height += 1
         nodes = hash_parents(height, leaf_count >> height, nodes)
     # Peaks that no new node reached stay: the tallest ones.
-    return (*standing, *reversed(grown)), rows
+    return (*unmerged, *reversed(grown)), rows
 
 
 class Levels:

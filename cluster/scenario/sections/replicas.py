@@ -11,7 +11,7 @@ import msgspec
 
 from cluster.scenario.fields import NotNegative, Positive, Section, means
 from scheduler import MAX_U63
-from validators.execution.block_tree import ApplyAt, Reapply, StateRoad
+from validators.execution.block_tree import ApplyAt, ApplyMode, Reapply
 from validators.stats import ValidatorCounts
 
 OBSERVERS_MAX: Final = 20
@@ -19,25 +19,25 @@ OBSERVERS_MAX: Final = 20
 
 CHUNK_BYTES_MAX: Final = 8 * 1024 * 1024
 
-_ROAD = StateRoad()
+_APPLY_MODE = ApplyMode()
 
 
 class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The modes of a replica; see validators.execution.StateRoad, and `[sync]` for the last two numbers."""
+    """The modes of a replica; see validators.execution.ApplyMode, and `[sync]` for the last two numbers."""
 
     apply: Annotated[
         ApplyAt, means("When the writes of a block are applied: when it is final, or already when it is certified.")
-    ] = _ROAD.apply
-    retain_blocks: Annotated[NotNegative, means("Applied blocks that can be taken back.")] = _ROAD.retain_blocks
+    ] = _APPLY_MODE.apply
+    retain_blocks: Annotated[NotNegative, means("Applied blocks that can be taken back.")] = _APPLY_MODE.retain_blocks
     prune_every: Annotated[
         NotNegative, means("After so many final heights old operations are forgotten; 0 is never.")
-    ] = _ROAD.prune_every
+    ] = _APPLY_MODE.prune_every
     rebuild_indexes_every: Annotated[
         NotNegative, means("After so many final heights everything derived is rebuilt; 0 is never.")
-    ] = _ROAD.rebuild_indexes_every
+    ] = _APPLY_MODE.rebuild_indexes_every
     reapply: Annotated[
         Reapply, means("How a block that was taken back returns: from memory, or executed once more.")
-    ] = _ROAD.reapply
+    ] = _APPLY_MODE.reapply
     snapshot_gap_blocks: Annotated[
         Positive | None, means("This replica's own value of `sync.snapshot_gap_blocks`.")
     ] = None
@@ -49,9 +49,9 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         bool, means("Whether the run shows something although the replica does nothing of what its mode is about.")
     ] = False
 
-    def state_mode(self) -> StateRoad:
+    def apply_mode(self) -> ApplyMode:
         """Return the mode of the replica's execution engine."""
-        return StateRoad(
+        return ApplyMode(
             apply=self.apply,
             retain_blocks=self.retain_blocks,
             prune_every=self.prune_every,

@@ -94,7 +94,7 @@ def test_two_blocks_are_not_enough():
         {"length_bytes": 16 * 1024 * 1024 - 600},
         {"transactions": [encode_transaction(pay(0, 0, SENDERS[1], 6))]},
     ],
-    ids=["a dishonest leader", "entered before", "no cycles", "no cells", "no bytes", "another of the sender"],
+    ids=["a Byzantine leader", "entered before", "no cycles", "no cells", "no bytes", "another of the sender"],
 )
 def test_a_block_that_could_not_have_it_does_not_count(block):
     """Such a block shows nothing about the transaction, whether its leader is honest or not."""

@@ -51,7 +51,7 @@ class TestSoundHistory:
         assert verdict_of(results.values()).name == "inconclusive"
         assert results["agreement"].status == results["supply"].status == "inconclusive"
 
-    def test_dishonest_validators_are_not_judged(self):
+    def test_byzantine_validators_are_not_judged(self):
         """Events and blocks of a validator outside the honest set count for nothing."""
         history = write_history()
         history.honest = (0, 1, 2)

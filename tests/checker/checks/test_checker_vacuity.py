@@ -177,7 +177,7 @@ class TestOfWorkloads:
         assert check_named(result, "workloads-effective").summary.endswith("of a required workload: payments 20")
 
 
-class TestOfFaultsAndRoads:
+class TestOfFaultsAndModes:
     def test_a_kind_that_is_not_injected_makes_the_run_inconclusive(self, monkeypatch):
         """Listed, enabled, and without an edge."""
         monkeypatch.setattr(Partition, "inject", lambda *_: iter(()))
@@ -190,13 +190,14 @@ class TestOfFaultsAndRoads:
         monkeypatch.setattr(BlockTree, "apply_certified", lambda *_: 0)
         result = judged("calm", 'observers.early.kind="apply-early"', "run.until_height=4")
 
-        assert result.headline == ("roads-effective: less than promised: observer early applied early 0 (at least 1)")
+        less = "less than expected: observer early applied early 0 (at least 1)"
+        assert result.headline == f"replica-modes-effective: {less}"
 
     def test_a_validator_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
         monkeypatch.setattr(Engine, "certify", lambda *_: 0)
         result = judged("calm", 'validators.2={apply="certified"}', "run.until_height=4")
 
-        assert "validator 2 applied early 0" in check_named(result, "roads-effective").summary
+        assert "validator 2 applied early 0" in check_named(result, "replica-modes-effective").summary
 
     def test_an_idle_fault_is_no_promise(self):
         """A fault cannot be required and be allowed to be idle."""

@@ -40,7 +40,7 @@ def test_a_run_tells_why_its_views_were_left():
 def test_a_report_that_was_promised_and_never_came_is_inconclusive():
     result = judged("calm", "run.until_height=3", "expect.reports.FailedCertification=1")
 
-    assert check_named(result, "promised-reports").summary == "less than promised: FailedCertification 0 (at least 1)"
+    assert check_named(result, "expected-reports").summary == "less than expected: FailedCertification 0 (at least 1)"
     assert result.exit_code == 3
 
 

@@ -166,7 +166,7 @@ def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     assert KILLED[name] in CATALOGUE[name].kills
 
 
-SCARCE = ("storm", "reorg", "leaders", "inclusion", "promised-limits")
+SCARCE = ("storm", "reorg", "leaders", "inclusion", "expected-limits")
 """Checks that ask for an expectation, or that no mutant is first killed by."""
 
 ALWAYS = (*(name for name in FALLIBLE if name not in SCARCE), "faults-effective", "determinism")
@@ -243,5 +243,5 @@ def test_a_mutant_keeps_its_replica_mode():
     """The mutant's error shows only in the replica mode that the scenario gives it."""
     cluster = Cluster(load_scenario("calm", ["mutants.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
 
-    assert cluster.factories[1].engine.keywords["road"].apply == "certified"
+    assert cluster.factories[1].engine.keywords["apply_mode"].apply == "certified"
     assert cluster.factories[1].around is not cluster.factories[0].around

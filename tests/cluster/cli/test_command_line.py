@@ -183,15 +183,15 @@ BAD_SCENARIOS = {
         GOVERNANCE % 'do = "configure", set = { gc_lane_paused = 1 }',
         "workload.w: actions[0].set: Expected `bool`, got `int`",
     ),
-    "a road of a validator that is not there": (
+    "a mode of a validator that is not there": (
         "[validators.4]\nprune_every = 1",
         "validators.4: there is no such validator; they are 0 to 3",
     ),
-    "an unknown road": (
+    "an unknown apply mode": (
         '[validators.1]\napply = "early"',
         "validators.1.apply: Invalid enum value 'early'; it can be finalized or certified",
     ),
-    "an unknown key of a road": (
+    "an unknown key of a mode": (
         "[validators.1]\nretain = 1",
         "field `retain` (did you mean retain_blocks?); the keys are apply, retain_blocks, prune_every",
     ),

@@ -22,23 +22,23 @@ from tests.support.chain_harness import (
     propose,
     stored,
 )
-from validators.execution import StateRoad
+from validators.execution import ApplyMode
 from validators.execution.schema import ACCOUNTS, account_key
 from validators.execution.timers import Waiting
 from validators.storage import SimulatedDisk
 
-ROADS = {
-    "early": StateRoad(apply="certified"),
-    "early, little retained": StateRoad(apply="certified", retain_blocks=2, prune_every=1),
-    "early, rebuilt": StateRoad(apply="certified", prune_every=2, rebuild_indexes_every=2),
-    "early, executed again": StateRoad(apply="certified", reapply="execute"),
-    "rebuilt": StateRoad(rebuild_indexes_every=1, prune_every=1, retain_blocks=0),
-    "never pruned": StateRoad(prune_every=0),
+MODES = {
+    "early": ApplyMode(apply="certified"),
+    "early, little retained": ApplyMode(apply="certified", retain_blocks=2, prune_every=1),
+    "early, rebuilt": ApplyMode(apply="certified", prune_every=2, rebuild_indexes_every=2),
+    "early, executed again": ApplyMode(apply="certified", reapply="execute"),
+    "rebuilt": ApplyMode(rebuild_indexes_every=1, prune_every=1, retain_blocks=0),
+    "never pruned": ApplyMode(prune_every=0),
 }
 
 
 def early_engine(genesis=None, **options):
-    return make_engine(genesis, road=StateRoad(apply="certified", **options))
+    return make_engine(genesis, apply_mode=ApplyMode(apply="certified", **options))
 
 
 def chain_of(engine, count, *, to=BOB, parent=None, nonce=0):
@@ -56,11 +56,11 @@ def undone_of(engine):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.data())
-def test_every_road_leads_through_any_tree_of_blocks_to_the_same_roots(data):
-    """However blocks fork and in whatever order they are certified and finalized, all roads agree on each block."""
+def test_every_apply_mode_gives_the_same_roots_for_any_tree_of_blocks(data):
+    """However blocks fork and in whatever order they are certified and finalized, all modes agree on each block."""
     genesis = tight_genesis()
     plain = make_engine(genesis)
-    others = [make_engine(genesis, road=road) for road in ROADS.values()]
+    others = [make_engine(genesis, apply_mode=mode) for mode in MODES.values()]
     nonces, unfinalized = {plain.finalized_digest: {}}, {}
     for ordinal in range(1, data.draw(st.integers(4, 14), label="steps")):
         for engine in others:
@@ -291,8 +291,8 @@ class TestUpkeep:
     def test_what_is_kept_of_the_log_is_bounded(self):
         """Below what can be taken back nothing stays but a part of a chunk and what waits for the next pruning."""
         engine, whole = (
-            make_engine(road=StateRoad(retain_blocks=2, prune_every=2)),
-            make_engine(road=ROADS["never pruned"]),
+            make_engine(apply_mode=ApplyMode(retain_blocks=2, prune_every=2)),
+            make_engine(apply_mode=MODES["never pruned"]),
         )
         kept = []
         for block in range(60):
@@ -311,7 +311,7 @@ class TestUpkeep:
     def test_a_rebuild_does_not_trust_what_was_derived_before(self):
         """Height index, waiting timers, decoded records and locations are made from the log."""
         genesis = make_genesis()
-        engine, control = make_engine(genesis, road=StateRoad(rebuild_indexes_every=1)), make_engine(genesis)
+        engine, control = make_engine(genesis, apply_mode=ApplyMode(rebuild_indexes_every=1)), make_engine(genesis)
         block = propose(control, [do(0, 0, ["timer", 2, [["put", b"k", b"v"]]], ["timer", 9, []])])
         engine.execute(block.block)
         waiting = propose(control, parent=block.digest)

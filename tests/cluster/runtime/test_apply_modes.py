@@ -1,4 +1,4 @@
-"""A cluster whose validators come to their state by different roads: nothing but their work tells them apart."""
+"""A cluster whose validators have different apply modes: only their work differs."""
 
 from functools import cache
 
@@ -27,11 +27,11 @@ def events_of(name, *settings):
 
 
 @pytest.mark.parametrize(
-    ("name", "roads"), [("calm", MIXED), ("certified-split", MIXED), ("rolling-restart", ALL_EARLY)]
+    ("name", "modes"), [("calm", MIXED), ("certified-split", MIXED), ("rolling-restart", ALL_EARLY)]
 )
-def test_no_road_can_be_told_from_outside(name, roads):
-    """Every message, vote, execution and root at its time is that of the same run without roads."""
-    assert events_of(name, *roads)[1] == events_of(name)[1]
+def test_no_apply_mode_shows_from_outside(name, modes):
+    """Every message, vote, execution and root at its time is that of the same run without modes."""
+    assert events_of(name, *modes)[1] == events_of(name)[1]
 
 
 def test_a_split_is_undone_by_those_who_had_applied_it():
@@ -45,7 +45,7 @@ def test_a_split_is_undone_by_those_who_had_applied_it():
     assert [event.node for event in undone] == [1]
 
 
-def test_what_each_road_keeps_is_what_it_was_told():
+def test_each_apply_mode_keeps_as_many_blocks_as_configured():
     """Validators at one root, with logs of different length in memory."""
     run, _, _ = events_of("calm", *MIXED)
     databases = [slot.validator.engine.database for slot in run.slots]

@@ -28,7 +28,7 @@ def rejoined():
 def test_the_verdict_says_who_follows_without_a_vote_and_why(rejoined):
     """In its headline and in the table of validators."""
     assert rejoined.headline.startswith("3 validators and 1 observer hold one state root at every height up to ")
-    assert [row.standing for row in rejoined.validators] == ["voter", "voter", "observer", "voter"]
+    assert [row.status for row in rejoined.validators] == ["voter", "voter", "observer", "voter"]
     assert "observer: the disk holds none" in rejoined.validators[WIPED].note
     assert "snapshots joined: 1" in rejoined.validators[WIPED].note
 
@@ -102,7 +102,7 @@ def test_a_validator_without_its_state_votes_only_on_executed_blocks(gap_blocks)
 
     assert result.exit_code == 0, result.headline
     assert 0 in boots[1:], "the state was lost"
-    assert [row.standing for row in result.validators] == ["voter"] * 4
+    assert [row.status for row in result.validators] == ["voter"] * 4
     assert bool(result.figures["snapshots_joined"]) == (gap_blocks == 3)
 
 

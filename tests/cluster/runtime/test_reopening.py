@@ -195,7 +195,8 @@ def test_a_promise_that_was_kept_is_done_earlier(tmp_path):
     """Counts of acts in one process are not asked of each; a failure stays, and so does an expectation never met."""
     kept, broken = (CheckResult("reorg", status, "safety", "", (), 1) for status in ("passed", "failed"))
     lacking = [
-        CheckResult(name, "inconclusive", "inconclusive", "none") for name in ("reorg", "promised-roads", "oracle")
+        CheckResult(name, "inconclusive", "inconclusive", "none")
+        for name in ("reorg", "expected-replica-modes", "oracle")
     ]
     for is_reopened in (False, True):
         data = open_data_directory(tmp_path / "data", scenario_with(CRASH), 0)

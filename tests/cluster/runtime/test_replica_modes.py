@@ -1,4 +1,4 @@
-"""Replicas without a vote: each by its own road to the same roots, unnoticed by the validators, judged like them."""
+"""Replicas without a vote: each in its own mode with the same roots, unnoticed by the validators, checked like them."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ FIRST = 4
 """The number of the first observer behind four validators."""
 
 SHORT = ("workload.payments.enabled=false", "run.until_height=12")
-ROADS = (
+MODES = (
     'observers.plain={kind="finalized-only"}',
     'observers.early={kind="apply-early"}',
     'observers.off={kind="restart", every_blocks=3}',
@@ -36,7 +36,7 @@ ROADS = (
     'observers.rebuilt={kind="rebuild-indexes"}',
     'observers.pruned={kind="own-cadence"}',
 )
-NUMBERS = {text.partition(".")[2].partition("=")[0]: FIRST + place for place, text in enumerate(ROADS)}
+NUMBERS = {text.partition(".")[2].partition("=")[0]: FIRST + place for place, text in enumerate(MODES)}
 
 
 @cache
@@ -48,8 +48,8 @@ def events_of(name, *settings):
 
 
 def of(name, *kinds):
-    """Return the events of these kinds of one observer of the run with every road."""
-    return [event for event in events_of("calm", *SHORT, *ROADS) if event.node == NUMBERS[name] and event.kind in kinds]
+    """Return the events of these kinds of one observer of the run with every mode."""
+    return [event for event in events_of("calm", *SHORT, *MODES) if event.node == NUMBERS[name] and event.kind in kinds]
 
 
 def lives(name):
@@ -79,11 +79,11 @@ class TestWithoutAVote:
             ]
 
         assert len(seen(())) > 300
-        assert seen(ROADS) == seen(())
+        assert seen(MODES) == seen(())
 
     def test_an_observer_says_nothing_and_asks_for_what_it_lacks(self):
         """It sends requests alone, and none of its events is a vote."""
-        events = [event for event in events_of("calm", *SHORT, *ROADS) if event.node >= FIRST]
+        events = [event for event in events_of("calm", *SHORT, *MODES) if event.node >= FIRST]
         sent = {event.values[2] for event in events if event.kind == "send"}
 
         assert sorted(sent) == ["BlockRequest", "SnapshotChunkRequest", "SnapshotRequest"]
@@ -113,10 +113,10 @@ class TestWithoutAVote:
         assert finish(check, reason="stopped").status == "passed"
 
 
-class TestRoads:
+class TestReplicaModes:
     def test_finalized_only_executes_what_is_final_and_no_fork(self):
         """Each validator rolls a block back that this observer never executed."""
-        events = events_of("certified-split", *ROADS[:2])
+        events = events_of("certified-split", *MODES[:2])
 
         def digests(node, kind):
             return [event.values[2] for event in events if event.node == node and event.kind == kind]
@@ -158,36 +158,36 @@ class TestRoads:
 
     def test_the_run_is_not_over_before_the_last_has_come_back(self):
         """Each is read back at the end at the height that all have."""
-        result = judged("calm", *SHORT, *ROADS)
+        result = judged("calm", *SHORT, *MODES)
 
         assert result.verdict == "passed", result.headline
         assert min(row.finalized_height for row in result.validators) >= 12
         assert result.headline.startswith("4 validators and 8 observers hold one state root")
         assert "observer own, cold-replay: replayed" in result.validators[NUMBERS["own"]].note
-        assert result.figures["road_off"] == 3
+        assert result.figures["mode_off"] == 3
         assert result.figures["observers"] == 0
 
     def test_rounds_end_when_they_are_enough(self):
-        """A road can be gone once."""
+        """A mode can be gone through once."""
         once = 'observers.once={kind="restart", every_blocks=2, times=1}'
 
         boots = [event for event in events_of("calm", *SHORT, once) if event.kind == "boot" and event.node == FIRST]
         assert [boot.values[2] for boot in boots] == [0, 2]
 
-    def test_a_road_that_leads_nowhere_is_inconclusive(self):
+    def test_a_mode_that_never_acts_is_inconclusive(self):
         """Without a fork nothing that was applied early is taken back."""
-        result = judged("calm", *SHORT, ROADS[1], "expect.replica_modes.early=1")
+        result = judged("calm", *SHORT, MODES[1], "expect.replica_modes.early=1")
 
-        assert (result.exit_code, check_named(result, "promised-roads").summary) == (
+        assert (result.exit_code, check_named(result, "expected-replica-modes").summary) == (
             3,
-            "less than promised: early 0 (at least 1)",
+            "less than expected: early 0 (at least 1)",
         )
 
 
 class TestJudgement:
     def test_a_wrong_rule_in_an_observer_is_a_split(self):
         """It cannot execute what is final."""
-        result = judged("calm", *SHORT, ROADS[0], "mutants.floor-one-step-short=[4]")
+        result = judged("calm", *SHORT, MODES[0], "mutants.floor-one-step-short=[4]")
 
         assert result.exit_code == 1
         assert f"validator {FIRST} halted: finalized block" in check_named(result, "agreement").summary
@@ -198,12 +198,12 @@ class TestJudgement:
             scheme=lambda seed, keys: make_scheme(seed, [bytes(reversed(keys[0]))] * len(keys))
         )
         settings = ("run.time_limit_ms=20_000", "expect.finality_views_max=6")
-        result = judged("calm", *SHORT, ROADS[0], *settings, factories={FIRST: strangers})
+        result = judged("calm", *SHORT, MODES[0], *settings, factories={FIRST: strangers})
 
         assert result.exit_code == 4
         assert f"validator {FIRST} finalized nothing new" in check_named(result, "finality-regained").summary
 
-    def test_an_observer_that_goes_back_by_no_road_is_caught(self):
+    def test_an_observer_that_goes_back_outside_its_mode_is_found(self):
         """A restart from the disk keeps what was final."""
         result = judged(
             "calm", *SHORT, 'observers.off={kind="restart", every_blocks=3}', f"mutants.last-entry-not-read=[{FIRST}]"
@@ -240,7 +240,7 @@ class TestPlans:
         assert true_again_ms(list(self.plan(it={**ahead, "validators": [0, 1, FIRST]}).values()), 4) == 5_000
 
         fault = f'faults.it={{kind="clock-offset", validators=[{FIRST}], offset_ms=60_000, start_ms=1, stop_ms=5_000}}'
-        healed = [event.at_us for event in events_of("calm", *SHORT, ROADS[0], fault) if event.kind == "healed"]
+        healed = [event.at_us for event in events_of("calm", *SHORT, MODES[0], fault) if event.kind == "healed"]
         assert healed == [5_000_000]
 
     def test_unknown_kinds_and_names_are_refused_with_what_there_is(self):
@@ -255,9 +255,9 @@ class TestPlans:
             load_scenario("calm", ['observers.it={kind="apply-early", retain_blocks=0}'])
 
 
-def test_observers_go_their_roads_on_real_disks_over_processes(tmp_path):
+def test_observers_keep_their_modes_on_real_disks_over_processes(tmp_path):
     """A reopened directory has theirs as well; one of them is emptied and joins again."""
-    settings = (*SHORT, ROADS[2], ROADS[3])
+    settings = (*SHORT, MODES[2], MODES[3])
     scenario = load_scenario("calm", settings)
     heights = []
     for _ in range(2):
@@ -275,7 +275,7 @@ def test_observers_go_their_roads_on_real_disks_over_processes(tmp_path):
 
 def test_an_observer_emptied_when_the_process_was_killed_is_no_damage(tmp_path):
     """Its disk holds nothing for a moment."""
-    scenario = load_scenario("calm", (*SHORT, ROADS[2], ROADS[3]))
+    scenario = load_scenario("calm", (*SHORT, MODES[2], MODES[3]))
     open_data_directory(tmp_path / "data", scenario, 0).close()
     for each in (tmp_path / "data" / f"validator-{scenario.cluster.validators}").iterdir():
         each.unlink()

@@ -5,11 +5,14 @@ import json
 import pytest
 import tomli_w
 
+from checker.checks import CHECKS
+from checker.results import FORMER_NAMES
 from cluster.scenario.aliases import ALIASES, rename_setting, report_once, with_new_names
 from cluster.scenario.load import convert_scenario, decode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.shape import kinds_of
+from faults import kind_of
 
 PLANTED = "scenario key planted is now called mutants; the next release will not know the old name"
 
@@ -58,6 +61,30 @@ def test_an_old_key_of_a_setting_is_the_new_one(reported, capsys):
     assert scenario.mutants == {"tip-burned": (1,)}
     assert scenario.expect.replica_modes["hasty"] == 4
     assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_old_values_are_the_new_ones(reported, capsys):
+    """The kind of a fault and the names of checks that must fail, from a file or a setting."""
+    fault = {"kind": "dishonest", "validator": 0, "behaviour": "equivocate", "start_ms": 0, "stop_ms": 1_000}
+    raw = {"name": "old", "title": "values of the release before", "faults": {"dishonest": fault}}
+    raw["expect"] = {"fails": ["expected-replica-modes", "supply"]}
+
+    scenario = convert_scenario(raw, "old.toml")
+
+    assert kind_of(scenario.faults["dishonest"]) == "byzantine"
+    assert scenario.expect.fails == ("expected-replica-modes", "supply")
+    assert fault["kind"] == "dishonest"
+    assert capsys.readouterr().err.splitlines() == [
+        "dishonest is now called byzantine; the next release will not know the old name",
+        "expected-replica-modes is now called expected-replica-modes; the next release will not know the old name",
+    ]
+
+
+def test_new_names_of_checks_are_names_and_old_ones_are_not():
+    names = {check.name for check in CHECKS}
+
+    assert set(FORMER_NAMES.values()) <= names
+    assert not names & set(FORMER_NAMES)
 
 
 def test_the_line_is_printed_once(reported, capsys):

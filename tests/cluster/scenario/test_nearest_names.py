@@ -19,7 +19,7 @@ MISSPELT = {
     "word": ('chain.policy="eip155"', "eip1559"),
     "channel": ('faults.a={kind="clog", channels=["vote"], start_ms=1, stop_ms=2}', "votes"),
     "message": ('faults.a={kind="rule", action="drop", kinds=["Notarise"], stop_ms=2}', "Notarize"),
-    "behaviour": ('faults.a={kind="dishonest", validator=0, behaviour="equivocat"}', "equivocate"),
+    "behaviour": ('faults.a={kind="byzantine", validator=0, behaviour="equivocat"}', "equivocate"),
     "workload": ("workload.puls.enabled=false", "pulse"),
     "required name": ('requires=["puls"]', "pulse"),
     "workload of a count": ("expect.fired_by.puls=1", "pulse"),

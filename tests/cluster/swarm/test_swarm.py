@@ -104,11 +104,11 @@ def test_most_kinds_of_faults_are_off_in_a_run_and_all_are_drawn_in_some():
 
 
 def test_some_runs_have_dishonest_validators_and_most_have_none():
-    dishonest = [byzantine_validators(scenario.faults) for scenario in DRAWN]
+    byzantine = [byzantine_validators(scenario.faults) for scenario in DRAWN]
 
-    assert 20 < sum(map(bool, dishonest)) < 60
+    assert 20 < sum(map(bool, byzantine)) < 60
     assert all(
-        len(nodes) <= (scenario.cluster.validators - 1) // 3 for nodes, scenario in zip(dishonest, DRAWN, strict=True)
+        len(nodes) <= (scenario.cluster.validators - 1) // 3 for nodes, scenario in zip(byzantine, DRAWN, strict=True)
     )
 
 

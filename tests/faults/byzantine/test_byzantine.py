@@ -20,7 +20,7 @@ from validators.settings import make_scheme
 
 def lie(name, validator, behaviour, more="", span_ms=(2_000, 9_000)):
     parts = [
-        'kind="dishonest"',
+        'kind="byzantine"',
         f'validator={validator}, behaviour="{behaviour}"',
         f"start_ms={span_ms[0]}, stop_ms={span_ms[1]}",
         *([more] if more else []),
@@ -54,8 +54,8 @@ def test_one_of_four_with_two_faces_is_survived_and_not_judged():
     assert result.verdict == "passed", result.headline
     assert tampered
     assert check_named(result, "agreement").summary.startswith("3 validators agree")
-    assert [row.standing for row in result.validators] == ["voter", "dishonest", "voter", "voter"]
-    assert "3 validators beside 1 dishonest" in result.headline
+    assert [row.status for row in result.validators] == ["voter", "byzantine", "voter", "voter"]
+    assert "3 validators beside 1 Byzantine" in result.headline
 
 
 def test_two_of_four_with_two_faces_split_the_chain_and_the_checks_say_so():

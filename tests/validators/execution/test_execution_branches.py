@@ -1,4 +1,4 @@
-"""Roads to the same state: forks and losers, restart from the log, cold replay, indexes rebuilt from the state."""
+"""Ways to the same state: forks and losers, restart from the log, cold replay, indexes rebuilt from the state."""
 
 import msgspec
 import pytest

@@ -12,7 +12,7 @@ from tests.support.simplex_bench import KeyedHashScheme, finalization
 from validators.actors import PROGRAMS
 from validators.consensus.simplex import Proposal
 from validators.consensus.simplex.kind import SIMPLEX
-from validators.execution import Engine, ProposalContext, StateRoad
+from validators.execution import ApplyMode, Engine, ProposalContext
 from validators.execution.blocks import decode_header, encode_header
 from validators.identity import TransactionVerifier
 from validators.messages import (
@@ -383,9 +383,9 @@ class TestSource:
     def test_what_was_applied_early_is_no_part_of_the_snapshot(self):
         """A validator that applies certified blocks serves the finalized state like any other."""
         chain = run_chain()
-        road = StateRoad(apply="certified")
+        mode = ApplyMode(apply="certified")
         verifier = TransactionVerifier()
-        engine = Engine(chain.genesis, programs=PROGRAMS, verify_transaction=verifier, road=road)
+        engine = Engine(chain.genesis, programs=PROGRAMS, verify_transaction=verifier, apply_mode=mode)
         for executed in chain.blocks:
             engine.execute(executed.block)
         engine.finalize(chain.blocks[2].digest)
