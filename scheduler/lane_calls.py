@@ -39,8 +39,8 @@ def ask_agent(
     """Ask the agent that a timer names what it bids (CIP-1, section 7)."""
     assert timer.quote is not None, "a timer without a quote names no agent"
     assert timer.quote.gba is not None, "only agents are asked"
-    told = msgspec.msgpack.encode([min(value, MAX_U63) for value in msgspec.structs.astuple(context)])
-    answer = ask(AgentCall(timer.quote.gba, timer.actor, AGENT_HANDLER, told, cycles))
+    reported = msgspec.msgpack.encode([min(value, MAX_U63) for value in msgspec.structs.astuple(context)])
+    answer = ask(AgentCall(timer.quote.gba, timer.actor, AGENT_HANDLER, reported, cycles))
     if isinstance(answer, GbaFailure):
         return answer
     try:

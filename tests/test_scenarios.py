@@ -4,7 +4,7 @@ import pytest
 
 from cluster.scenario.load import load_scenario, scenario_paths
 from tests.frozen import SMALL, read_frozen, small_settings
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 
 NAMES = [path.stem for path in scenario_paths()]
 REQUIRED = [(name, required) for name in NAMES for required in load_scenario(name).requires]
@@ -15,7 +15,7 @@ FROZEN = read_frozen()
 @pytest.mark.parametrize("name", NAMES)
 def test_a_scenario_passes(name):
     """Seed 0, at small size; the default scenario at full size is the next test. Some are there to fail."""
-    result = judged(name, *small_settings(name))
+    result = result_of(name, *small_settings(name))
     fails = result.scenario.expect.fails
 
     # What cannot be judged any more after an expected failure is a consequence of it.
@@ -28,7 +28,7 @@ def test_a_scenario_passes(name):
 @pytest.mark.long
 def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
     """At least 20,000 dead timers of at least 20 actors, 30 blocks of drain, live fires in each of them."""
-    result = judged("outage-storm")
+    result = result_of("outage-storm")
     storm = dict(check_named(result, "storm").evidence)
 
     assert result.verdict == "passed", result.headline
@@ -44,7 +44,7 @@ def test_a_scenario_without_what_it_requires_is_inconclusive(name, required):
     """A run that promised a fault or a workload which never came proves nothing."""
     is_fault = required in load_scenario(name).faults
     table, check = ("faults", "faults-effective") if is_fault else ("workload", "workloads-effective")
-    result = judged(name, *small_settings(name), f"{table}.{required}.enabled=false")
+    result = result_of(name, *small_settings(name), f"{table}.{required}.enabled=false")
 
     assert result.exit_code == 3, result.headline
     assert check_named(result, check).status == "inconclusive"
@@ -53,7 +53,7 @@ def test_a_scenario_without_what_it_requires_is_inconclusive(name, required):
 
 def test_a_required_workload_whose_transactions_fail_is_inconclusive():
     """In the chain is not enough: an intruder's instructions are there and reverted."""
-    result = judged("governance-mid-storm", "workload.council.is_deployer=false")
+    result = result_of("governance-mid-storm", "workload.council.is_deployer=false")
 
     assert "council: 0 transactions succeeded, 32 failed" in check_named(result, "workloads-effective").summary
     assert result.exit_code == 3
@@ -62,7 +62,7 @@ def test_a_required_workload_whose_transactions_fail_is_inconclusive():
 def test_less_than_promised_is_inconclusive():
     """Without the handlers that fail, no fire reverts."""
     switched_off = [f"workload.{name}.enabled=false" for name in ("failing", "spinning", "crashing")]
-    result = judged("services", *switched_off)
+    result = result_of("services", *switched_off)
 
     assert check_named(result, "expected-counts").summary == "less than expected: fires_reverted 0 (at least 60)"
     assert result.exit_code == 3
@@ -70,7 +70,7 @@ def test_less_than_promised_is_inconclusive():
 
 def test_more_than_a_scenario_allows_is_a_failure():
     """Four of the page's ten timers roll over; a run in which more do would have broken a promise."""
-    result = judged("intro-page", "expect.at_most.waiting_live_peak=3")
+    result = result_of("intro-page", "expect.at_most.waiting_live_peak=3")
 
     assert check_named(result, "expected-limits").summary == "waiting_live_peak is 4, at most 3 is expected"
     assert result.exit_code == 1
@@ -78,7 +78,7 @@ def test_more_than_a_scenario_allows_is_a_failure():
 
 def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
     """Without weights the whale leaves nothing to some of the crowd."""
-    result = judged("whale-vs-crowd", "chain.lane.weight_max=[1, 1]")
+    result = result_of("whale-vs-crowd", "chain.lane.weight_max=[1, 1]")
 
     assert "fires of each of crowd 0 (at least 2)" in check_named(result, "expected-counts").summary
     assert result.exit_code == 3
@@ -86,7 +86,7 @@ def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
 
 def test_an_activation_that_no_reorg_crosses_is_inconclusive():
     """The branch that is abandoned begins above it."""
-    result = judged("activation-reorg", "chain.activation.height=6")
+    result = result_of("activation-reorg", "chain.activation.height=6")
 
     assert "crossed 0 (at least 3)" in check_named(result, "reorg").summary
     assert result.exit_code == 3
@@ -94,14 +94,14 @@ def test_an_activation_that_no_reorg_crosses_is_inconclusive():
 
 def test_a_fault_that_touches_nothing_is_inconclusive():
     """Enabled is not enough: no message crosses a cut that is over before the first block."""
-    result = judged("partition-heal", "faults.split.start_ms=0", "faults.split.stop_ms=1")
+    result = result_of("partition-heal", "faults.split.start_ms=0", "faults.split.stop_ms=1")
 
     assert check_named(result, "faults-effective").status == "inconclusive"
 
 
 def test_a_storm_that_drains_too_soon_is_inconclusive():
     """Fewer than ten drain blocks are no storm."""
-    result = judged("outage-storm", *SMALL["outage-storm"], "chain.timers.gc_cycles_per_block=1_000_000")
+    result = result_of("outage-storm", *SMALL["outage-storm"], "chain.timers.gc_cycles_per_block=1_000_000")
 
     assert check_named(result, "storm").status == "inconclusive"
     assert result.exit_code == 3

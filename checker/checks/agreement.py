@@ -146,12 +146,12 @@ class Agreement(Check):
 
     def finish(self) -> CheckResult:
         """Return the result; a validator that finalized alone has no other to agree with."""
-        judged, height = len(self.run.honest), max(self._blocks)
+        checked, height = len(self.run.honest), max(self._blocks)
         nodes = sum(height > 0 for height in self._heights.values())
-        if judged == 1 and self._linked:
+        if checked == 1 and self._linked:
             linked = f"1 validator's {len(self._linked)} blocks are linked, parent by parent in ascending views"
             return self.tally.result(f"{linked}; no other validator finalized the same", heights=height)
-        if nodes == 1 and judged > 1:
+        if nodes == 1 and checked > 1:
             return self.tally.inconclusive("one validator alone finalized anything")
         return self.tally.result(f"{nodes} validators agree on {height} heights", heights=height)
 

@@ -102,8 +102,10 @@ class PhaseLedger(Check):
         self._require(promoted == lost, block, "{} heights were promoted, {} left the overflow tree", promoted, lost)
         for receipt in block.receipts:
             if isinstance(receipt, TimerReceipt) and isinstance(receipt.event, EpochPromoted):
-                told = receipt.event.heights
-                self._require(told == promoted, block, "{} heights are told as promoted, {} were", told, promoted)
+                reported = receipt.event.heights
+                self._require(
+                    reported == promoted, block, "{} heights are reported as promoted, {} were", reported, promoted
+                )
 
     def _match(self, block: SettledBlock, phase: str, counts: Counts | None, expected: Counts) -> None:
         self._require(counts is not None, block, "the phase {} left no entry; there are {}", phase, _names(block))

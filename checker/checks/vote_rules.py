@@ -83,7 +83,7 @@ class JournalAudit:
         self.forget()
 
     @property
-    def judged(self) -> int:
+    def checked(self) -> int:
         """The number of entries checked, each once."""
         return self._judged
 
@@ -188,7 +188,7 @@ class VoteRules(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        self.tally.compared = sum(audit.judged for audit in self._audits.values())
+        self.tally.compared = sum(audit.checked for audit in self._audits.values())
         return self.tally.result(
             f"{self.tally.compared:,} votes and certificates in the journals, each allowed by those before it"
         )

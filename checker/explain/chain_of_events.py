@@ -173,19 +173,19 @@ def chain_lines(
 ) -> list[str]:
     """Return the chain of events in lines, oldest first; each block stands where it was executed first."""
     first, left_out, last = split_ends(mentions, _SHOWN_MAX)
-    told = [line for mention in first for line in _mention_lines(thread, mention)]
+    reported = [line for mention in first for line in _mention_lines(thread, mention)]
     if left_out:
-        told.append((told[-1][0], f"... {left_out} more receipts tell of the timer"))
-    told += [line for mention in last for line in _mention_lines(thread, mention)]
+        reported.append((reported[-1][0], f"... {left_out} more receipts tell of the timer"))
+    reported += [line for mention in last for line in _mention_lines(thread, mention)]
     behind = chain.from_iterable(events[-_SHOWN_MAX:] for events in thread.pasts.values())
-    told += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
-    told += [*_submission(thread, origin.transaction), *_block_lines(divergence.digest, divergence.header, thread)]
+    reported += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
+    reported += [*_submission(thread, origin.transaction), *_block_lines(divergence.digest, divergence.header, thread)]
     at_us = _executed_us(thread, divergence.digest)
-    for group, said in zip(divergence.groups, origin.told or [origin.what] * len(divergence.groups), strict=True):
-        told += [(at_us, f"{_INDENT}{line}") for line in _describe_group(divergence, group, said, keys[:1])]
-    told += [(event.at_us, describe_event(event)) for event in thread.aftermath]
-    told.sort(key=itemgetter(0))
-    return list(dict.fromkeys(line for _, line in told))
+    for group, said in zip(divergence.groups, origin.reported or [origin.what] * len(divergence.groups), strict=True):
+        reported += [(at_us, f"{_INDENT}{line}") for line in _describe_group(divergence, group, said, keys[:1])]
+    reported += [(event.at_us, describe_event(event)) for event in thread.aftermath]
+    reported.sort(key=itemgetter(0))
+    return list(dict.fromkeys(line for _, line in reported))
 
 
 def _mention_lines(thread: Thread, mention: Mention) -> list[tuple[int, str]]:
@@ -254,9 +254,9 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
     return [(at_us, line) for line in lines]
 
 
-def _describe_group(divergence: Divergence, group: ExecutionGroup, told: str, keys: Sequence[bytes]) -> list[str]:
+def _describe_group(divergence: Divergence, group: ExecutionGroup, reported: str, keys: Sequence[bytes]) -> list[str]:
     writes = [f"writes {name_key(key, divergence.values(key))}: {show_written(group.outcome, key)}" for key in keys]
-    return [f"{group.name}: {line}" for line in (told, *writes, f"root {show_root(group.outcome)}")]
+    return [f"{group.name}: {line}" for line in (reported, *writes, f"root {show_root(group.outcome)}")]
 
 
 def _seconds(at_us: int) -> str:

@@ -35,7 +35,7 @@ class Origin(NamedTuple):
     """
 
     what: str
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     receipt: int = -1
     transaction: bytes = b""
     timer: bytes = b""
@@ -52,8 +52,8 @@ def origin_of_refusal(divergence: Divergence) -> Origin:
     if index is None:
         return Origin(what)
     place = int(index[1])
-    told = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, place)))
-    return Origin(what, told, place, transaction=hashlib.sha256(divergence.block.transactions[place]).digest())
+    reported = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, place)))
+    return Origin(what, reported, place, transaction=hashlib.sha256(divergence.block.transactions[place]).digest())
 
 
 def origin_in_log(divergence: Divergence) -> Origin:
@@ -64,8 +64,8 @@ def origin_in_log(divergence: Divergence) -> Origin:
     counts = divergence.in_each(lambda outcome: outcome.counts)
     others = [name for name in counts[0] if len({each.get(name) for each in counts}) > 1]
     if divergence.right.root == divergence.wrong.root and others:
-        told = tuple(", ".join(f"{name} {each.get(name, 0):,}" for name in others) for each in counts)
-        return Origin("what the block says of itself", told, timer=_first_dead(divergence))
+        reported = tuple(", ".join(f"{name} {each.get(name, 0):,}" for name in others) for each in counts)
+        return Origin("what the block says of itself", reported, timer=_first_dead(divergence))
     return Origin("the state database: values and operations are the same on all sides")
 
 
@@ -88,9 +88,9 @@ def origin_in_input(divergence: Divergence) -> Origin:
     found = first_difference(divergence.in_each(lambda outcome: outcome.transactions))
     assert found is not None, "the groups were given other transactions"
     index, given = found
-    told = tuple("no transaction" if one is None else _show_transaction(one) for one in given)
+    reported = tuple("no transaction" if one is None else _show_transaction(one) for one in given)
     digest = hashlib.sha256(next(one for one in given if one is not None)).digest()
-    return Origin(f"transaction {index} of the block", told, transaction=digest)
+    return Origin(f"transaction {index} of the block", reported, transaction=digest)
 
 
 def _show_transaction(encoded: bytes) -> str:
@@ -108,21 +108,21 @@ def origin_of_break(divergence: Divergence) -> Origin:
     if refused is None:
         place = len(wrong.receipts) if len(wrong.receipts) < len(right.receipts) else -1
         return Origin(
-            "the execution comes to no end", _told_of_break(divergence, place), place, timer=_missing(divergence)
+            "the execution comes to no end", _reported_of_break(divergence, place), place, timer=_missing(divergence)
         )
     encoded = divergence.block.transactions[int(refused[1])]
     digest = hashlib.sha256(encoded).digest()
     receipts = enumerate(map(decode, right.receipts))
     made = (at for at, each in receipts if isinstance(each, TransactionReceipt) and each.transaction == digest)
     place = next(made, -1)
-    told = _told_of_break(divergence, place)
+    reported = _reported_of_break(divergence, place)
     transaction = decode_transaction(encoded)
     # The reason for the refusal is in the sender's account: nonce and funds.
     account = address_of(transaction.public_key)
-    return Origin(show_call(transaction), told, place, transaction=digest, account=account)
+    return Origin(show_call(transaction), reported, place, transaction=digest, account=account)
 
 
-def _told_of_break(divergence: Divergence, place: int) -> tuple[str, ...]:
+def _reported_of_break(divergence: Divergence, place: int) -> tuple[str, ...]:
     def told_by(outcome: Outcome) -> str:
         if outcome.broken:
             return f"breaks off: {outcome.broken}"

@@ -153,10 +153,14 @@ def _report_key(divergence: Divergence, key: bytes) -> KeyReport:
 
 
 def _describe_write(divergence: Divergence, origin: Origin) -> str:
-    if not origin.told:
+    if not origin.reported:
         return origin.what
-    told = origin.told[:2]
-    said = told[0] if len(dict.fromkeys(told)) == 1 else f"{told[0]}; {divergence.groups[1].name}: {told[1]}"
+    reported = origin.reported[:2]
+    said = (
+        reported[0]
+        if len(dict.fromkeys(reported)) == 1
+        else f"{reported[0]}; {divergence.groups[1].name}: {reported[1]}"
+    )
     if origin.receipt < 0:
         return f"{origin.what}: {said}"
     call = f"{origin.what}: " if origin.transaction else ""

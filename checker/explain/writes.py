@@ -88,17 +88,17 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
     timer_id = _timer_of_phase(divergence, index)
     exits = divergence.in_each(lambda outcome: _exit_of(outcome, timer_id))
     if len(dict.fromkeys(exits)) > 1:
-        told = tuple("it does not leave in this block" if each is None else show_receipt(each) for each in exits)
+        reported = tuple("it does not leave in this block" if each is None else show_receipt(each) for each in exits)
     else:
         find = _exit_from if timer_id else receipt_at
-        told = divergence.in_each(lambda outcome: show_receipt(find(outcome, index)))
+        reported = divergence.in_each(lambda outcome: show_receipt(find(outcome, index)))
     timer = divergence.timer(timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is not None:
-        return Origin(what, told, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
+        return Origin(what, reported, index, timer=timer_id, actor=timer.actor, handler=timer.handler)
     events = [event_of(receipt_at(outcome, index)) for outcome in (divergence.right, divergence.wrong)]
     actors = [getattr(event, "actor", b"") for event in events]
-    return Origin(what, told, index, timer=timer_id, actor=actors[0] or actors[1])
+    return Origin(what, reported, index, timer=timer_id, actor=actors[0] or actors[1])
 
 
 def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
@@ -188,7 +188,7 @@ def _units_between(divergence: Divergence, key: bytes) -> int:
 
 
 def _sum_of(receipt: bytes, name: str) -> int:
-    return sum(getattr(told, name, 0) for told in (decode(receipt), *events_of(receipt)))
+    return sum(getattr(reported, name, 0) for reported in (decode(receipt), *events_of(receipt)))
 
 
 def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:

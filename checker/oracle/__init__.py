@@ -6,6 +6,6 @@ through them; where the chain keeps an index, it sorts.
 """
 
 from checker.oracle.branches import ExecutedOn, OracleBranch, no_branches
-from checker.oracle.judge import NAME, OracleBlock, judge_oracle
+from checker.oracle.replay import NAME, OracleBlock, judge_oracle
 
 __all__ = ["NAME", "ExecutedOn", "OracleBlock", "OracleBranch", "judge_oracle", "no_branches"]

@@ -21,8 +21,8 @@ def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[str, str] | None:
     ours, theirs = (", ".join(name for name, _ in each) for each in (expected, ledger))
     if ours != theirs:
         return ours, theirs
-    for (name, counts), (_, told) in zip(expected, ledger, strict=True):
-        stated = {key: told.get(key) for key in counts}
+    for (name, counts), (_, reported) in zip(expected, ledger, strict=True):
+        stated = {key: reported.get(key) for key in counts}
         if stated != dict(counts):
             return f"{name} {dict(counts)}", f"{name} {stated}"
     return None

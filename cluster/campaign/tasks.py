@@ -134,7 +134,7 @@ def _judge(task: Task) -> PipelineResult:
             progress=progress,
             extra=_repeat if task.is_thorough else None,
             replay=None if task.is_thorough else _replayer[0].run,
-            keeps=lambda judged: judged.exit_code != 0,
+            keeps=lambda checked: checked.exit_code != 0,
         )
 
 

@@ -154,14 +154,14 @@ def _roots_by_height(reader: RecordReader) -> dict[int, dict[str, str]]:
 def _describe(record: BlockRecord | None) -> dict[str, str]:
     if record is None:
         return {}
-    told = {"block": record.digest.hex(), "root": record.root.hex()}
+    reported = {"block": record.digest.hex(), "root": record.root.hex()}
     try:
         block = decode_block(record.block)
     except InvalidEncodingError as error:
-        return {**told, "content": str(error)}
+        return {**reported, "content": str(error)}
     names = ("view", "proposer", "slot", "timestamp_ms")
     header = {name: str(getattr(block.header, name)) for name in names}
-    return {**told, **header, "transactions": str(len(block.transactions))}
+    return {**reported, **header, "transactions": str(len(block.transactions))}
 
 
 def _values_at(first: RecordReader, second: RecordReader, height: int | None) -> tuple[list[KeyDifference], list[str]]:

@@ -44,7 +44,7 @@ def convert(**changes):
     return convert_scenario(raw, "deaf.toml")
 
 
-def judged(scenario):
+def result_of(scenario):
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
             scenario,
@@ -56,7 +56,7 @@ def judged(scenario):
 
 
 def test_the_example_of_the_page_takes_effect():
-    found = judged(convert())
+    found = result_of(convert())
 
     assert (found.verdict, found.figures["fault_deaf-3"] > 10) == ("passed", True), found.headline
     assert check_named(found, "faults-effective").status == "passed"
@@ -65,7 +65,7 @@ def test_the_example_of_the_page_takes_effect():
 def test_a_fault_without_effect_is_inconclusive():
     idle = {"deaf-3": {**scenario_of("fault.md")["faults"]["deaf-3"], "kind": "idle"}}
 
-    found = judged(convert(faults=idle))
+    found = result_of(convert(faults=idle))
 
     assert (found.verdict, check_named(found, "faults-effective").status) == ("inconclusive", "inconclusive")
 

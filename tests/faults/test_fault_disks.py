@@ -5,7 +5,7 @@ import pytest
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.verdict.determinism import repeat_in_fresh_process
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 
 BOUNDARIES = ["before-append", "after-append", "after-sync", "after-send"]
 SHORT = "run.until_height=12"
@@ -28,7 +28,7 @@ def events_of(*settings, seed=0):
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_crashes_at_a_boundary_make_nobody_contradict_itself(boundary):
     """Two validators, each time they come by, and each comes back."""
-    result = judged(
+    result = result_of(
         "calm", SHORT, crash_at(boundary, 1, every=2), crash_at(boundary, 2, every=3), 'requires=["at-1", "at-2"]'
     )
 

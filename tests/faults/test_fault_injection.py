@@ -13,7 +13,7 @@ from faults.kinds.registry import BUILT_IN
 from network.chance import Chance
 from network.events import Event, EventRouter
 from network.types import SUPERVISOR, EventKind
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from tests.support.fault_runs import count_of, run_with
 from tests.support.network_harness import build_rig, record_inbound
 from validators.events import Entered
@@ -115,7 +115,7 @@ def test_a_slow_validator_is_late():
 
 def test_damaged_messages_are_refused_and_counted_and_harm_nothing():
     """Half of all messages have a wrong byte: no validator halts, and the chain is the same for all."""
-    result = judged("calm", 'faults.it={kind="links", stop_ms=9_000, corrupt_ppm=500_000}', 'requires=["it"]')
+    result = result_of("calm", 'faults.it={kind="links", stop_ms=9_000, corrupt_ppm=500_000}', 'requires=["it"]')
 
     assert result.verdict == "passed", result.headline
     assert result.figures["messages_refused"] > 50
@@ -124,7 +124,7 @@ def test_damaged_messages_are_refused_and_counted_and_harm_nothing():
 
 def test_copies_of_all_messages_change_nothing_that_is_final():
     """Every vote, certificate and block arrives twice."""
-    result = judged("calm", 'faults.it={kind="links", stop_ms=18_000, duplicate_ppm=1_000_000}', 'requires=["it"]')
+    result = result_of("calm", 'faults.it={kind="links", stop_ms=18_000, duplicate_ppm=1_000_000}', 'requires=["it"]')
 
     assert result.verdict == "passed", result.headline
     assert result.figures["fault_it"] > 500
@@ -149,7 +149,7 @@ def test_a_rule_finds_messages_by_kind_view_height_and_link(matching, count):
 def test_a_rule_about_a_view_that_never_comes_had_no_effect():
     """And a run that requires it is inconclusive."""
     fault = 'faults.it={kind="rule", action="drop", views=[[900, 901]], stop_ms=3_000}'
-    result = judged("calm", fault, 'requires=["it"]')
+    result = result_of("calm", fault, 'requires=["it"]')
 
     assert result.exit_code == 3
     assert "it had no effect" in check_named(result, "faults-effective").summary

@@ -16,7 +16,7 @@ from network.clock import TRUE, ClockSetting, MachineClock
 from network.events import TimerElapsed, read_event
 from network.port import Port, TimerDue
 from network.types import SUPERVISOR, EventKind
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from tests.support.network_harness import build_rig, record_inbound
 from validators.events import Entered
 
@@ -243,8 +243,8 @@ def test_a_swing_turns_round_in_the_middle_of_each_period():
     )
     _, events = run_with(swing)
 
-    told = [(event.at_us // 1_000, *event.values) for event in events if event.kind == "clock"]
-    assert told == [
+    reported = [(event.at_us // 1_000, *event.values) for event in events if event.kind == "clock"]
+    assert reported == [
         (3_000, 2, 0, -50_000, 0),
         (4_000, 2, None, 50_000, 0),
         (5_000, 2, None, -50_000, 0),
@@ -263,7 +263,7 @@ def test_whatever_the_clocks_the_state_is_a_function_of_the_blocks():
     fault = (
         '{kind="clock-strobe", validators=[0, 1, 2], offset_ms=16_000, period_ms=900, start_ms=3_000, stop_ms=9_000}'
     )
-    result = judged("calm", f"faults.it={fault}", 'requires=["it"]', "run.until_height=10")
+    result = result_of("calm", f"faults.it={fault}", 'requires=["it"]', "run.until_height=10")
 
     assert result.verdict == "passed", result.headline
     assert dict(check_named(result, "block-times").evidence)["furthest_ms"] > 10_000
@@ -351,8 +351,8 @@ def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, 
 
 
 def test_a_vote_that_can_be_bought_counts_for_any_time():
-    lie = {"kind": "byzantine", "validator": 3, "behaviour": "drag-time", "start_ms": 1_000, "stop_ms": 6_000}
-    plan = {name: decode_fault(fault) for name, fault in (("it", clocks(ahead(0, 1))[0]), ("lie", lie))}
+    tampering = {"kind": "byzantine", "validator": 3, "behaviour": "drag-time", "start_ms": 1_000, "stop_ms": 6_000}
+    plan = {name: decode_fault(fault) for name, fault in (("it", clocks(ahead(0, 1))[0]), ("lie", tampering))}
 
     assert all_over_ms(plan, 4) == 65_000
     assert all_over_ms({"lie": plan["lie"]}, 4) == 6_000

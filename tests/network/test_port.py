@@ -181,12 +181,12 @@ class TestWatchedBroadcast:
     def test_it_reaches_all_others_and_is_told_once(self):
         """A validator that is watched for its boundaries speaks to as many as any other."""
         rig = build_rig(4)
-        port, told = rig.port(0), []
-        port.on_sent = told.append
+        port, reported = rig.port(0), []
+        port.on_sent = reported.append
         port.broadcast(b"x", Label("Notarize"))
 
         assert rig.bus.statistics().sent == 3
-        assert told == [Label("Notarize")]
+        assert reported == [Label("Notarize")]
 
 
 class TestPause:

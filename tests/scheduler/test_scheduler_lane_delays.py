@@ -48,17 +48,17 @@ class TestOff:
 class TestForce:
     def test_it_goes_first_when_it_was_passed_over_once_too_often(self, classification):
         """Blocks 1 to 4 pass it over, block 5 serves it before a better offer."""
-        told = run(crowded("force", classification=classification), 6)
+        reported = run(crowded("force", classification=classification), 6)
 
-        assert [len(events) for events in told] == [0, 0, 0, 0, 1, 0]
-        assert type(told[4][0]) is TimerFired
+        assert [len(events) for events in reported] == [0, 0, 0, 0, 1, 0]
+        assert type(reported[4][0]) is TimerFired
 
     def test_it_goes_first_once(self, classification):
         """The lane has room for one of the two; the other has had its turn and waits for the auction."""
         bench = crowded("force", late=2, classification=classification)
-        told = run(bench, 9)
+        reported = run(bench, 9)
 
-        assert [[event.timer_id for event in events] for events in told] == [*[[]] * 4, bench.late[:1], *[[]] * 4]
+        assert [[event.timer_id for event in events] for events in reported] == [*[[]] * 4, bench.late[:1], *[[]] * 4]
 
     def test_it_pays_what_it_offers(self, classification):
         """Priority is the tip, as in the auction."""
@@ -119,10 +119,10 @@ class TestCancel:
     def test_it_leaves_with_a_penalty_when_it_was_passed_over_once_too_often(self):
         """The cycles of the removal at the cycle basefee, burned; the event says for what."""
         bench = crowded("cancel")
-        told = run(bench, 6)
+        reported = run(bench, 6)
 
-        assert [len(events) for events in told] == [0, 0, 0, 0, 1, 0]
-        assert told[4] == [TimerCancelledForDelay(bench.late[0], ALICE, 4, 200 * 7)]
+        assert [len(events) for events in reported] == [0, 0, 0, 0, 1, 0]
+        assert reported[4] == [TimerCancelledForDelay(bench.late[0], ALICE, 4, 200 * 7)]
         assert bench.ledger.balances[ALICE] == RICH - 200 * 7
         assert bench.late[0] not in bench.tables.timers
 

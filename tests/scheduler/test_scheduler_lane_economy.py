@@ -107,9 +107,9 @@ def test_a_deferral_is_told_once():
     bench = LaneBench(free(execution_lane_paused=True), basefee=1_000)
     bench.ledger.balances[VICTIM] = 10**18
     bench.bid(VICTIM, 1, gas_limit=1_000)
-    told = [[type(event) for event in bench.run(height).events].count(TimerDeferred) for height in (1, 2, 3)]
+    reported = [[type(event) for event in bench.run(height).events].count(TimerDeferred) for height in (1, 2, 3)]
 
-    assert told == [1, 0, 0]
+    assert reported == [1, 0, 0]
 
 
 def test_hints_multiply_the_median_of_the_last_block():

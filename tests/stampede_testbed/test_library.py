@@ -41,7 +41,7 @@ def test_a_sweep_groups_the_seeds_that_did_not_pass(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({"scenario": "clam"}, "did you mean calm?"),
         ({"scenario": "calm", "seed": -1}, "'-1' is not a whole number"),
@@ -51,11 +51,11 @@ def test_a_sweep_groups_the_seeds_that_did_not_pass(tmp_path):
         ({"scenario": "--help"}, "--help: no such scenario"),
     ],
 )
-def test_bad_input_is_an_error_that_names_the_key(settings, told):
+def test_bad_input_is_an_error_that_names_the_key(settings, reported):
     with pytest.raises(stampede_testbed.BadInputError) as raised:
         stampede_testbed.run(**settings)
 
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
     assert raised.value.exit_code == 2
 
 

@@ -49,11 +49,11 @@ def test_the_wheel_holds_one_name_at_its_top(wheel):
 
 
 def test_wheel_command_and_package_agree_on_the_version(target, elsewhere):
-    told = stampede(target, "--version", cwd=elsewhere)
+    reported = stampede(target, "--version", cwd=elsewhere)
     program = "import stampede_testbed; print(stampede_testbed.__version__)"
     held = run_installed(target, sys.executable, "-c", program, cwd=elsewhere)
 
-    assert told.stdout.startswith(f"stampede {VERSION}, ")
+    assert reported.stdout.startswith(f"stampede {VERSION}, ")
     assert held.stdout == f"{VERSION}\n"
 
 

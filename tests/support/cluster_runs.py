@@ -6,7 +6,7 @@ from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
 
 
-def judged(name, *settings, seed=0, factories=None, runs=None):
+def result_of(name, *settings, seed=0, factories=None, runs=None):
     """Run a scenario of the project and judge it."""
     return judge(load_scenario(name, settings), seed=seed, factories=factories, runs=runs)
 

@@ -145,6 +145,6 @@ class Bench:
         return self.contents.balance(address(name))
 
 
-def told(tag, events):
+def reported(tag, events):
     """Return the timers of the events with a tag."""
     return [event[1].decode() for event in events if event[0] == tag]

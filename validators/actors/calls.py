@@ -75,8 +75,8 @@ def call_handler(
         return _failed(Status.FAULT, "", meter)
     if meter.exhausted or host.has_overstepped:
         return _failed(Status.REVERTED, "read-only", meter)
-    told = answer if isinstance(answer, bytes) else b""
-    return CallResult(Status.OK, "", meter.cycles, meter.cells, tuple(host.events), told)
+    reported = answer if isinstance(answer, bytes) else b""
+    return CallResult(Status.OK, "", meter.cycles, meter.cells, tuple(host.events), reported)
 
 
 def _find_handler(program: type[Actor] | None, host: Host, handler: str) -> Callable[[bytes], bytes | None]:

@@ -41,16 +41,16 @@ def run_explain(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     command = command_line(["replay", str(options.directory)])
     manifest = reader.manifest
-    judged = repeat(reader, is_quiet=options.json)
-    replay = judged.checks[-1]
+    result = repeat(reader, is_quiet=options.json)
+    replay = result.checks[-1]
     # Where the run is another one, what the record says of its own is all that there is.
     is_of_record = replay.status != "passed" and deciding_check(reader.checks()) is not None
-    checks = reader.checks() if is_of_record else checks_of(reader, judged)
+    checks = reader.checks() if is_of_record else checks_of(reader, result)
     if deciding_check(checks) is None:
-        return _print_passed(reader, judged, command, as_json=options.json)
+        return _print_passed(reader, result, command, as_json=options.json)
     explanation, difference = explain_record(reader, checks)
     confirmed = _confirm(reader, replay, checks, difference)
-    verdict = verdict_of(checks, judged.scenario.expect.fails).name
+    verdict = verdict_of(checks, result.scenario.expect.fails).name
     if options.json:
         answer = {
             "scenario": manifest.scenario,
@@ -103,18 +103,18 @@ def repeat(reader: RecordReader, *, is_quiet: bool) -> PipelineResult:
         return replay_record(reader, progress=progress)
 
 
-def _print_passed(reader: RecordReader, judged: PipelineResult, command: str, *, as_json: bool) -> int:
+def _print_passed(reader: RecordReader, result: PipelineResult, command: str, *, as_json: bool) -> int:
     """Say that nothing went wrong, or why that cannot be said of the record, and return the exit code."""
-    manifest, replay = reader.manifest, judged.checks[-1]
+    manifest, replay = reader.manifest, result.checks[-1]
     if as_json:
-        answer = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": judged.verdict, "repeat": command}
+        answer = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": result.verdict, "repeat": command}
         print_json({**answer, "replay": replay.summary})
     elif replay.status == "passed":
         name = on_one_line(manifest.scenario)
         print_lines([f"passed: nothing went wrong in {name} with seed {manifest.seed}: {replay.summary}"])
     else:
-        print_lines([f"{judged.verdict}: {on_one_line(replay.summary)}"])
-    return judged.exit_code
+        print_lines([f"{result.verdict}: {on_one_line(replay.summary)}"])
+    return result.exit_code
 
 
 def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:

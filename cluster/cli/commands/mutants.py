@@ -93,12 +93,12 @@ def run_mutants(options: argparse.Namespace) -> int:
 
 def _search(campaign: MutationCampaign, workers: Workers, seeds: int, progress: MutantsProgress) -> None:
     """Search, and say each mutant's result once: the check that killed it, or that no seed is left."""
-    told: dict[str, None] = {}
+    reported: dict[str, None] = {}
 
     def tell_finished(search: MutantSearch) -> None:
         name = search.mutant.name
-        if name not in told and (search.kill is not None or len(search.results) == seeds):
-            told[name] = None
+        if name not in reported and (search.kill is not None or len(search.results) == seeds):
+            reported[name] = None
             survived = f"survived; {search.check or 'nothing failed'}"
             progress.tell(name, len(search.tried), survived if search.kill is None else f"killed by {search.check}")
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from checker.record.run_directory import RecordReader
-from cluster.cli.commands.run import print_judged
+from cluster.cli.commands.run import print_result
 from cluster.cli.options import Commands, add_command, command_line
 from cluster.verdict.replay import replay_record
 from report.console import LiveProgress
@@ -20,6 +20,6 @@ def replay(options: argparse.Namespace) -> int:
     """Replay, print the verdict, and return its exit code."""
     reader = RecordReader(options.directory)
     with LiveProgress(title=f"replay of {options.directory}", is_quiet=options.json) as progress:
-        judged = replay_record(reader, progress=progress)
-    print_judged(judged, command_line(["replay", str(options.directory)]), progress, as_json=options.json)
-    return judged.exit_code
+        result = replay_record(reader, progress=progress)
+    print_result(result, command_line(["replay", str(options.directory)]), progress, as_json=options.json)
+    return result.exit_code

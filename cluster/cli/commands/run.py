@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
         extra = compare_with_repeat if options.check_determinism else None
-        judged = run_pipeline(
+        result = run_pipeline(
             scenario,
             options.seed,
             runs=options.runs,
@@ -85,8 +85,8 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             command=_repeat_command(options),
             data=data,
         )
-    print_judged(judged, _repeat_command(options), progress, as_json=options.json)
-    return judged.exit_code
+    print_result(result, _repeat_command(options), progress, as_json=options.json)
+    return result.exit_code
 
 
 def _repeat_command(options: argparse.Namespace) -> str:
@@ -100,17 +100,17 @@ def _repeat_command(options: argparse.Namespace) -> str:
     )
 
 
-def print_judged(judged: PipelineResult, command: str, progress: LiveProgress, *, as_json: bool) -> None:
+def print_result(result: PipelineResult, command: str, progress: LiveProgress, *, as_json: bool) -> None:
     """Print a verdict with everything that it rests on."""
     if as_json:
-        print_json(judged.as_json(command))
+        print_json(result.as_json(command))
         return
-    check_rows = [CheckRow(check.name, check.status, check.summary) for check in judged.checks]
-    print_tables([validator_table(judged.validators, output_console().width), check_table(check_rows)])
-    lines = list(describe_evidence(judged.evidence))
-    lines += [f"{judged.verdict}: {judged.headline}", f"digest {judged.digest.hex()}", *judged.made_by, progress.times]
-    lines += [f"run directory {judged.directory}"] if judged.directory else []
-    lines += [f"repeat with: {command}"] if judged.exit_code else []
-    if judged.decisive is not None and judged.directory:
-        lines.append(f"explain with: {command_line(['explain', str(judged.directory)])}")
+    check_rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
+    print_tables([validator_table(result.validators, output_console().width), check_table(check_rows)])
+    lines = list(describe_evidence(result.evidence))
+    lines += [f"{result.verdict}: {result.headline}", f"digest {result.digest.hex()}", *result.made_by, progress.times]
+    lines += [f"run directory {result.directory}"] if result.directory else []
+    lines += [f"repeat with: {command}"] if result.exit_code else []
+    if result.decisive is not None and result.directory:
+        lines.append(f"explain with: {command_line(['explain', str(result.directory)])}")
     print_lines(lines)

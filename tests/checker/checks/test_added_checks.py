@@ -29,7 +29,7 @@ def convert(**changes):
     return convert_scenario({**scenario_of("check.md"), "run": {"until_height": 6}, **changes}, "on-time.toml")
 
 
-def judged(scenario):
+def result_of(scenario):
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
             scenario,
@@ -41,14 +41,14 @@ def judged(scenario):
 
 
 def test_the_example_of_the_page_passes_behind_all_others():
-    last = judged(convert()).checks[-1]
+    last = result_of(convert()).checks[-1]
 
     assert (last.name, last.status) == ("finality-lag", "passed")
 
 
 def test_the_example_fails_over_the_outage_of_the_page():
     outage = tomllib.loads(blocks_of("check.md", "toml")[1])
-    found = judged(convert(**outage, expect={"fails": ["finality-lag"]}))
+    found = result_of(convert(**outage, expect={"fails": ["finality-lag"]}))
 
     assert found.verdict == "failed as expected"
     assert "validator 3 finalized height" in found.checks[-2].summary

@@ -40,7 +40,7 @@ def write_lane(plans):
     plans[4].changes |= {LANE_MARKET_KEY: pack(800, 0, 0, 2, 800, 300 * 800)}
 
 
-def judged(change=lambda plans: None, lane_from=2):
+def result_of(change=lambda plans: None, lane_from=2):
     def both(plans):
         write_lane(plans)
         change(plans)
@@ -52,7 +52,7 @@ def judged(change=lambda plans: None, lane_from=2):
 
 def test_a_lane_whose_books_add_up_passes():
     """One fire, its burn, its tip, its place in the window."""
-    results = judged()
+    results = result_of()
 
     assert failing(results) == []
     assert (
@@ -93,7 +93,7 @@ def refire(**changes):
 )
 def test_books_that_do_not_follow_fail(change, words):
     """The summary names the height and both values."""
-    assert_only(judged(change), "lane-books", words)
+    assert_only(result_of(change), "lane-books", words)
 
 
 OWNER = bytes(range(20))
@@ -116,7 +116,7 @@ def test_fires_of_deployers_are_followed_over_a_change_of_the_reading():
         counted_by_deployer(plans)
         plans[4].changes[OWNERS_RECENT] = pack(1)
 
-    assert failing(judged(change)) == []
+    assert failing(result_of(change)) == []
 
 
 def test_a_list_of_deployers_with_another_number_of_fires_fails():
@@ -124,12 +124,12 @@ def test_a_list_of_deployers_with_another_number_of_fires_fails():
         counted_by_deployer(plans)
         plans[3].changes[fires_key(3)] = pack([OWNER, 2])
 
-    assert_only(judged(change), "lane-books", "2 fires are listed, 1 were")
+    assert_only(result_of(change), "lane-books", "2 fires are listed, 1 were")
 
 
 def test_a_chain_without_a_lane_holds_none():
     """Not one entry of its tables."""
-    assert_only(judged(lane_from=0), "lane-books", "the state holds 1 entries of a lane, and none is active")
+    assert_only(result_of(lane_from=0), "lane-books", "the state holds 1 entries of a lane, and none is active")
     assert failing(planned(lambda plans: None)) == []
 
 

@@ -41,7 +41,7 @@ def write_messages(plans):
     plans[3].summary |= {"messages_delivered": 1, "mailbox_cycles": 300}
 
 
-def judged(change):
+def result_of(change):
     """Return the results of the history with messages, changed."""
 
     def both(plans):
@@ -53,7 +53,7 @@ def judged(change):
 
 def test_messages_that_are_delivered_in_their_turn_pass():
     """Carried over, answered, reverted."""
-    results = judged(lambda plans: None)
+    results = result_of(lambda plans: None)
 
     assert failing(results) == []
     assert results["message-delivery"].summary == "4 messages sent, 4 delivered in their order, 0 wait"
@@ -143,4 +143,4 @@ def exceed_the_budget(plans):
 )
 def test_a_message_that_breaks_a_rule_fails(change, words):
     """The summary names the height and the message."""
-    assert_only(judged(change), "message-delivery", words)
+    assert_only(result_of(change), "message-delivery", words)

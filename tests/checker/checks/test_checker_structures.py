@@ -8,7 +8,7 @@ from scheduler import CalendarProfile, TimerConfig
 from scheduler.height_tree import EMPTY
 from tests.support.chain_harness import advance, do, make_engine, make_genesis
 from tests.support.checker_history import assert_only, write_history
-from tests.support.cluster_runs import applied_blocks, check_named, judged
+from tests.support.cluster_runs import applied_blocks, check_named, result_of
 from validators.execution.audit import audit_indexes
 from validators.execution.heights import BranchHeights, scan_buckets
 from validators.execution.timers import Waiting
@@ -73,7 +73,7 @@ def tampered_run():
         return ValidatorFactory(engine=make)
 
     factories = {node: tampering_factory(node, tamper) for node, (_, tamper) in TAMPERED.items()}
-    return judged("calm", *SETTINGS, factories=factories), places
+    return result_of("calm", *SETTINGS, factories=factories), places
 
 
 class TestClusterRun:

@@ -19,7 +19,7 @@ from faults.kinds.partition import Partition
 from tests.support.chain_harness import make_genesis, policies_of
 from tests.support.checker_history import NODES, Fault, write_history
 from tests.support.checks import make_run
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.execution import Engine
 from validators.execution.block_tree import BlockTree
 from validators.execution.receipts import TransactionReceipt
@@ -96,7 +96,7 @@ class TestOfTheLane:
         assert "height 2: the state holds 1 entries of a lane, and none is active" in result.summary
 
     def test_a_run_that_ends_before_the_activation_says_so(self):
-        result = judged("activation-reorg", "chain.activation.height=40", "run.until_height=17")
+        result = result_of("activation-reorg", "chain.activation.height=40", "run.until_height=17")
 
         assert check_named(result, "lane-books").status == "inconclusive"
 
@@ -165,14 +165,14 @@ class TestOfWorkloads:
 
     def test_a_limit_beyond_every_ceiling_makes_the_run_inconclusive(self):
         """The workload was not required, but none of its timers was admitted."""
-        result = judged("calm", "requires=[]", "run.until_height=4", "workload.pulse.gas_limit=2_000_000_000_000")
+        result = result_of("calm", "requires=[]", "run.until_height=4", "workload.pulse.gas_limit=2_000_000_000_000")
 
         assert result.exit_code == 3
         assert result.headline == "workloads-effective: pulse: 0 transactions succeeded, 10 failed, 0 not there"
 
     def test_a_workload_that_may_be_idle_is_not_asked(self):
         settings = ("workload.pulse.gas_limit=2_000_000_000_000", "workload.pulse.may_be_idle=true")
-        result = judged("calm", "requires=[]", "run.until_height=4", *settings)
+        result = result_of("calm", "requires=[]", "run.until_height=4", *settings)
 
         assert check_named(result, "workloads-effective").summary.endswith("of a required workload: payments 20")
 
@@ -181,21 +181,21 @@ class TestOfFaultsAndModes:
     def test_a_kind_that_is_not_injected_makes_the_run_inconclusive(self, monkeypatch):
         """Listed, enabled, and without an edge."""
         monkeypatch.setattr(Partition, "inject", lambda *_: iter(()))
-        result = judged("partition-heal", "requires=[]", "run.until_height=4")
+        result = result_of("partition-heal", "requires=[]", "run.until_height=4")
 
         assert result.headline == "faults-effective: required: split had no effect"
 
     def test_an_observer_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
         """It follows, and its roots are right; what it is there for it did not do."""
         monkeypatch.setattr(BlockTree, "apply_certified", lambda *_: 0)
-        result = judged("calm", 'observers.early.kind="apply-early"', "run.until_height=4")
+        result = result_of("calm", 'observers.early.kind="apply-early"', "run.until_height=4")
 
         less = "less than expected: observer early applied early 0 (at least 1)"
         assert result.headline == f"replica-modes-effective: {less}"
 
     def test_a_validator_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
         monkeypatch.setattr(Engine, "certify", lambda *_: 0)
-        result = judged("calm", 'validators.2={apply="certified"}', "run.until_height=4")
+        result = result_of("calm", 'validators.2={apply="certified"}', "run.until_height=4")
 
         assert "validator 2 applied early 0" in check_named(result, "replica-modes-effective").summary
 

@@ -5,7 +5,7 @@ import pytest
 from checker.checks import CHECKS
 from checker.checks.majority import hear_the_oracle
 from checker.results import CheckResult
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 
 SHORT = ("run.until_height=3", "run.time_limit_ms=8_000")
 WORDS = "by the oracle the majority is wrong, from height 1 on; "
@@ -21,7 +21,7 @@ def failed(name):
 
 def test_a_majority_that_is_wrong_is_called_so_in_the_headline():
     """Three validators burn tips; the fourth is right, and halts over their first block."""
-    result = judged("calm", "mutants.tip-burned=[0, 1, 2]", *SHORT)
+    result = result_of("calm", "mutants.tip-burned=[0, 1, 2]", *SHORT)
 
     assert result.headline.startswith(f"agreement: {WORDS}validator 3 halted")
     assert result.exit_code == 1
@@ -29,7 +29,7 @@ def test_a_majority_that_is_wrong_is_called_so_in_the_headline():
 
 def test_a_minority_that_is_wrong_is_named_alone():
     """The oracle has nothing against what became final, but that it was refused."""
-    result = judged("calm", "mutants.tip-burned=[3]", *SHORT)
+    result = result_of("calm", "mutants.tip-burned=[3]", *SHORT)
 
     assert result.headline.startswith("agreement: validator 3 halted")
 

@@ -7,7 +7,7 @@ from checker.mutants.phases import IN_LANE
 from checker.oracle.phases import compare_phases
 from checker.oracle.twins import TWINS
 from tests.support.checker_history import assert_only, ledger_of, planned, write_history
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.execution import phases
 
 LANE_SETTINGS = {"promotion-skipped": IN_LANE}
@@ -77,7 +77,7 @@ def test_the_oracle_names_a_missing_phase_and_a_differing_count():
 def test_a_validator_that_leaves_a_phase_out_is_found(name):
     """On all validators: they agree, and the state need not show it in that block."""
     settings = [*LANE_SETTINGS.get(name, ()), f"mutants.{name}=[0, 1, 2, 3]"]
-    result = judged("calm", "run.until_height=4", "run.time_limit_ms=15_000", *settings)
+    result = result_of("calm", "run.until_height=4", "run.time_limit_ms=15_000", *settings)
 
     assert check_named(result, "phases").status == "failed"
     assert "left no entry" in check_named(result, "phases").summary

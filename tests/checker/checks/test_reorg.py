@@ -7,7 +7,7 @@ from checker.checks.reorg import Reorganizations
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from tests.support.checks import make_run, show
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from tests.support.events import logged
 
 CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
@@ -150,7 +150,7 @@ def test_certified_split_deep_nullifies_and_then_certifies_in_each_view(seed):
 )
 def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
     """The promised reorganization is missed by its own check, whatever `requires` says."""
-    result = judged(name, setting, "requires=[]", "expect.rolled_back_min=28")
+    result = result_of(name, setting, "requires=[]", "expect.rolled_back_min=28")
 
     assert check_named(result, "reorg").status == "inconclusive"
     assert result.exit_code == 3
@@ -158,7 +158,7 @@ def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
 
 def test_what_taking_back_leaves_wrong_is_seen_right_after_it():
     """Flags that rewinding does not restore: found in the midst of the run, at the block where the database stood."""
-    result = judged("deep-rewind", "mutants.flags-not-restored=[2]")
+    result = result_of("deep-rewind", "mutants.flags-not-restored=[2]")
     check = check_named(result, "indexes")
 
     assert check.status == "failed"
@@ -167,7 +167,7 @@ def test_what_taking_back_leaves_wrong_is_seen_right_after_it():
 
 def test_comparing_after_each_reorganization_does_not_change_the_run():
     """The comparison looks at the structures and leaves them as they are; without one the promise is not kept."""
-    looked, not_looked = (judged("deep-rewind", f"run.audit_reorgs={value}") for value in ("true", "false"))
+    looked, not_looked = (result_of("deep-rewind", f"run.audit_reorgs={value}") for value in ("true", "false"))
 
     assert looked.digest == not_looked.digest
     assert check_named(not_looked, "reorg").status == "inconclusive"

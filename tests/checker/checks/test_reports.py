@@ -8,7 +8,7 @@ from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from network.events import Event, events_of_type
 from tests.support.checks import make_run, show
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.events import EvidenceReported, Reported
 
 
@@ -29,16 +29,16 @@ def test_reasons_and_kinds_of_evidence_are_counted_apart():
 
 def test_a_run_tells_why_its_views_were_left():
     """Every report of the trace has its reason, and the figures are their counts."""
-    result = judged("certified-split")
+    result = result_of("certified-split")
 
-    told = [report.detail for _, report in events_of_type(iterate_events(bytes(result.log)), Reported)]
+    reported = [report.detail for _, report in events_of_type(iterate_events(bytes(result.log)), Reported)]
     figures = {name: count for name, count in result.figures.items() if name.startswith("reported_") and count}
-    assert told
-    assert figures == {f"reported_{reason}": told.count(reason) for reason in dict.fromkeys(told)}
+    assert reported
+    assert figures == {f"reported_{reason}": reported.count(reason) for reason in dict.fromkeys(reported)}
 
 
 def test_a_report_that_was_promised_and_never_came_is_inconclusive():
-    result = judged("calm", "run.until_height=3", "expect.reports.FailedCertification=1")
+    result = result_of("calm", "run.until_height=3", "expect.reports.FailedCertification=1")
 
     assert check_named(result, "expected-reports").summary == "less than expected: FailedCertification 0 (at least 1)"
     assert result.exit_code == 3

@@ -15,7 +15,7 @@ from checker.results import CheckResult
 from cluster.cli.main import main
 from scheduler.policies import fifo
 from tests.support.bad_validators import SlowHeart, make_slow_hearted
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.explained import SHORT, explained
 from validators.actors import PROGRAMS
 from validators.execution import Block
@@ -239,10 +239,10 @@ def test_a_failure_not_about_state_comes_with_the_events_of_its_view():
 def runs(tmp_path_factory):
     """Return the directories of a run that passed, of one that did not, and of one that cannot be repeated."""
     directory = tmp_path_factory.mktemp("runs")
-    passed = judged("calm", "run.until_height=2", runs=directory).directory
-    late = judged(storm_with_late_expiry(directory, [2]), runs=directory).directory
+    passed = result_of("calm", "run.until_height=2", runs=directory).directory
+    late = result_of(storm_with_late_expiry(directory, [2]), runs=directory).directory
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
-    strange = judged(
+    strange = result_of(
         "calm", "run.until_height=3", "run.time_limit_ms=6_000", seed=1, runs=directory, factories=factories
     )
     return passed, late, strange.directory
@@ -251,7 +251,7 @@ def runs(tmp_path_factory):
 def test_explain_prints_the_report_of_a_recorded_run(runs, capsys):
     code = main(["explain", str(runs[1])])
 
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     assert code == 0
     for text in (
         "seed 0, repeat with: ",
@@ -260,7 +260,7 @@ def test_explain_prints_the_report_of_a_recorded_run(runs, capsys):
         "written by: receipt",
         "cause: clean-up",
     ):
-        assert text in told
+        assert text in reported
 
 
 def test_explain_says_that_there_is_nothing_to_explain(runs, capsys):
@@ -272,11 +272,11 @@ def test_a_run_that_cannot_be_repeated_has_an_exit_code_of_its_own(runs, capsys)
     """The record was made with a part that its scenario does not tell of."""
     code = main(["explain", "--json", str(runs[2])])
 
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     assert code == 5
-    assert told["difference"]["first"] != told["difference"]["second"]
-    assert (told["cause"], told["height"] >= 1) == ("input", True)
-    assert [side["who"] for side in told["sides"]] == ["the recorded run", "the repeated run"]
+    assert reported["difference"]["first"] != reported["difference"]["second"]
+    assert (reported["cause"], reported["height"] >= 1) == ("input", True)
+    assert [side["who"] for side in reported["sides"]] == ["the recorded run", "the repeated run"]
 
 
 def test_a_run_that_does_not_pass_says_how_to_explain_it(tmp_path, capsys):
@@ -298,12 +298,12 @@ def test_diff_knows_a_run_again(runs, capsys):
 def test_diff_names_the_first_event_and_height_that_differ(runs, capsys):
     code = main(["diff", "--no-verify", "--json", str(runs[0]), str(runs[2])])
 
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     assert code == 1
-    assert told["settings"]["seed"] == ["0", "1"]
-    assert told["event"]["index"] > 0
-    assert told["height"] >= 1
-    assert told["figures"]
+    assert reported["settings"]["seed"] == ["0", "1"]
+    assert reported["event"]["index"] > 0
+    assert reported["height"] >= 1
+    assert reported["figures"]
 
 
 def test_a_liveness_failure_comes_with_what_each_validator_did_last():
@@ -333,5 +333,5 @@ def test_a_damaged_directory_is_refused_in_one_line(runs, tmp_path, capsys, comm
 
     code = main([command, *others, str(damaged)])
 
-    told = capsys.readouterr()
-    assert (code, told.out, told.err.count("\n")) == (2, "", 1)
+    reported = capsys.readouterr()
+    assert (code, reported.out, reported.err.count("\n")) == (2, "", 1)

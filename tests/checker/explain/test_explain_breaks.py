@@ -115,7 +115,7 @@ def test_a_block_with_other_input_is_named_by_its_first_transaction():
     )
 
     assert origin.what == "transaction 1 of the block"
-    assert origin.told[1] == "no transaction"
+    assert origin.reported[1] == "no transaction"
 
 
 def test_a_timer_looked_for_in_vain_is_found_where_it_was_scheduled():

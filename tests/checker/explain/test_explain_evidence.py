@@ -11,7 +11,7 @@ from cluster.cli.main import main
 from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario
 from scheduler import TimerFired
-from tests.support.cluster_runs import applied_blocks, judged
+from tests.support.cluster_runs import applied_blocks, result_of
 from validators.execution.receipts import decode_receipt
 
 SHORT = ("run.until_height=4", "run.time_limit_ms=6_000")
@@ -76,10 +76,10 @@ class TestMemory:
             ("expected", "[total=6]"),
             ("source", "its operation log"),
         )
-        told = list(lines_of(explained(CheckResult("live-values", "failed", "safety", "other", evidence, 1))))
+        reported = list(lines_of(explained(CheckResult("live-values", "failed", "safety", "other", evidence, 1))))
 
-        assert "  the operation log of validator 2: [total=6]" in told
-        assert "  validator 2: [total=5]" in told
+        assert "  the operation log of validator 2: [total=6]" in reported
+        assert "  validator 2: [total=5]" in reported
 
     def test_what_the_disk_holds_is_not_told_of_the_log(self):
         evidence = (("validator", 1), ("found", "d2"), ("expected", "d1"), ("source", "its disk"))
@@ -96,10 +96,12 @@ class TestViews:
         settings = ["--set", "network.loss_ppm=1_000_000", "--set", "run.time_limit_ms=5_000"]
         assert main(["run", "calm", *settings, "--runs", str(tmp_path)]) == 4
         main(["explain", str(next(tmp_path.iterdir()))])
-        told = capsys.readouterr().out
+        reported = capsys.readouterr().out
 
-        assert "\nthe last views:\n  view 1, led by validator 1: entered by validators 0, 1, 2, 3; left over " in told
-        assert "LeaderTimeout by validators 0, 2, 3" in told
+        assert (
+            "\nthe last views:\n  view 1, led by validator 1: entered by validators 0, 1, 2, 3; left over " in reported
+        )
+        assert "LeaderTimeout by validators 0, 2, 3" in reported
 
     def test_what_became_of_a_view_stands_beside_it(self):
         check = CheckResult("finality-regained", "failed", "liveness", "nothing new", (), 1)
@@ -134,7 +136,7 @@ class TestDecisive:
         assert next(lines_of(explained(*self.FAILED))) == "also: finality-regained: nothing new"
 
     def test_the_headline_is_that_failure_too(self):
-        result = judged("calm", "run.until_height=2")
+        result = result_of("calm", "run.until_height=2")
         both = result.with_check(self.FAILED[0]).with_check(self.FAILED[1])
 
         assert (both.verdict, both.headline) == ("safety", "oracle: another value")

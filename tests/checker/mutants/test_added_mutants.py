@@ -1,7 +1,7 @@
 """The page docs/extend/mutant.md: its example is a mutant, and the check that it names kills it."""
 
 from checker.mutants.mutant import validator_with
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.examples import run_example
 
 
@@ -9,7 +9,7 @@ def test_the_example_is_killed_by_the_check_that_it_names():
     mutant = run_example("mutant.md")["last_scheduled_first"]
     factories = {node: validator_with([mutant]) for node in range(4)}
 
-    result = judged("calm", "run.until_height=5", "run.time_limit_ms=15_000", factories=factories)
+    result = result_of("calm", "run.until_height=5", "run.time_limit_ms=15_000", factories=factories)
 
     failed = [check.name for check in result.checks if check.status == "failed"]
     assert [name for name in failed if name in mutant.kills] == ["timer-delivery"]

@@ -16,7 +16,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
 from scheduler.policies import fifo
 from tests.frozen import measure, read_frozen
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -72,8 +72,8 @@ class TestDecorator:
             """No timer ever fires."""
             return lambda *_given, **_named: ()
 
-        told = (takes_nothing.name, takes_nothing.description, takes_nothing.kills)
-        assert told == ("takes-nothing", "No timer ever fires.", ("oracle", "supply"))
+        reported = (takes_nothing.name, takes_nothing.description, takes_nothing.kills)
+        assert reported == ("takes-nothing", "No timer ever fires.", ("oracle", "supply"))
 
     def test_several_targets_have_as_many_replacements(self):
         @mutant((fifo, "classify"), (fifo, "Fifo"), area="scheduler", kills=("oracle",))
@@ -159,7 +159,7 @@ KILLED = {
 @pytest.mark.parametrize("name", KILLED)
 def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    result = judged("calm", f"mutants.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
+    result = result_of("calm", f"mutants.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
 
     failed = [check.name for check in result.checks if check.status == "failed"]
     assert KILLED[name] in failed
@@ -223,7 +223,7 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
     """The first check of the verdict that does not pass is the one whose matter it is."""
     check, scenario, settings = FIRST[name]
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    result = judged(scenario, *settings, f"mutants.{name}={holders}")
+    result = result_of(scenario, *settings, f"mutants.{name}={holders}")
 
     assert [each.name for each in result.checks if each.status != "passed"][:1] == [check]
     assert CATALOGUE[name].kills[0] == check
@@ -232,8 +232,8 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
 def test_a_mutant_stands_in_the_recorded_scenario_alone():
     """The same run without it passes, in the same process, right after."""
     settings = ("run.until_height=4", "run.time_limit_ms=15_000")
-    mutated = judged("calm", "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
-    clean = judged("calm", *settings)
+    mutated = result_of("calm", "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
+    clean = result_of("calm", *settings)
 
     assert (mutated.exit_code, clean.exit_code) == (1, 0)
     assert msgspec.to_builtins(clean.scenario)["mutants"] == {}

@@ -9,7 +9,7 @@ from checker.record.run_directory import BRANCHES, RecordReader
 from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario
 from scheduler import Basefees
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from tests.support.oracle_runs import run_chain, write_crowded
 from validators.execution import InvalidBlockError, engine
 from validators.execution.blocks import decode_block, encode_block, header_digest
@@ -107,7 +107,7 @@ class TestRuns:
 
         monkeypatch.setattr(BlockRun, "__init__", charge_more)
 
-        result = judged("certified-split", "run.until_height=14")
+        result = result_of("certified-split", "run.until_height=14")
 
         assert [check.name for check in result.checks if check.status == "failed"] == ["oracle"]
         assert f"oracle: height {LOST_VIEW}: block " in result.headline
@@ -127,7 +127,7 @@ class TestRuns:
 
         monkeypatch.setattr(engine, "check_header", refuse_one)
 
-        result = judged("calm", "run.until_height=8")
+        result = result_of("calm", "run.until_height=8")
 
         assert check_named(result, "equal-roots").status == "passed"
         assert "is valid by the oracle" in check_named(result, "oracle").summary
@@ -135,7 +135,7 @@ class TestRuns:
 
     def test_the_record_keeps_every_executed_block_once(self, tmp_path):
         """Four validators executed them; a final one is in there as the losing one is."""
-        result = judged("certified-split", "run.until_height=12", runs=tmp_path)
+        result = result_of("certified-split", "run.until_height=12", runs=tmp_path)
         reader = RecordReader(result.directory)
         branches = list(reader.branches())
         final = [block.digest for block in reader.blocks()]
@@ -147,7 +147,7 @@ class TestRuns:
 
     def test_the_index_reads_a_block_when_it_is_asked_for(self, tmp_path):
         """From its place in the file; what the index holds is small."""
-        result = judged("certified-split", "run.until_height=12", runs=tmp_path)
+        result = result_of("certified-split", "run.until_height=12", runs=tmp_path)
         records = list(RecordReader(result.directory).branches())
         index = BranchIndex(result.directory)
 

@@ -1,6 +1,6 @@
 """The policy without fees in the oracle: its lane has no budget."""
 
-from tests.support.oracle_bench import Bench, told
+from tests.support.oracle_bench import Bench, reported
 
 
 def bench_of(**timers):
@@ -14,7 +14,7 @@ def test_everything_due_fires_in_its_block():
     for name in ("1", "2", "3"):
         bench.add(name, "poor", 1, gas_limit=5_000, uses=4_000)
 
-    assert told(1, bench.run_block()) == ["1", "2", "3"]
+    assert reported(1, bench.run_block()) == ["1", "2", "3"]
     assert bench.result.counts["lane_cycles"] == 12_000
 
 

@@ -15,7 +15,7 @@ from checker.oracle.lane_config import Calendar, LaneConfig, is_excessive
 from checker.oracle.market import Bid, Lane
 from checker.oracle.timers import handler_of
 from checker.record.root import PROJECT_ROOT
-from tests.support.oracle_bench import LATE, RICH, Bench, address, told
+from tests.support.oracle_bench import LATE, RICH, Bench, address, reported
 
 CASES = {
     case["id"]: case
@@ -146,7 +146,7 @@ def pack(inputs):
     events = bench.run_block()
     held = {event[1].decode(): event[2] for event in events if event[0] == 2}
     return {
-        "fired": told(1, events),
+        "fired": reported(1, events),
         "deferred": [name for name, reason in held.items() if reason == "lane_full"],
         "over_cap": [name for name, reason in held.items() if reason == "over_cap"],
         "lane_cycles": bench.result.counts["lane_cycles"],
@@ -176,7 +176,7 @@ def solvency(inputs):
     bench = Bench({"a": inputs["balance"]}, lane=FREE_OF_LANE, timers=NO_CELLS, **ONE_UNIT)
     bench.add("t", "a", 1, gas_limit=inputs["max_cost"])
     events = bench.run_block()
-    return {"fires": told(1, events) == ["t"], "event": next(iter(told(4, events)), None)}
+    return {"fires": reported(1, events) == ["t"], "event": next(iter(reported(4, events)), None)}
 
 
 def solvency_pair(inputs):
@@ -184,7 +184,7 @@ def solvency_pair(inputs):
     for name in ("1", "2"):
         bench.add(name, "a", 1, gas_limit=inputs["max_cost"], uses=inputs["actual_cost"])
     events = bench.run_block()
-    (fired,), (gone,) = told(1, events), [event for event in events if event[0] == 4]
+    (fired,), (gone,) = reported(1, events), [event for event in events if event[0] == 4]
     return [
         {"timer": int(fired), "fires": True, "balance_after": bench.units("a")},
         {"timer": int(gone[1]), "fires": False, "available": gone[4]},
@@ -197,7 +197,7 @@ def ttl(inputs):
         bench = Bench({"a": RICH}, lane={})
         bench.jump(height)
         bench.add("t", "a", height, expires_at=inputs["expires_at"])
-        found[str(height)] = "expired" if told(3, bench.run_block()) else "live"
+        found[str(height)] = "expired" if reported(3, bench.run_block()) else "live"
     return found
 
 
@@ -218,7 +218,7 @@ def gc_reclassify(inputs):
     found = []
     for height, balance in inputs["block_balance"]:
         bench.fund("a", balance - bench.units("a"))
-        found.append([height, "fires" if told(1, bench.run_block()) else "waiting for GC"])
+        found.append([height, "fires" if reported(1, bench.run_block()) else "waiting for GC"])
     return found
 
 
@@ -261,8 +261,8 @@ def e2e(inputs):
                 "block": number + 1,
                 "basefee": lane.price,
                 "W": weights,
-                "fired": told(1, events),
-                "deferred": told(2, events),
+                "fired": reported(1, events),
+                "deferred": reported(2, events),
                 "lane_cycles": bench.result.counts["lane_cycles"],
                 "p50": bench.contents.market.rows[None].p50_tip,
             }
@@ -280,7 +280,7 @@ def fifo(inputs):
                 bench.call("a").cancel(arguments[0].encode())
         else:
             bench.jump(arguments[0])
-            fired += [[arguments[0], name] for name in told(1, bench.run_block())]
+            fired += [[arguments[0], name] for name in reported(1, bench.run_block())]
     return {"fired": fired, "left": [timer_id.decode() for timer_id in bench.contents.timers.rows]}
 
 
@@ -408,8 +408,8 @@ def intro_pq(inputs):
         bench.add(name, "a", block, gas_limit=gas, uses=gas, quote=Quote(10**6, tip, None))
     events = bench.run_block()
     return {
-        "executed": told(1, events),
-        "rolled_over_to_1001": told(2, events),
+        "executed": reported(1, events),
+        "rolled_over_to_1001": reported(2, events),
         "cycles": bench.result.counts["lane_cycles"],
         "bucket_1001": tiers.tier_of(block + 1, block, False, Calendar(ring_size=inputs["ring"]))[1],
     }

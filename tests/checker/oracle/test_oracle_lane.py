@@ -14,7 +14,7 @@ from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root, tier_of
 from checker.oracle.twins import configurations
-from tests.support.oracle_bench import OWNER, PROPOSER, RICH, Bench, address, told
+from tests.support.oracle_bench import OWNER, PROPOSER, RICH, Bench, address, reported
 
 PLENTY = Quote(10**6, 5, None)
 SMALL = {"gas_limit": 1_000}
@@ -36,8 +36,8 @@ class TestQuotes:
         second = bench.run_block()
         bench.contents.market.put(None, bench.contents.market.rows[None]._replace(basefee=1_801))
 
-        assert told(1, first) == ["1"]
-        assert told(1, second) == ["2"]
+        assert reported(1, first) == ["1"]
+        assert reported(1, second) == ["2"]
         assert reasons(bench.run_block()) == {"3": "below_basefee"}
 
     def test_what_is_not_stated_is_frozen_at_scheduling(self):
@@ -99,7 +99,7 @@ class TestQuotes:
         bench.add("1", "a", 1, quote=Quote(500, 0, None), uses=1_000, gas_limit=1_000)
         events = bench.run_block()
 
-        assert told(1, events) == ["1"]
+        assert reported(1, events) == ["1"]
         assert RICH - bench.units("a") == 1_000 * (800 + 500)
         assert bench.contents.market.rows[None][:2] == (1_001 - 125, 0)
         assert bench.contents.market.rows[None].burned == 1_000 * 500
@@ -191,7 +191,7 @@ class TestHolding:
         bench.add("4", "a", 1, quote=PLENTY)
         events = bench.run_block()
 
-        assert told(1, events) == ["3"]
+        assert reported(1, events) == ["3"]
         assert reasons(events) == {"1": "below_basefee", "2": "over_cap", "4": "lane_full"}
         assert events[-1] == [6, [["lane_full", 1], ["over_cap", 1], ["below_basefee", 1]]]
         assert [event[0] for event in bench.run_block()] == [1, 6]
@@ -201,7 +201,7 @@ class TestHolding:
         bench = Bench({"a": RICH}, lane={}, timers={"max_cells_per_fire": 0})
         bench.add("1", "a", 1, quote=PLENTY, gas_limit=550_000, gas_limit_is_default=True, uses=250_000)
 
-        assert told(1, bench.run_block()) == ["1"]
+        assert reported(1, bench.run_block()) == ["1"]
         assert bench.result.counts["lane_cycles"] == 250_000
 
     def test_whoever_is_held_by_its_price_is_not_judged_by_its_payer(self):
@@ -211,7 +211,7 @@ class TestHolding:
         bench.add("2", "poor", 1, quote=PLENTY, gas_limit=250_001, expires_at=1)
 
         assert reasons(bench.run_block()) == {"1": "below_basefee", "2": "over_cap"}
-        assert told(3, bench.run_block()) == ["1", "2"]
+        assert reported(3, bench.run_block()) == ["1", "2"]
 
     @pytest.mark.parametrize(
         ("account", "misfit", "fired"),
@@ -229,7 +229,7 @@ class TestHolding:
         for name, gas_limit, uses in (("1", 600, 300), ("2", 500, 400), ("3", 800, 800), ("4", 300, 200)):
             bench.add(name, "a", 1, quote=PLENTY, gas_limit=gas_limit, uses=uses)
 
-        assert told(1, bench.run_block()) == fired
+        assert reported(1, bench.run_block()) == fired
 
     @pytest.mark.parametrize(("tie", "fired"), [("id", ["1", "2"]), ("age", ["2", "1"])])
     def test_what_decides_a_tie(self, tie, fired):
@@ -238,7 +238,7 @@ class TestHolding:
         for name in ("2", "1"):
             bench.add(name, "a", 1, quote=PLENTY, **SMALL)
 
-        assert told(1, bench.run_block()) == fired
+        assert reported(1, bench.run_block()) == fired
 
     @pytest.mark.parametrize(("weight", "fired"), [("multiplicative", ["1", "2"]), ("additive", ["2", "1"])])
     def test_a_weight_that_is_added_counts_without_a_tip(self, weight, fired):
@@ -250,7 +250,7 @@ class TestHolding:
         bench.add("1", "a", 1, quote=Quote(10**6, 0, None), **SMALL)
         bench.add("2", "b", 1, quote=Quote(10**6, 0, None), **SMALL)
 
-        assert told(1, bench.run_block()) == fired
+        assert reported(1, bench.run_block()) == fired
 
 
 class TestFairness:
@@ -288,7 +288,7 @@ class TestCursor:
     def test_it_looks_at_so_many_and_goes_on_where_it_was(self):
         """Two a block, round once at the end."""
         bench = self.bench(gc_scan_per_block=2)
-        found = [(told(3, bench.run_block()), bench.contents.gc_cursor.rows[None]) for _ in range(4)]
+        found = [(reported(3, bench.run_block()), bench.contents.gc_cursor.rows[None]) for _ in range(4)]
 
         assert found == [(["2"], (1, 1)), (["4"], (1, 3)), (["5"], (1, 0)), ([], (1, 0))]
 
@@ -296,7 +296,7 @@ class TestCursor:
         """Two removals, and no look at the timer behind them."""
         bench = self.bench(gc_scan_per_block=9)
 
-        assert told(3, bench.run_block()) == ["2", "4"]
+        assert reported(3, bench.run_block()) == ["2", "4"]
         assert bench.contents.gc_cursor.rows[None] == (1, 3)
 
     def test_it_does_not_begin_without_a_budget(self):
@@ -360,7 +360,7 @@ class TestCursor:
             quote = PLENTY._replace(max_priority_fee_per_cycle=tip)
             bench.add(name, actor, 1, quote=quote, gas_limit=gas_limit, uses=gas_limit)
 
-        assert told(1, bench.run_block()) == ["1", "3"]
+        assert reported(1, bench.run_block()) == ["1", "3"]
 
 
 timer_shapes = st.lists(
@@ -393,7 +393,7 @@ def test_eager_and_cursor_fire_the_same_timers(shapes, packing, scan, removals):
         for number, (actor, tip, most, gas_limit, expires_at) in enumerate(shapes):
             fields = {"quote": Quote(most, tip, None), "expires_at": expires_at}
             bench.add(f"{number}", actor, 1, gas_limit=gas_limit, uses=gas_limit - 100, **fields)
-        fired.append(told(1, bench.run_block()))
+        fired.append(reported(1, bench.run_block()))
 
     assert fired[0] == fired[1]
 

@@ -66,70 +66,70 @@ def agree_on(*blocks, **changes):
 
 def test_they_agree_on_a_timer_that_is_too_late_to_cancel():
     """It is collected in the block in which another fire asks for it."""
-    told = agree_on([do(0, 0, ("timer", 1, [["cancel_last"]]), ("timer", 1, []))], [])
+    reported = agree_on([do(0, 0, ("timer", 1, [["cancel_last"]]), ("timer", 1, []))], [])
 
-    assert "AlreadyCollected" in told
+    assert "AlreadyCollected" in reported
 
 
 def test_they_agree_on_an_extension_that_is_clamped():
     """Six blocks from now is the longest time to live."""
-    told = agree_on([do(0, 0, ("timer", 1, [], 1_200, 0), ("extend_last", 100))], [], [])
+    reported = agree_on([do(0, 0, ("timer", 1, [], 1_200, 0), ("extend_last", 100))], [], [])
 
-    assert "[7, b" in told
-    assert ", 7]]" in told
+    assert "[7, b" in reported
+    assert ", 7]]" in reported
 
 
 def test_they_agree_on_payers_that_a_fire_before_them_made_insolvent():
     """The first fire gives away what the others need: two of them are removed, the last one waits for the GC lane."""
     give = [["pay", CAROL, 1_900_000 - 1_008_000]]
     timers = [("timer", 1, give, 1_200)] + [("timer", 1, [], 1_200)] * 3
-    told = agree_on([pay(0, 0, POOR, 1_900_000), do(1, 0, *timers, actor=POOR)], [], [])
+    reported = agree_on([pay(0, 0, POOR, 1_900_000), do(1, 0, *timers, actor=POOR)], [], [])
 
-    assert told.count("[1, [4, b") == 3
-    assert told.count("[1, [1, b") == 1
+    assert reported.count("[1, [4, b") == 3
+    assert reported.count("[1, [1, b") == 1
 
 
 def test_they_agree_on_a_program_that_goes_on_after_its_limit():
     """Swallowing the exception gains nothing."""
-    told = agree_on([do(0, 0, ("swallow", 10**6)), do(0, 1, ("timer", 1, [["swallow", 10**6]]))], [])
+    reported = agree_on([do(0, 0, ("swallow", 10**6)), do(0, 1, ("timer", 1, [["swallow", 10**6]]))], [])
 
-    assert told.count("OutOfGas") == 1
+    assert reported.count("OutOfGas") == 1
 
 
 @pytest.mark.parametrize("end", [("revert", "no"), ("crash",)])
 def test_they_agree_on_a_program_that_ends_badly_after_its_limit(end):
     """The limit counts, whatever the program makes of it."""
-    told = agree_on([do(0, 0, ("swallow", 10**6), end)])
+    reported = agree_on([do(0, 0, ("swallow", 10**6), end)])
 
-    assert "OutOfGas" in told
+    assert "OutOfGas" in reported
 
 
 def test_they_agree_on_a_feed_that_publishes():
     """Two submissions, of which the second one extends the update; then the feed goes on by itself."""
     start = call_of(FEED, "start", FeedOrder(1, 0))(0, 0, [])
     submit = [call_of(FEED, "submit", Submission(7))(0, nonce, []) for nonce in (1, 2)]
-    told = agree_on([start], submit, [], [], timer_config=ROOMY)
+    reported = agree_on([start], submit, [], [], timer_config=ROOMY)
 
-    assert told.count("'value', b") == 1
-    assert "[7, b" in told
+    assert reported.count("'value', b") == 1
+    assert "[7, b" in reported
 
 
 def test_they_agree_on_a_bot_that_liquidates():
     """Of three positions one is liquidated, one alarms at the very limit, and one is safe."""
     opened = [call_of(BOT, "open", PositionOrder(10, debt))(0, nonce, []) for nonce, debt in enumerate((91, 90, 70))]
-    told = agree_on(opened, [call_of(BOT, "price", PriceOrder(10, 3, 0))(0, 3, [])], [], [], timer_config=ROOMY)
+    reported = agree_on(opened, [call_of(BOT, "price", PriceOrder(10, 3, 0))(0, 3, [])], [], [], timer_config=ROOMY)
 
-    assert told.count("'liquidated', b") == 1
+    assert reported.count("'liquidated', b") == 1
     # Two checks one after the other: the alarm brings the second one at once.
-    assert told.count("[1, [1, b") == 2
+    assert reported.count("[1, [1, b") == 2
 
 
 def test_they_agree_that_a_configuration_holds_from_the_next_block_on():
     """The transaction behind it still pays the old price."""
     change = configuration({"schedule_cycles": 900}, b"")(0, 0, [])
-    told = agree_on([change, do(0, 1, ("timer", 3, []))], [do(0, 2, ("timer", 3, []))])
+    reported = agree_on([change, do(0, 1, ("timer", 3, []))], [do(0, 2, ("timer", 3, []))])
 
-    assert "[9, b" in told
+    assert "[9, b" in reported
 
 
 @pytest.mark.parametrize("name", ["gc_cost_per_timer", "lane_timer_cycles"])
@@ -138,22 +138,22 @@ def test_they_agree_that_nothing_can_be_divided_by_a_price_of_nothing(name):
     encoded = msgspec.msgpack.encode(
         [0 if field == name else value for field, value in msgspec.structs.asdict(TIGHT).items()]
     )
-    told = agree_on([transaction(0, 0, SystemUpdateTimerConfig(encoded))])
+    reported = agree_on([transaction(0, 0, SystemUpdateTimerConfig(encoded))])
 
-    assert "InvalidInput" in told
+    assert "InvalidInput" in reported
 
 
 @pytest.mark.parametrize(("handler", "is_order"), [("a" * 32, True), ("a" * 33, False), ("a\n", False)])
 def test_they_agree_on_what_a_storm_may_call(handler, is_order):
     """At most 32 letters."""
-    told = agree_on([call_of(STORM, "make", StormOrder(1, 1, 0, 1, 2, 1_000, 4, handler))(0, 0, [])])
+    reported = agree_on([call_of(STORM, "make", StormOrder(1, 1, 0, 1, 2, 1_000, 4, handler))(0, 0, [])])
 
-    assert ("not a StormOrder" in told) is not is_order
+    assert ("not a StormOrder" in reported) is not is_order
 
 
 def test_they_agree_on_an_expiry_past_all_numbers():
     """The longest time to live, counted from now, needs a bit more."""
     change = configuration({"max_ttl_blocks": MAX_U63}, b"")(0, 0, [])
-    told = agree_on([change], [do(0, 1, ("timer", 1, []))], [])
+    reported = agree_on([change], [do(0, 1, ("timer", 1, []))], [])
 
-    assert str(MAX_U63 + 2) in told
+    assert str(MAX_U63 + 2) in reported

@@ -11,7 +11,7 @@ from scheduler import TimerCancelledInsufficientFunds, TimerConfig, TimerExpired
 from scheduler.identifiers import timer_id_of
 from scheduler.policies import fifo
 from scheduler.settlement import classify, max_cost, settle
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from tests.support.oracle_runs import assert_named, consult, run_chain, write_crowded
 from validators.actors import PROGRAMS, Heartbeat
 from validators.execution import run, transactions
@@ -193,7 +193,7 @@ def test_a_program_changed_on_all_validators_is_found_by_the_oracle_alone(monkey
         lambda directory, _seed, heights: replay_directory(directory, heights),
     )
 
-    result = judged(crowded, factories=dict.fromkeys(range(4), factory))
+    result = result_of(crowded, factories=dict.fromkeys(range(4), factory))
 
     assert [check.name for check in result.checks if check.status != "passed"] == ["oracle"]
     assert result.exit_code == 1

@@ -171,11 +171,11 @@ def events_of(chain):
 def test_the_governed_chain_has_everything_that_the_rules_speak_of(governed):
     """Every instruction obeyed and refused, both lanes paused, dead and live timers waiting, an extension clamped."""
     _, chain = run_chain(governed)
-    told = events_of(chain)
+    reported = events_of(chain)
 
     for name in ("Unauthorized", "InvalidInput", "TimerCancelledByGovernance", "TimerConfigUpdated"):
-        assert name in told, name
-    assert "TimerExtendedByGovernance" in told
+        assert name in reported, name
+    assert "TimerExtendedByGovernance" in reported
     assert any(executed.summary.waiting_live and executed.summary.waiting_dead for executed in chain)
     assert consult(governed).status == "passed"
 

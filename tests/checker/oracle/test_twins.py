@@ -6,13 +6,13 @@ import pytest
 
 from checker.oracle.calls import RevertedError
 from checker.oracle.contents import OwnTable, plain_key
-from checker.oracle.judge import unknown_to_the_oracle
 from checker.oracle.records import PolicyEntry, write
+from checker.oracle.replay import unknown_to_the_oracle
 from checker.oracle.system import _configs_of
 from checker.oracle.timers import TimerPhase
 from checker.oracle.twins import TWINS, Twin, TwinInBlock
 from scheduler import POLICIES
-from tests.support.oracle_bench import RICH, Bench, told
+from tests.support.oracle_bench import RICH, Bench, reported
 
 
 class PairsConfig(NamedTuple):
@@ -87,8 +87,8 @@ def bench(monkeypatch):
 
 
 def test_the_phase_of_a_twin_is_the_blocks(bench):
-    assert told(1, bench.run_block()) == ["t0", "t1"]
-    assert told(1, bench.run_block()) == ["t2"]
+    assert reported(1, bench.run_block()) == ["t0", "t1"]
+    assert reported(1, bench.run_block()) == ["t2"]
 
 
 def test_a_table_of_a_twin_is_in_the_state(bench):

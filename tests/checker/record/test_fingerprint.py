@@ -9,7 +9,7 @@ import pytest
 from checker.record import fingerprint
 from checker.record.fingerprint import LIBRARIES, PACKAGES, UNKNOWN, Code, commit_of, fingerprint_of, this_code
 from checker.record.root import PROJECT_ROOT
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.layers import LAYERS
 
 SHORT = ("run.until_height=2",)
@@ -90,10 +90,10 @@ def test_a_commit_that_nothing_tells_is_unknown(sources, monkeypatch):
 
 def test_a_run_knows_nothing_of_it(monkeypatch, tmp_path):
     """The same digest whatever the fingerprint is; the record has it beside."""
-    before = judged("calm", *SHORT, runs=tmp_path / "a")
+    before = result_of("calm", *SHORT, runs=tmp_path / "a")
     other = this_code()._replace(fingerprint="ab" * 32)
     monkeypatch.setattr("checker.record.plugins.this_code", lambda: other)
-    after = judged("calm", *SHORT, runs=tmp_path / "b")
+    after = result_of("calm", *SHORT, runs=tmp_path / "b")
 
     assert after.digest == before.digest
     assert (after.directory / "events.msgpack").read_bytes() == (before.directory / "events.msgpack").read_bytes()

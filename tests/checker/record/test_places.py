@@ -15,7 +15,7 @@ from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordExistsError, RecordReader, RecordWriter
 from cluster.campaign.results_db import ResultsFile
 from cluster.cli.main import main
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.records import finished
 
 OTHER = "ab" * 32
@@ -175,7 +175,7 @@ class TestLitter:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         place = tmp_path / f"stampede-{os.getuid()}"
         (place / ".stampede-calm-0.abc.unfinished" / "calm-0").mkdir(parents=True)
-        judged("calm", "run.until_height=1")
+        result_of("calm", "run.until_height=1")
 
         assert list(tmp_path.iterdir()) == [place]
         assert list(place.iterdir()) == []

@@ -56,13 +56,13 @@ def test_a_plugin_that_is_not_installed_is_refused_with_those_that_are(folder):
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [("plug_gone:Thing", "No module named 'plug_gone'"), ("plug_broken:Thing", "ZeroDivisionError")],
 )
-def test_a_plugin_that_cannot_be_imported_is_refused(value, told, folder):
+def test_a_plugin_that_cannot_be_imported_is_refused(value, reported, folder):
     install(folder, "broken", "plug_broken", {"checks": {"a": value}}, source="1 / 0\n")
 
-    with pytest.raises(PluginError, match=f"broken: {value} cannot be loaded: .*{told}"):
+    with pytest.raises(PluginError, match=f"broken: {value} cannot be loaded: .*{reported}"):
         list(objects_of(["broken"], "checks"))
 
 

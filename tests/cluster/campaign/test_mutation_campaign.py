@@ -145,6 +145,6 @@ def test_the_old_name_of_the_command_still_works_and_says_the_new_one(capsys):
     with pytest.raises(SystemExit):
         main(["teeth", "--help"])
 
-    told = capsys.readouterr()
-    assert "command teeth is now called mutants" in told.err
-    assert "mutants --only tip-burned" in told.out
+    reported = capsys.readouterr()
+    assert "command teeth is now called mutants" in reported.err
+    assert "mutants --only tip-burned" in reported.out

@@ -18,7 +18,7 @@ from cluster.scenario.load import convert_scenario, decode_scenario, encode_scen
 from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
 from tests.support.bad_validators import make_slow_hearted
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from validators.settings import ValidatorFactory
 
 
@@ -120,10 +120,10 @@ def runs(tmp_path_factory):
     """Return the directories of a run that passed, of one with a mutant, and of one that nothing tells of."""
     directory = tmp_path_factory.mktemp("runs")
     short = ("run.until_height=3", "run.time_limit_ms=6_000")
-    passed = judged("calm", *short, runs=directory)
-    mutated = judged("calm", *short, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    passed = result_of("calm", *short, runs=directory)
+    mutated = result_of("calm", *short, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
-    strange = judged("calm", *short, seed=2, runs=directory, factories=factories)
+    strange = result_of("calm", *short, seed=2, runs=directory, factories=factories)
     return [run.directory for run in (passed, mutated, strange)]
 
 
@@ -131,8 +131,8 @@ def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, 
     out = tmp_path / "smallest.toml"
     code = main(["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json"])
 
-    told = json.loads(capsys.readouterr().out)
-    assert (code, told["runs"], told["is_cut_off"]) == (0, 2, True)
+    reported = json.loads(capsys.readouterr().out)
+    assert (code, reported["runs"], reported["is_cut_off"]) == (0, 2, True)
     assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: supply: ")
     assert list(load_scenario(str(out)).mutants) == ["refund-forgotten"]
 
@@ -183,18 +183,18 @@ def test_a_killed_shrink_leaves_the_smallest_scenario_so_far(runs, tmp_path):
 def test_every_smaller_value_that_holds_is_told_at_once():
     """Hypothesis may take minutes."""
     scenario = load_scenario("calm", ["workload={}", "requires=[]"])
-    told = []
+    reported = []
     Shrinker(
         scenario,
         0,
         "it",
         run=run_by(lambda each: each.run.until_height > 4),
         jobs=1,
-        on_smaller=lambda smaller, _runs: told.append(smaller.run.until_height),
+        on_smaller=lambda smaller, _runs: reported.append(smaller.run.until_height),
     ).shrink()
 
-    assert told == sorted(told, reverse=True)
-    assert (len(told) > 1, told[-1]) == (True, 5)
+    assert reported == sorted(reported, reverse=True)
+    assert (len(reported) > 1, reported[-1]) == (True, 5)
 
 
 def test_a_run_that_passed_is_refused(runs, capsys):
@@ -206,5 +206,5 @@ def test_a_run_that_the_code_does_not_repeat_is_refused_with_its_result(runs, ca
     """The recorded run had a part that its scenario does not tell of, as if the code had changed since."""
     assert main(["shrink", str(runs[2]), "--jobs", "1"]) == 2
 
-    told = capsys.readouterr().err
-    assert "does not go wrong any more: it passes; recorded was 'safety: " in told
+    reported = capsys.readouterr().err
+    assert "does not go wrong any more: it passes; recorded was 'safety: " in reported

@@ -22,7 +22,7 @@ from cluster.cli.main import main
 from cluster.cli.options import parse_seeds
 from cluster.scenario.load import encode_scenario, load_scenario
 from faults import Cell
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.results_files import count_rows, read_rows
 
 RESULT = SeedResult(7, 1, "safety", "safety: equal-roots: height #", "height 3", "ab", 12)
@@ -264,7 +264,7 @@ def test_seeds_that_cannot_be_meant_are_refused(tmp_path, text):
 
 
 def test_a_replay_worker_says_what_a_fresh_process_says(tmp_path):
-    directory = judged("calm", "run.until_height=3", runs=tmp_path).directory
+    directory = result_of("calm", "run.until_height=3", runs=tmp_path).directory
     with ColdReplayWorker(90_125) as worker:
         both = [worker.run(directory, 90_125, [2]) for _ in range(2)]
     assert both == [run_cold_replay(directory, 90_125, [2])] * 2

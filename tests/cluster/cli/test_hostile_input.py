@@ -12,7 +12,7 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.cli.main import MESSAGE_CHARACTERS_MAX, main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.toml_file import BYTES_MAX, DOTS_MAX
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 
 HEAD = 'name = "x"\ntitle = "t"\n'
 SHORT = "run.until_height=2"
@@ -146,7 +146,7 @@ def test_a_data_directory_with_a_hostile_manifest_is_refused(make, tmp_path, cap
     "name", ["genesis.msgpack", "blocks.msgpack", "branches.msgpack", "roots.msgpack", "events.msgpack"]
 )
 def test_a_damaged_record_with_a_new_manifest_is_refused_before_a_run(name, tmp_path, capsys):
-    directory = judged("calm", SHORT, runs=tmp_path).directory
+    directory = result_of("calm", SHORT, runs=tmp_path).directory
     content = (directory / name).read_bytes()[:-1]
     (directory / name).write_bytes(content)
     manifest = json.loads((directory / "manifest.json").read_bytes())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cluster.cli.main import main
 from cluster.inspect.proofs import ProofError, decode_proof, encode_proof, find_difference, find_flaw, prove, show_value
 from cluster.inspect.state_keys import parse_state_key
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.proof_bytes import flip
 from validators.execution import schema
 from validators.state import Database
@@ -24,7 +24,7 @@ BURNED = schema.BURNED.key()
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """Return the directory of a short run."""
-    return judged("calm", "run.until_height=4", runs=tmp_path_factory.mktemp("runs")).directory
+    return result_of("calm", "run.until_height=4", runs=tmp_path_factory.mktemp("runs")).directory
 
 
 @pytest.fixture(scope="module")

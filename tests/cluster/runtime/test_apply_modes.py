@@ -6,7 +6,7 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 
 MIXED = (
     "validators.0={prune_every=1, retain_blocks=0, rebuild_indexes_every=1}",
@@ -84,7 +84,7 @@ def test_what_was_applied_early_before_a_crash_is_applied_early_again():
 
 def test_undone_blocks_are_missing_without_a_validator_that_applies_early():
     """The run is the same and shows nothing of what it is for."""
-    result = judged("deep-rewind", "validators={}")
+    result = result_of("deep-rewind", "validators={}")
 
     reorg = check_named(result, "reorg")
     assert (result.exit_code, reorg.status) == (3, "inconclusive")
@@ -93,7 +93,7 @@ def test_undone_blocks_are_missing_without_a_validator_that_applies_early():
 
 def test_undone_blocks_stand_in_table_and_figures():
     """Early appliers are read back at their finalized block, and what they undid stands in table and figures."""
-    result = judged("certified-split", *MIXED)
+    result = result_of("certified-split", *MIXED)
 
     assert result.verdict == "passed", result.headline
     assert [row.undone for row in result.validators] == [0, 1, 0, 0]

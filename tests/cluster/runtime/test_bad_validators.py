@@ -6,7 +6,7 @@ import msgspec
 
 from checker.record.streams import iterate_events
 from tests.support.bad_validators import make_slow_hearted
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
@@ -35,7 +35,7 @@ def make_fragile(*arguments):
 
 def test_a_validator_that_executes_differently_splits_the_roots():
     """It computes another root than the header of a final block says: that is safety, whatever it does next."""
-    result = judged("calm", "run.time_limit_ms=40_000", factories={1: ValidatorFactory(engine=make_slow_hearted)})
+    result = result_of("calm", "run.time_limit_ms=40_000", factories={1: ValidatorFactory(engine=make_slow_hearted)})
 
     check = check_named(result, "equal-roots")
     assert (result.exit_code, check.status) == (1, "failed"), result.headline
@@ -45,7 +45,7 @@ def test_a_validator_that_executes_differently_splits_the_roots():
 
 def test_a_broken_invariant_ends_its_validator_and_is_named():
     """The others go on; the verdict says which validator broke what and where."""
-    result = judged("calm", "run.time_limit_ms=40_000", factories={3: ValidatorFactory(engine=make_fragile)})
+    result = result_of("calm", "run.time_limit_ms=40_000", factories={3: ValidatorFactory(engine=make_fragile)})
 
     check = check_named(result, "agreement")
     assert (result.exit_code, check.status) == (1, "failed")
@@ -56,7 +56,7 @@ def test_a_broken_invariant_ends_its_validator_and_is_named():
 
 def test_a_run_that_does_not_reach_its_goal_has_not_passed():
     """It was still moving when its time was up: nothing is proved, and nothing is refuted."""
-    result = judged("calm", "run.time_limit_ms=9_000")
+    result = result_of("calm", "run.time_limit_ms=9_000")
 
     check = check_named(result, "finality-regained")
     assert (result.exit_code, check.status) == (3, "inconclusive")
@@ -94,7 +94,7 @@ def test_a_wiped_validator_refuses_forged_snapshots_and_joins_a_sound_one():
         3: forging(lambda operations: (operations[0][:-1] + bytes([operations[0][-1] ^ 1]), *operations[1:])),
         0: forging(lambda operations: operations[:-1]),
     }
-    result = judged("wiped-rejoin", "network.loss_ppm=0", factories=forgers)
+    result = result_of("wiped-rejoin", "network.loss_ppm=0", factories=forgers)
     events = [event for event in iterate_events(bytes(result.log)) if event.node == 2]
     refusals = [event.values[1] for event in events if event.kind == "refused" and event.values[0] == "snapshot"]
 
@@ -201,7 +201,7 @@ def make_refusing(*arguments):
 
 
 def test_memory_that_cannot_be_read_is_a_finding_about_its_validator():
-    result = judged("calm", "run.until_height=3", factories={2: ValidatorFactory(engine=make_unreadable)})
+    result = result_of("calm", "run.until_height=3", factories={2: ValidatorFactory(engine=make_unreadable)})
 
     check = check_named(result, "live-values")
     assert (result.exit_code, check.status) == (1, "failed")
@@ -210,7 +210,7 @@ def test_memory_that_cannot_be_read_is_a_finding_about_its_validator():
 
 def test_a_validator_that_cannot_execute_what_is_final_does_not_agree():
     """Its state would be another one, whatever the reason: that is safety, and the others do not wait for it."""
-    result = judged("calm", factories={3: ValidatorFactory(engine=make_refusing)})
+    result = result_of("calm", factories={3: ValidatorFactory(engine=make_refusing)})
 
     check = check_named(result, "agreement")
     assert (result.exit_code, check.status) == (1, "failed")

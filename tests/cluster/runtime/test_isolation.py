@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.cluster_runs import applied_blocks, check_named, judged
+from tests.support.cluster_runs import applied_blocks, check_named, result_of
 from validators.settings import ValidatorFactory, make_engine
 
 
@@ -76,7 +76,7 @@ def test_one_changed_byte_in_a_key_never_written_again_fails_the_run(node, after
     """Early, the floor's raise carries it into a root and the validator halts; late, no root ever shows it."""
     key = untouched_key()
 
-    result = judged(
+    result = result_of(
         "calm", "run.time_limit_ms=40_000", factories={node: tampering_factory(after_height=after_height, key=key)}
     )
 

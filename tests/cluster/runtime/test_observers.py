@@ -3,7 +3,7 @@
 import pytest
 
 from checker.record.streams import iterate_events
-from tests.support.cluster_runs import applied_blocks, check_named, judged
+from tests.support.cluster_runs import applied_blocks, check_named, result_of
 from validators import node, recovery
 from validators.storage import JournalLostError, provision
 
@@ -22,7 +22,7 @@ def start_afresh(disk, journal, expected, *, repairs, make):
 
 @pytest.fixture(scope="module")
 def rejoined():
-    return judged("wiped-rejoin")
+    return result_of("wiped-rejoin")
 
 
 def test_the_verdict_says_who_follows_without_a_vote_and_why(rejoined):
@@ -59,7 +59,7 @@ def test_a_restart_goes_on_from_the_snapshot_on_the_own_disk(rejoined):
 def test_a_wiped_validator_that_votes_again_is_caught(monkeypatch):
     """It does not know that it finalized the first views, and nullifies one of them."""
     monkeypatch.setattr(node, "reopen_consensus", start_afresh)
-    result = judged("wiped-rejoin", ALONE)
+    result = result_of("wiped-rejoin", ALONE)
 
     check = check_named(result, "no-double-vote")
     assert (result.exit_code, check.status) == (1, "failed"), result.headline
@@ -68,7 +68,7 @@ def test_a_wiped_validator_that_votes_again_is_caught(monkeypatch):
 
 def test_an_observer_left_alone_contradicts_nothing():
     """The same isolation, and the validator as it is."""
-    result = judged("wiped-rejoin", ALONE)
+    result = result_of("wiped-rejoin", ALONE)
 
     assert (result.exit_code, check_named(result, "no-double-vote").status) == (0, "passed"), result.headline
 
@@ -85,7 +85,7 @@ ROT = (
 @pytest.mark.parametrize("gap_blocks", [3, 256])
 def test_a_validator_without_its_state_votes_only_on_executed_blocks(gap_blocks):
     """Whatever it says after a start, it has executed the block in this life or had said it before."""
-    result = judged("bit-rot", *ROT, f"sync.snapshot_gap_blocks={gap_blocks}")
+    result = result_of("bit-rot", *ROT, f"sync.snapshot_gap_blocks={gap_blocks}")
     said, executed, boots = {}, {}, []
     for event in iterate_events(bytes(result.log)):
         if event.node != WIPED:

@@ -5,7 +5,7 @@ import pytest
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.scenario.load import load_scenario
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from validators.settings import ValidatorFactory
 from validators.storage import FinalizedLog
 
@@ -31,13 +31,13 @@ def test_a_disk_tells_what_was_applied(history, above):
     """The same blocks with the same receipts, changes and roots."""
     run, applied = history
 
-    told = reexecute(run.genesis, [(run.slots[1].disk.pristine(), ValidatorFactory())], above, HEIGHTS)
+    reported = reexecute(run.genesis, [(run.slots[1].disk.pristine(), ValidatorFactory())], above, HEIGHTS)
 
     expected = applied[above:HEIGHTS]
-    assert [each.digest for each in told] == [each.digest for each in expected]
-    assert [each.receipts for each in told] == [each.receipts for each in expected]
-    assert [each.changes for each in told] == [each.changes for each in expected]
-    assert [each.summary for each in told] == [each.summary for each in expected]
+    assert [each.digest for each in reported] == [each.digest for each in expected]
+    assert [each.receipts for each in reported] == [each.receipts for each in expected]
+    assert [each.changes for each in reported] == [each.changes for each in expected]
+    assert [each.summary for each in reported] == [each.summary for each in expected]
 
 
 def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
@@ -47,8 +47,8 @@ def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
     disk.truncate("blocks", 0)
     poor, good = (disk, ValidatorFactory()), (run.slots[1].disk.pristine(), ValidatorFactory())
 
-    told = reexecute(run.genesis, [poor, good], 2, HEIGHTS)
-    assert told[-1].digest == applied[HEIGHTS - 1].digest
+    reported = reexecute(run.genesis, [poor, good], 2, HEIGHTS)
+    assert reported[-1].digest == applied[HEIGHTS - 1].digest
     with pytest.raises(ReexecutionError, match="height 3"):
         reexecute(run.genesis, [poor], 2, HEIGHTS)
 
@@ -73,7 +73,7 @@ def test_a_block_synced_by_all_and_applied_by_no_validator_is_checked():
     boundary = 'boundary="after-sync", start_ms=2_000, stop_ms=9_000, every=3, restart_after_ms=700'
     faults = [f'faults.at-{node}={{kind="crash-at-boundary", validator={node}, {boundary}}}' for node in range(4)]
 
-    result = judged("calm", "run.until_height=12", *faults, 'requires=["at-0", "at-3"]')
+    result = result_of("calm", "run.until_height=12", *faults, 'requires=["at-0", "at-3"]')
 
     assert result.verdict == "passed", result.headline
     assert [executed.header.height for executed in result.chain[:12]] == list(range(1, 13))

@@ -17,7 +17,7 @@ from faults.plan import true_again_ms
 from network.events import Event, TimerElapsed
 from report.console import LiveProgress
 from tests.support.checks import finish, make_run, show
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.events import BlockFinalized, StoppedVoting
 from validators.identity import NEVER_VOTED
 from validators.settings import ValidatorFactory, make_scheme
@@ -158,7 +158,7 @@ class TestReplicaModes:
 
     def test_the_run_is_not_over_before_the_last_has_come_back(self):
         """Each is read back at the end at the height that all have."""
-        result = judged("calm", *SHORT, *MODES)
+        result = result_of("calm", *SHORT, *MODES)
 
         assert result.verdict == "passed", result.headline
         assert min(row.finalized_height for row in result.validators) >= 12
@@ -176,7 +176,7 @@ class TestReplicaModes:
 
     def test_a_mode_that_never_acts_is_inconclusive(self):
         """Without a fork nothing that was applied early is taken back."""
-        result = judged("calm", *SHORT, MODES[1], "expect.replica_modes.early=1")
+        result = result_of("calm", *SHORT, MODES[1], "expect.replica_modes.early=1")
 
         assert (result.exit_code, check_named(result, "expected-replica-modes").summary) == (
             3,
@@ -187,7 +187,7 @@ class TestReplicaModes:
 class TestJudgement:
     def test_a_wrong_rule_in_an_observer_is_a_split(self):
         """It cannot execute what is final."""
-        result = judged("calm", *SHORT, MODES[0], "mutants.floor-one-step-short=[4]")
+        result = result_of("calm", *SHORT, MODES[0], "mutants.floor-one-step-short=[4]")
 
         assert result.exit_code == 1
         assert f"validator {FIRST} halted: finalized block" in check_named(result, "agreement").summary
@@ -198,14 +198,14 @@ class TestJudgement:
             scheme=lambda seed, keys: make_scheme(seed, [bytes(reversed(keys[0]))] * len(keys))
         )
         settings = ("run.time_limit_ms=20_000", "expect.finality_views_max=6")
-        result = judged("calm", *SHORT, MODES[0], *settings, factories={FIRST: strangers})
+        result = result_of("calm", *SHORT, MODES[0], *settings, factories={FIRST: strangers})
 
         assert result.exit_code == 4
         assert f"validator {FIRST} finalized nothing new" in check_named(result, "finality-regained").summary
 
     def test_an_observer_that_goes_back_outside_its_mode_is_found(self):
         """A restart from the disk keeps what was final."""
-        result = judged(
+        result = result_of(
             "calm", *SHORT, 'observers.off={kind="restart", every_blocks=3}', f"mutants.last-entry-not-read=[{FIRST}]"
         )
 

@@ -184,7 +184,7 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("plugins", "told"),
+    ("plugins", "reported"),
     [
         ('["nowhere"]', "no plug-in named nowhere is installed; those that are: half-actors, half-checks,"),
         ('["stampede_toy", "Stampede.Toy"]', "stampede-toy is named twice"),
@@ -195,15 +195,15 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
         ('["stampede-alias"]', "the entry point 'other' of stampede-alias names 'countdowns': both must be the same"),
         ('["stampede-number"]', "is no check: it must be a subclass of Check with a name"),
         ('["stampede-toy", "stampede-twin"]', "two checks are named paired-fires"),
-        *((f'["half-{group}"]', told) for group, (_, told) in HALF.items()),
+        *((f'["half-{group}"]', reported) for group, (_, reported) in HALF.items()),
         ("[]", "Invalid enum value 'prompt'"),
     ],
 )
-def test_a_plugin_that_cannot_be_used_is_bad_input(plugins, told, installed, tmp_path):
+def test_a_plugin_that_cannot_be_used_is_bad_input(plugins, reported, installed, tmp_path):
     done = stampede(tmp_path, installed, "check", "toys.toml", "--set", f"plugins={plugins}")
 
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -5,7 +5,7 @@ from cluster.swarm.generator import draw_scenario
 from faults import check_plan
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 
 SEEDS = range(200)
 SLOW_JOIN = (
@@ -50,6 +50,6 @@ def test_a_sequence_is_over_before_the_run_is_judged():
 
 def test_who_joins_from_a_snapshot_takes_the_rest_by_blocks():
     """Found by the swarm: while the pieces of a snapshot come, blocks go on; it sought the next one for ever."""
-    result = judged("calm", *SLOW_JOIN)
+    result = result_of("calm", *SLOW_JOIN)
 
     assert (result.verdict, result.figures["snapshots_joined"]) == ("passed", 1)

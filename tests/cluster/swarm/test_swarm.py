@@ -57,10 +57,10 @@ def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
 
 
 def test_some_seeds_leave_just_a_quorum_that_must_finalize():
-    judged = [scenario for scenario in DRAWN if finality_gap_max_us(scenario) is not None]
+    checked = [scenario for scenario in DRAWN if finality_gap_max_us(scenario) is not None]
 
-    assert judged
-    for scenario in judged:
+    assert checked
+    for scenario in checked:
         validators = scenario.cluster.validators
         away = [fault.validator for fault in scenario.faults.values()]
         assert len(away) == (validators - 1) // 3

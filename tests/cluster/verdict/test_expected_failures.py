@@ -13,7 +13,7 @@ from cluster.campaign.tasks import signature_of
 from cluster.cli.main import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 
 
 def check(name, status, exit_class="safety"):
@@ -65,7 +65,9 @@ class TestVerdict:
 
 def test_what_the_checks_of_a_run_are_called_can_be_expected():
     """No check that can fail is missing among the names that a scenario may state."""
-    names = [check.name for check in judged("calm", "run.until_height=2").checks if check.exit_class != "inconclusive"]
+    names = [
+        check.name for check in result_of("calm", "run.until_height=2").checks if check.exit_class != "inconclusive"
+    ]
 
     assert [name for name in names if name not in FALLIBLE] == []
 
@@ -76,7 +78,7 @@ def test_an_unknown_check_is_refused_with_those_that_there_are():
 
 
 def test_a_run_that_does_not_fail_as_expected_says_what_passed():
-    result = judged("calm", 'expect.fails=["supply"]', "run.until_height=2")
+    result = result_of("calm", 'expect.fails=["supply"]', "run.until_height=2")
 
     assert (result.verdict, result.headline) == (
         "inconclusive",
@@ -85,7 +87,7 @@ def test_a_run_that_does_not_fail_as_expected_says_what_passed():
 
 
 def test_the_headline_of_an_expected_failure_is_the_failure():
-    result = judged("broken-refund")
+    result = result_of("broken-refund")
 
     assert (result.verdict, result.exit_code) == ("failed as expected", 0)
     assert result.headline.startswith("supply: height 3: balances and burned units add up to ")
@@ -93,18 +95,18 @@ def test_the_headline_of_an_expected_failure_is_the_failure():
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    return judged("broken-refund", runs=tmp_path_factory.mktemp("runs")).directory
+    return result_of("broken-refund", runs=tmp_path_factory.mktemp("runs")).directory
 
 
 def test_an_expected_failure_is_explained(directory, capsys):
     assert main(["explain", "--json", str(directory)]) == 0
 
-    told = json.loads(capsys.readouterr().out)
-    assert (told["verdict"], told["check"], told["height"]) == ("failed as expected", "supply", 3)
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["verdict"], reported["check"], reported["height"]) == ("failed as expected", "supply", 3)
 
 
 def test_a_diff_names_the_checks_that_failed(directory, tmp_path, capsys):
-    other = judged("broken-refund", "mutants={}", runs=tmp_path).directory
+    other = result_of("broken-refund", "mutants={}", runs=tmp_path).directory
 
     assert main(["diff", "--json", str(directory), str(other)]) == 1
     assert json.loads(capsys.readouterr().out)["settings"]["check supply"] == ["failed", "none"]

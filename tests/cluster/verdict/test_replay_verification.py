@@ -11,7 +11,7 @@ from checker.record.fingerprint import this_code
 from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, VERDICT, RecordReader
 from cluster.cli.main import main
 from tests.support.bad_validators import make_slow_hearted
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from validators.settings import ValidatorFactory
 
 SHORT = ("run.until_height=3", "run.time_limit_ms=6_000")
@@ -21,20 +21,20 @@ SEPARATE = [("explain",), ("replay",), ("diff",)]
 
 @pytest.fixture(scope="module")
 def passing(tmp_path_factory):
-    return judged("calm", *SHORT, runs=tmp_path_factory.mktemp("passing")).directory
+    return result_of("calm", *SHORT, runs=tmp_path_factory.mktemp("passing")).directory
 
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory):
     settings = (*SHORT, "mutants.tip-burned=[0, 1, 2, 3]", "chain.policy=eip1559")
-    return judged("calm", *settings, runs=tmp_path_factory.mktemp("failing")).directory
+    return result_of("calm", *settings, runs=tmp_path_factory.mktemp("failing")).directory
 
 
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory):
     """A record of which the scenario does not tell all: the run is another one here."""
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
-    return judged("calm", *SHORT, runs=tmp_path_factory.mktemp("strange"), factories=factories).directory
+    return result_of("calm", *SHORT, runs=tmp_path_factory.mktemp("strange"), factories=factories).directory
 
 
 def copied(directory, tmp_path, files=None, **manifest):
@@ -42,11 +42,11 @@ def copied(directory, tmp_path, files=None, **manifest):
     copy = tmp_path / "copy"
     copy.parent.mkdir(exist_ok=True)
     shutil.copytree(directory, copy)
-    told = json.loads((copy / "manifest.json").read_bytes()) | manifest
+    reported = json.loads((copy / "manifest.json").read_bytes()) | manifest
     for name, content in (files or {}).items():
         (copy / name).write_bytes(content)
-        told["files"][name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    (copy / "manifest.json").write_text(json.dumps(told))
+        reported["files"][name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (copy / "manifest.json").write_text(json.dumps(reported))
     return copy
 
 
@@ -113,9 +113,9 @@ def test_runs_with_two_data_directories_do_not_replace_each_other(tmp_path, caps
 
 def test_a_record_of_the_format_before_is_of_unknown_code(strange, tmp_path, capsys):
     copy = copied(strange, tmp_path, format=1)
-    told = json.loads((copy / "manifest.json").read_bytes())
-    del told["fingerprint"], told["commit"]
-    (copy / "manifest.json").write_text(json.dumps(told))
+    reported = json.loads((copy / "manifest.json").read_bytes())
+    del reported["fingerprint"], reported["commit"]
+    (copy / "manifest.json").write_text(json.dumps(reported))
 
     code, out, _ = run(capsys, "replay", copy)
 
@@ -123,9 +123,9 @@ def test_a_record_of_the_format_before_is_of_unknown_code(strange, tmp_path, cap
     assert "the code changed since: recorded by unknown code" in out
 
 
-def with_checks(directory, change, **told):
+def with_checks(directory, change, **reported):
     """Return a verdict with other checks."""
-    verdict = json.loads((directory / VERDICT).read_bytes()) | told
+    verdict = json.loads((directory / VERDICT).read_bytes()) | reported
     verdict["checks"] = change(verdict["checks"])
     return {VERDICT: json.dumps(verdict).encode()}
 
@@ -167,9 +167,9 @@ def test_an_exit_code_that_the_verdict_does_not_have_is_refused(failing, tmp_pat
 @pytest.mark.parametrize(("written_as", "found"), [(2, 2), (1, 0)])
 def test_only_a_record_of_the_format_before_may_lack_the_executed_blocks(passing, tmp_path, capsys, written_as, found):
     copy = copied(passing, tmp_path, format=written_as)
-    told = json.loads((copy / "manifest.json").read_bytes())
-    del told["files"][BRANCHES]
-    (copy / "manifest.json").write_text(json.dumps(told))
+    reported = json.loads((copy / "manifest.json").read_bytes())
+    del reported["files"][BRANCHES]
+    (copy / "manifest.json").write_text(json.dumps(reported))
 
     code, _, err = run(capsys, "replay", copy)
 

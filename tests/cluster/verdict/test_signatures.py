@@ -8,7 +8,7 @@ from checker.oracle import fields
 from checker.oracle.describe import narrow_down, show_receipt
 from checker.results import CheckResult
 from cluster.campaign.tasks import signature_of
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from validators.execution.receipts import ChainEvent, TransactionReceipt
 from validators.execution.schema import all_tables
 
@@ -67,7 +67,7 @@ def test_several_validators_are_the_same_way_as_one():
 
 def test_one_bug_has_one_signature_whatever_the_seed():
     settings = ("mutants={refund-rounded-down=[0,1,2,3]}", "expect.fails=[]")
-    signatures = {signature_of(judged("broken-refund", *settings, seed=seed).checks) for seed in (1, 2)}
+    signatures = {signature_of(result_of("broken-refund", *settings, seed=seed).checks) for seed in (1, 2)}
 
     assert len(signatures) == 1
 
@@ -76,7 +76,7 @@ def test_unrelated_bugs_share_no_signature():
     """Three of them, told by the oracle alone."""
     found = {}
     for name in ("tip-burned", "refund-rounded-down", "burn-forgotten"):
-        checks = judged("broken-refund", f"mutants={{{name}=[0,1,2,3]}}", "expect.fails=[]").checks
+        checks = result_of("broken-refund", f"mutants={{{name}=[0,1,2,3]}}", "expect.fails=[]").checks
         found[name] = signature_of([check for check in checks if check.name == "oracle"])
 
     assert len(set(found.values())) == len(found), found

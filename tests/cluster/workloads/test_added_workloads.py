@@ -31,7 +31,7 @@ def convert(**changes):
     return convert_scenario(raw, "payday.toml")
 
 
-def judged(scenario):
+def result_of(scenario):
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
             scenario,
@@ -43,14 +43,14 @@ def judged(scenario):
 
 
 def test_the_example_of_the_page_passes():
-    found = judged(convert(requires=["payday"]))
+    found = result_of(convert(requires=["payday"]))
 
     effective = next(check for check in found.checks if check.name == "workloads-effective")
     assert (found.verdict, effective.summary.rpartition(": ")[2]) == ("passed", "payday 6")
 
 
 def test_a_workload_without_effect_is_inconclusive():
-    assert judged(convert(workload={"late": {"kind": "salaries", "workers": 1, "start_ms": 10**6}})).verdict == (
+    assert result_of(convert(workload={"late": {"kind": "salaries", "workers": 1, "start_ms": 10**6}})).verdict == (
         "inconclusive"
     )
 

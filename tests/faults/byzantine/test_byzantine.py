@@ -11,7 +11,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
 from faults.events import Tampered
 from network.events import read_event
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
 from validators.messages import message_codec
@@ -34,7 +34,7 @@ def two_faced(node, more=""):
 
 
 def short_run(*settings, name="calm", seed=0):
-    return judged(name, "run.until_height=8", "run.time_limit_ms=40_000", *settings, seed=seed)
+    return result_of(name, "run.until_height=8", "run.time_limit_ms=40_000", *settings, seed=seed)
 
 
 def failed(result):
@@ -89,7 +89,7 @@ def test_three_of_four_with_two_faces_part_the_honest_one_and_an_observer():
 
 def test_blind_colluders_fail_certification_first_and_then_the_checks():
     """Blocks with false roots are notarized by three of four, then made final; the fourth certifies none of them."""
-    result = judged("blind-colluders")
+    result = result_of("blind-colluders")
 
     left = [event for event in events_of(result, "report") if event.values[3] == "FailedCertification"]
     final = [event for event in events_of(result, "finalized") if event.node == 3]
@@ -163,7 +163,7 @@ def test_evidence_is_counted_and_names_nobody_honest():
 
 def test_both_votes_of_a_adversary_are_kept_and_shown():
     """Each pair is signed by the adversary and says two things; the verdict has all, and shows the first."""
-    result = judged("conflicting-votes")
+    result = result_of("conflicting-votes")
 
     scheme = make_scheme(bytes(32), keys_of(result.scenario).validator_keys)
     pairs = [
@@ -231,8 +231,8 @@ def test_lies_are_deterministic():
 
 def test_a_flood_of_forged_certificates_slows_finality_and_stops_nothing():
     """Refusing them was free once, and then no flood could hurt."""
-    flooded = judged("flooded-validators")
-    spared = judged("flooded-validators", "faults.certificates.enabled=false", 'requires=["requests"]')
+    flooded = result_of("flooded-validators")
+    spared = result_of("flooded-validators", "faults.certificates.enabled=false", 'requires=["requests"]')
 
     assert flooded.verdict == spared.verdict == "passed"
     assert flooded.figures["virtual_us"] < 1.2 * spared.figures["virtual_us"]

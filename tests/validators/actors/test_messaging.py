@@ -76,10 +76,10 @@ class TestGame:
     def test_it_ends_when_it_cannot_pay_for_another_tick(self):
         """Its timer is removed as insolvent; money and another start revive it."""
         engine = self.playing(PLAYER, funds=FIRE_MOST + 1_000_000, interval=1)
-        told = [advance(engine) for _ in range(3)]
+        reported = [advance(engine) for _ in range(3)]
         gone = [
             event
-            for executed in told
+            for executed in reported
             for event in executed.events
             if isinstance(event, TimerCancelledInsufficientFunds)
         ]
@@ -125,9 +125,9 @@ class TestSubscription:
     def test_it_pays_at_once_and_then_at_its_interval(self):
         """And tells the merchant in the block of the payment."""
         engine = self.subscribed()
-        told = [delivered(advance(engine)) for _ in range(5)]
+        reported = [delivered(advance(engine)) for _ in range(5)]
 
-        assert told == [[True], [], [True], [], [True]]
+        assert reported == [[True], [], [True], [], [True]]
         assert (balance_of(engine, SHOP), number(engine, SHOP, b"payments")) == (3_000, 3)
 
     def test_it_lapses_when_it_cannot_pay_the_price(self):
@@ -142,8 +142,8 @@ class TestSubscription:
     def test_it_ends_when_it_cannot_pay_for_the_fire(self):
         """Its timer is removed as insolvent; money and another order revive it."""
         engine = self.subscribed(price=1, interval=1, funds=FIRE_MOST + 1_000_000)
-        told = [advance(engine) for _ in range(2)]
-        assert [event.fee_payer for event in told[1].events] == [PLAN]
+        reported = [advance(engine) for _ in range(2)]
+        assert [event.fee_payer for event in reported[1].events] == [PLAN]
 
         advance(engine, [pay(0, 1, PLAN, BALANCE // 2), order(0, 2, PLAN, "subscribe", PlanOrder(SHOP, 1, 1, GAS))])
         assert delivered(advance(engine)) == [True]

@@ -76,8 +76,8 @@ class TestOracleFeed:
         engine = self.feeding()
         advance(engine, [order(0, 1, FEED, "submit", Submission(7)), order(0, 2, FEED, "submit", Submission(8))])
 
-        told = [emitted(advance(engine)) for _ in range(5)]
-        assert told == [[("value", be8(8))], [], [], [], []]
+        reported = [emitted(advance(engine)) for _ in range(5)]
+        assert reported == [[("value", be8(8))], [], [], [], []]
 
     def test_a_submission_extends_the_pending_update(self):
         """The update may now be late by five intervals from this moment."""

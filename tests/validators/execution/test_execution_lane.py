@@ -149,19 +149,20 @@ class TestBids:
 
     def test_a_tip_that_does_not_fit_is_clamped_and_told(self):
         """Right after TimerScheduled."""
-        told = advance(racing(), [beat(0, 0, max_fee_per_cycle=1_000, max_priority_fee_per_cycle=300)]).events
+        reported = advance(racing(), [beat(0, 0, max_fee_per_cycle=1_000, max_priority_fee_per_cycle=300)]).events
 
-        assert [type(event) for event in told] == [TimerScheduled, TimerPriorityClampedAtSchedule]
-        assert (told[1].stated, told[1].clamped) == (300, 200)
+        assert [type(event) for event in reported] == [TimerScheduled, TimerPriorityClampedAtSchedule]
+        assert (reported[1].stated, reported[1].clamped) == (300, 200)
 
     def test_a_tier_is_a_multiple_of_the_median_tip(self):
         """Of the fires of the block before."""
         engine = racing()
         advance(engine, [beat(0, 0, max_fee_per_cycle=90_000, max_priority_fee_per_cycle=100)])
         advance(engine, [beat(1, 1, priority_tier_hint="urgent")])
-        told = [advance(engine, [beat(2, 2, priority_tier_hint="urgent")]), advance(engine)]
+        reported = [advance(engine, [beat(2, 2, priority_tier_hint="urgent")]), advance(engine)]
         tips = [
-            {event.actor: event.tip // event.used_cycles for event in events(executed, TimerFired)} for executed in told
+            {event.actor: event.tip // event.used_cycles for event in events(executed, TimerFired)}
+            for executed in reported
         ]
 
         # The second heart first asked when no tip had been paid yet; then both asked for two and a half times 100.
@@ -180,11 +181,11 @@ class TestBids:
         engine = racing(timers=TimerConfig(max_cells_per_fire=2_000, lane_timer_cycles=2_700))
         rich = [beat(heart, heart, max_fee_per_cycle=90_000) for heart in (0, 1)]
         advance(engine, [*rich, beat(2, 2, interval=4, max_fee_per_cycle=800)])
-        told = [advance(engine) for _ in range(4)]
+        reported = [advance(engine) for _ in range(4)]
 
-        assert [event.reason for event in events(told[-1], TimerDeferred)] == ["below_basefee"]
-        assert told[-1].summary.lane_price > 800
-        assert sorted(fired(told[-1])) == [HEARTS[0], HEARTS[1]]
+        assert [event.reason for event in events(reported[-1], TimerDeferred)] == ["below_basefee"]
+        assert reported[-1].summary.lane_price > 800
+        assert sorted(fired(reported[-1])) == [HEARTS[0], HEARTS[1]]
 
 
 class TestAgents:
@@ -279,10 +280,10 @@ class TestGovernance:
         """The event has the bytes of the instruction."""
         engine = racing()
         executed = self.govern(engine, 0, {"system:cip1:ring_size": 9, "timer_config.lane_timer_cycles": 4_000})
-        (told,) = events(executed, TimerConfigUpdated)
+        (reported,) = events(executed, TimerConfigUpdated)
 
         assert record(engine, CALENDAR).ring_size == 9
-        assert msgspec.msgpack.decode(told.config) == {
+        assert msgspec.msgpack.decode(reported.config) == {
             "system:cip1:ring_size": 9,
             "timer_config.lane_timer_cycles": 4_000,
         }
@@ -375,14 +376,14 @@ class TestTiers:
         engine = racing(**SIZES)
         make = order(0, 0, STORM, "make", StormOrder(12, 10, 0, 12, 50, GAS))
         advance(engine, [make])
-        told = [advance(engine) for _ in range(9)]
-        promoted = [(executed.header.height, *events(executed, EpochPromoted)) for executed in told]
+        reported = [advance(engine) for _ in range(9)]
+        promoted = [(executed.header.height, *events(executed, EpochPromoted)) for executed in reported]
 
         assert [(height, event.epoch, event.heights) for height, event in filter(lambda it: len(it) > 1, promoted)] == [
             (5, 1, 5),
             (10, 2, 3),
         ]
-        assert isinstance(decode_receipt(told[3].receipts[0]).event, EpochPromoted)
+        assert isinstance(decode_receipt(reported[3].receipts[0]).event, EpochPromoted)
 
     @settings(max_examples=25, deadline=None)
     @given(

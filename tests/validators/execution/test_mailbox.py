@@ -105,20 +105,20 @@ class TestBudget:
         """The first that does not fit what is left ends the delivery, even if a later one would fit."""
         engine = mailing(mailbox_cycles=2_000)
         sends = [send(["emit", name], cycles=cycles) for name, cycles in (("a", 1_500), ("b", 1_900), ("c", 300))]
-        told = [advance(engine, [do(0, 0, *sends)]), advance(engine), advance(engine)]
+        reported = [advance(engine, [do(0, 0, *sends)]), advance(engine), advance(engine)]
 
         # Of `a` only what it used counts: 1,750 are left, less than the 1,900 that `b` may use.
-        assert [topics(executed) for executed in told] == [["a"], ["b", "c"], []]
-        assert [executed.summary.messages_waiting for executed in told] == [2, 0, 0]
-        assert told[1].summary.mailbox_cycles == 2 * 250
+        assert [topics(executed) for executed in reported] == [["a"], ["b", "c"], []]
+        assert [executed.summary.messages_waiting for executed in reported] == [2, 0, 0]
+        assert reported[1].summary.mailbox_cycles == 2 * 250
 
     def test_no_block_uses_more_than_the_budget(self):
         """Messages that use all they have."""
         engine = mailing(mailbox_cycles=2_500)
-        told = [advance(engine, [do(0, 0, *[send(["compute", 10**6])] * 7)]), *(advance(engine) for _ in range(3))]
+        reported = [advance(engine, [do(0, 0, *[send(["compute", 10**6])] * 7)]), *(advance(engine) for _ in range(3))]
 
-        assert [executed.summary.mailbox_cycles for executed in told] == [2_000, 2_000, 2_000, 1_000]
-        assert [executed.summary.messages_reverted for executed in told] == [2, 2, 2, 1]
+        assert [executed.summary.mailbox_cycles for executed in reported] == [2_000, 2_000, 2_000, 1_000]
+        assert [executed.summary.messages_reverted for executed in reported] == [2, 2, 2, 1]
 
     def test_one_that_no_block_could_deliver_is_refused(self):
         """It would block the mailbox for ever."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.cluster_runs import judged
+from tests.support.cluster_runs import result_of
 from tests.support.journals import (
     HEAD,
     KEPT,
@@ -53,6 +53,6 @@ def test_a_generation_that_was_given_up_never_comes_back():
 def test_stale_sectors_after_a_pruning_cut_short_bring_no_vote_back():
     """A copy that shows the generation before it was written anew is not taken for one that merely lacks its end."""
     rot = 'faults.rot={kind="stale-read", validator=2, ppm=1_000_000, start_ms=4_000, stop_ms=22_000}'
-    result = judged("pruned-journal", rot)
+    result = result_of("pruned-journal", rot)
 
     assert result.verdict == "passed", result.headline

@@ -5,7 +5,7 @@ import pytest
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from tests.support.journals import (
     HEAD,
     KEPT,
@@ -273,7 +273,7 @@ def test_power_goes_between_the_copies_of_a_pruning_and_of_its_repair():
     cut = 'faults.cut={kind="crash-at-boundary", validator=1, boundary="mid-prune", every=%d, start_ms=3_000, %s}'
     span = "stop_ms=12_000, restart_after_ms=300"
     for every in (1, 2):
-        result = judged("calm", "run.until_height=14", "consensus.view_retention=1", cut % (every, span))
+        result = result_of("calm", "run.until_height=14", "consensus.view_retention=1", cut % (every, span))
 
         assert result.verdict == "passed", result.headline
         assert result.figures["fault_cut"] > 2
@@ -281,7 +281,7 @@ def test_power_goes_between_the_copies_of_a_pruning_and_of_its_repair():
 
 def test_a_run_that_prunes_and_restarts_keeps_the_rules():
     """Every validator comes back from a pruned journal."""
-    result = judged("rolling-restart", "consensus.view_retention=1")
+    result = result_of("rolling-restart", "consensus.view_retention=1")
 
     assert result.verdict == "passed", result.headline
     assert check_named(result, "vote-rules").status == "passed"

@@ -6,7 +6,7 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
-from tests.support.cluster_runs import check_named, judged
+from tests.support.cluster_runs import check_named, result_of
 from validators.settings import ValidatorFactory
 from validators.storage import Barrier
 
@@ -43,7 +43,7 @@ def crash_and_isolate(at_ms, factories):
         f'faults.stop={{kind="crash", validator={VICTIM}, at_ms={at_ms}, restart_ms={at_ms + 500}}}',
         f'faults.alone={{kind="partition", groups=[[{VICTIM}], [0, 1, 3]], start_ms={at_ms}, stop_ms={at_ms + 9_000}}}',
     )
-    return judged("calm", *SLOW_DISK, *faults, factories=factories)
+    return result_of("calm", *SLOW_DISK, *faults, factories=factories)
 
 
 def test_sending_before_syncing_is_caught_as_a_double_vote():
@@ -80,7 +80,7 @@ def crash_after_send_and_isolate(at_ms, factories):
         f'faults.alone={{kind="partition", {alone}}}',
         'requires=["stop"]',
     )
-    return judged("calm", *SLOW_DISK, *faults, factories=factories)
+    return result_of("calm", *SLOW_DISK, *faults, factories=factories)
 
 
 def test_a_crash_after_the_first_message_exposes_sending_before_syncing():

@@ -301,7 +301,7 @@ class TestWholeChain:
 
     def test_audits_become_rare_as_the_log_grows(self, monkeypatch, recorded):
         """With one at every height each operation would be hashed as often as there are blocks after it."""
-        monkeypatch.setattr("checker.oracle.judge.AUDIT_BLOCKS", 1)
+        monkeypatch.setattr("checker.oracle.replay.AUDIT_BLOCKS", 1)
 
         figures = dict(judge_oracle(*recorded).evidence)
 
