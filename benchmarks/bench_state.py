@@ -224,7 +224,7 @@ class StateBench:
 
     def measure_memory(self) -> str:
         """Return the bytes held per key: log, tree, flags, index, bitmap and grafted tree."""
-        store = self.database._store  # noqa: SLF001 - sizes of what the database holds are nobody else's business
+        store = self.database._store  # noqa: SLF001 - sizes of what the database holds are no other module's business
         held = sys.getsizeof(store.log) + sum(map(sys.getsizeof, store.log)) + sys.getsizeof(store.flags)
         held += sum(map(sys.getsizeof, store.levels.rows)) + sys.getsizeof(store.locations)
         held += sum(sys.getsizeof(key) + sys.getsizeof(location) for key, location in store.locations.items())

@@ -93,7 +93,7 @@ class Bus:
     # Validators
 
     def attach(self, node: NodeId, deliver: Deliver | None) -> None:
-        """Let `deliver` be called with (source, payload) for each message to a node; None: nobody is home.
+        """Let `deliver` be called with (source, payload) for each message to a node; None: the node is off.
 
         Raises:
             UnknownLinkError: the node is not in the topology.

@@ -1,7 +1,7 @@
 """The clocks of one machine: what it takes for the time, and how fast its timers run.
 
 A machine has two clocks, and they go wrong in different ways. The *monotonic* clock measures how long something lasts:
-every timer runs on it, and nobody can set it. The *wall* clock says what time it is: a leader's header and the bound on
+every timer runs on it, and nothing sets it. The *wall* clock says what time it is: a leader's header and the bound on
 other leaders' headers are read from it, and an operator, or a time server, may set it to anything. One crystal drives
 both, so that drift is common to them; offsets, steps and strobes are the wall clock's alone and move no timer.
 

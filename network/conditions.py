@@ -1,8 +1,8 @@
 """Conditions that faults put on links, and the fate of a message there.
 
 A condition stands on some links under the name of its fault and counts the messages that it touched. `fate_of` decides
-about one message and has no other effect than those counts: a cut beats all, then losses, then rules, and whoever
-survives that is delayed, damaged and doubled. Each draw is by (seed, purpose with the condition's name, link, ordinal),
+about one message and has no other effect than those counts: a cut beats all, then losses, then rules, and a message
+that survives is delayed, damaged and doubled. Each draw is by (seed, purpose with the condition's name, link, ordinal),
 so that two conditions on one link never share a draw and taking one away leaves the other's as they were.
 """
 

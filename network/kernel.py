@@ -333,7 +333,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             handle.revoke()
 
     def _end_stuck_tasks(self) -> None:
-        # The root scope is cancelled, so whoever still waits does so behind a shield, and nothing can ever wake it.
+        # The root scope is cancelled, so a task that still waits does so behind a shield, and nothing can ever wake it.
         if not self._was_idle:
             self._was_idle = True
             return

@@ -141,7 +141,7 @@ class Inbox(Generic[T]):
         return self._items.popleft()
 
     def close(self) -> None:
-        """Throw away what has not been received, and ask nobody for more."""
+        """Throw away what has not been received, and request no more."""
         self._items.clear()
         self._refill = None
 
@@ -298,7 +298,7 @@ class Port:
             self.work(cost_us, _NOTHING)
 
     def submit(self, payload: bytes) -> bool:
-        """Hand in a client's payload, from an event of the kernel; returns False when nobody is home."""
+        """Hand in a client's payload, from an event of the kernel; returns False when the node is off."""
         if self._is_live:
             self._mailbox.put(ClientPayload(payload))
         return self._is_live

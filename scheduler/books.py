@@ -38,7 +38,7 @@ LOWEST: Final[Bound] = (-(1 << 64), 0)
 class Book:
     """The timers of one actor and payer that leave the same fees open and have nearly the same gas limit.
 
-    An open fee counts as 0 here; whoever reads adds what the block fills in. Blocks follow each other by (max_fee -
+    An open fee counts as 0 here; readers add what the block fills in. Blocks follow each other by (max_fee -
     tip, -tip, tie), and block i begins at `lows[i]`. `gas_min`, `max_tip` and `max_fee` are bounds.
     """
 

@@ -48,7 +48,7 @@ def median_tip(priorities: Sequence[int], median: Median) -> int:
 
 
 def doubled_median(counts: Mapping[int, int], median: Median) -> int:
-    """Return twice the median of the values that `counts` has so many times each; 0 of nothing."""
+    """Return twice the median of the values of `counts`, each as often as its count; 0 without values."""
     total = sum(counts.values())
     if not total:
         return 0

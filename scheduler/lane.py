@@ -172,6 +172,6 @@ def note_used_cycles(tables: LaneTables, used_cycles: int) -> None:
 
 
 def opening_market(config: LaneConfig, *, height: int, cycle_basefee: int) -> LaneMarket:
-    """Return the market that the first block in the lane finds: basefees equal, nobody fired yet (A-22, Q-4)."""
+    """Return the market that the first block in the lane finds: basefees equal, no timer fired yet (A-22, Q-4)."""
     basefee = config.initial_lane_basefee or cycle_basefee
     return LaneMarket(basefee, 0, 0, height, basefee, 0)

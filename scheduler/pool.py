@@ -21,7 +21,7 @@ from scheduler.books import Book, FeeCounts, Tie
 from scheduler.types import Timer
 
 GAS_CLASS_BITS: Final = 3
-"""Timers of a book agree in so many leading bits of their gas limits: what does not fit is left out at once."""
+"""Leading bits of the gas limits in which timers of one book agree: what does not fit is left out at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ OPEN: Final = -1
 class Payer:
     """The live timers within the cap that one address pays for, with what decides their cost, and bounds of it.
 
-    `gas_limits`, `fees` and `tips` hold one number for each of `timers`, side by side: whoever has to look at all of
+    `gas_limits`, `fees` and `tips` hold one number for each of `timers`, side by side: code that looks at all of
     them reads three dense rows. As tuples of objects they took three times as long.
     """
 

@@ -81,7 +81,7 @@ def destroy(
     tables.remove(timer)
     if is_expired(timer, now):
         return TimerExpired(timer.timer_id, timer.expires_at, now)
-    # No price has a bound, a record's integers have one; and nobody can own as much as this.
+    # No price has a bound, a record's integers have one; and no balance reaches this.
     stated = min(required, MAX_U63)
     return TimerCancelledInsufficientFunds(timer.timer_id, timer.fee_payer, stated, available)
 

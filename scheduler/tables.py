@@ -132,7 +132,7 @@ Runner = Callable[[Timer], RunOutcome]
 
 
 class AgentCall(NamedTuple):
-    """A read-only call of an agent on behalf of an actor, within some cycles and at nobody's cost."""
+    """A read-only call of an agent on behalf of an actor, within some cycles; no account is charged."""
 
     agent: bytes
     actor: bytes

@@ -20,7 +20,7 @@ NEVER_VOTED: Final = "it was never given a vote"
 
 
 def secret_seed(chain_id: str, role: str, index: int) -> bytes:
-    """Return the 32-byte Ed25519 seed of a test identity: a function of the three, secret to nobody."""
+    """Return the 32-byte Ed25519 seed of a test identity: a function of the three, public."""
     return hashlib.sha256(f"stampede/{chain_id}/{role}/{index}".encode()).digest()
 
 

@@ -51,7 +51,7 @@ class Costs:
     serve_block_us: int = 50
     """For each block that a peer has asked for."""
     answers_per_second: int = 8
-    """So many requests of one kind of each peer are answered."""
+    """Requests of one kind that are answered to each peer in a second."""
 
     def of_execution(self, cycles: int, writes: int, signatures: int) -> int:
         """Return the virtual microseconds that executing a block takes."""
@@ -79,9 +79,9 @@ class ValidatorSettings:
     fetch_timeout_us: int
     regossip_us: int
     snapshot_gap_blocks: int
-    """A validator that is so many finalized blocks behind asks for a snapshot instead of the blocks."""
+    """Finalized blocks behind which a validator asks for a snapshot instead of the blocks."""
     snapshot_chunk_bytes: int
-    """A piece of a snapshot that is served takes on no further operation from here on."""
+    """A served piece of a snapshot closes at this many bytes."""
     speculates: bool = True
     """Whether blocks are executed before they are final, to verify and to certify them; a validator must."""
 

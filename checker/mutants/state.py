@@ -98,7 +98,7 @@ def created_keys_backwards(write_created: Any) -> Any:
 
     def write_created_backwards(self: Any, made: Any) -> None:
         if self.base.size <= 1:
-            # Genesis is the same to everybody, or there would be no chain at all.
+            # Genesis is the same to every validator, or there would be no chain at all.
             write_created(self, made)
             return
         self.created = sorted(made, reverse=True)

@@ -66,7 +66,7 @@ def scratch_directory(name: str) -> Iterator[Path]:
         place.mkdir(mode=0o700)
     # Any user may make a directory of that name there.
     if place.lstat().st_uid != os.getuid():
-        raise PermissionError(errno.EACCES, "belongs to somebody else", str(place))
+        raise PermissionError(errno.EACCES, "belongs to another user", str(place))
     with work_directory(place, name) as scratch:
         yield scratch
 

@@ -82,7 +82,7 @@ class DaskWorkers:
         address: The scheduler's, such as ``tcp://10.0.0.1:8786``.
 
     Raises:
-        DaskError: Nobody answers there, it has no workers, or dask is not installed here.
+        DaskError: No scheduler answers there, it has no workers, or dask is not installed here.
     """
 
     def __init__(self, address: str) -> None:

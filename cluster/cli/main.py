@@ -103,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     typed = current_names(arguments) or ["run", run.DEFAULT_SCENARIO]
     options = _parser().parse_args(typed)
-    # A run that is told to end leaves nothing half-written, whoever tells it.
+    # A run that is asked to end leaves nothing half-written, from whichever process.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return int(options.command(options))
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str]) -> int:
         _leave_nothing(options)
         return _complain(f"interrupted; {str(interrupt) or _describe_interrupt(options)}", EXIT_INTERRUPTED)
     # A plug-in may ask to leave, and exit code 0 would be a run that passed.
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - what nobody foresaw is the test bed's fault: one line, and how to repeat it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an unforeseen error is the test bed's fault: one line, and how to repeat it
         return _complain_of(error, typed)
 
 
@@ -162,7 +162,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _complain_of(error: BaseException, typed: Sequence[str]) -> int:
-    """Say that the file system refused something, or that nobody foresaw this."""
+    """Say that the file system refused something, or that the error is unforeseen."""
     refusal = error if isinstance(error, OSError) else refusal_behind(error)
     if refusal is not None:
         code = EXIT_USAGE if refusal.errno in _BAD_PATHS else EXIT_ENVIRONMENT

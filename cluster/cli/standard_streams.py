@@ -2,8 +2,8 @@
 
 A reader may leave before the end (`| head -3`), and a stream may be closed from the start (`>&-`). Python raises at
 some later write, rich answers a closed pipe with exit code 1, which means safety here, and a closed stream is None. So
-the three descriptors are made whole before anything else: what nobody reads is dropped, and the command goes on to its
-own exit code. Where standard output cannot take what is said, for want of room, that is the environment.
+the three descriptors are made whole before anything else: output without a reader is dropped, and the command goes on
+to its own exit code. Where standard output cannot take what is said, for want of room, that is the environment.
 """
 
 import io

@@ -3,7 +3,7 @@
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
 is at work any more and every validator has finalized the height that the scenario asks for (with
 ``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
-it: step limit, time limit, deadlock. Nobody waits for a validator that has halted.
+it: step limit, time limit, deadlock. No wait includes a validator that has halted.
 """
 
 from collections import deque
@@ -49,7 +49,7 @@ from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 BLOCKS_AFTER_HEALING = 2
 
 BLOCKS_AFTER_REOPENING: Final = 3
-"""A run that goes on from a data directory makes at least so many blocks, however far the chain is."""
+"""Blocks that a run from a data directory makes at least, however far the chain is."""
 
 
 RECORDING: Final = (*WATCHED, FaultEdge.kind)

@@ -1,7 +1,7 @@
 """A disk that is a real directory: one file for each name, synchronous, with fsync.
 
 What a crash of the process or the machine leaves is the operating system's matter, so no fault of a disk can be laid
-over it. What another process left unsynced is synced when the directory is opened: whoever reads it may rely on it.
+over it. What another process left unsynced is synced when the directory is opened: its readers may rely on it.
 """
 
 import errno

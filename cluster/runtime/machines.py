@@ -211,7 +211,7 @@ class MachineController:
             self._listen(slot, slot.port)
 
     def _listen(self, slot: MachineSlot, port: Port) -> None:
-        """Hear of what is sent only while somebody watches: a broadcast is faster without."""
+        """Hear of what is sent only while a fault watches: a broadcast is faster without."""
         port.on_sent = partial(self._sent, slot) if slot.watch is not None else None
 
     def _sent(self, slot: MachineSlot, label: Label) -> None:
@@ -238,7 +238,7 @@ class MachineController:
         self._note_crash(node, lost_bytes)
 
     def _switch_on(self, slot: MachineSlot) -> None:
-        """Make the handles at once: what happens in this instant already finds somebody home."""
+        """Make the handles at once: what happens in this instant already finds the node on."""
         chain = self._trace.chain(slot.node)
         adversary = self._adversaries.get(slot.node)
         make = Port if adversary is None else partial(ByzantinePort, adversary=adversary)

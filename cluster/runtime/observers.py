@@ -1,4 +1,4 @@
-"""Switches observers by their replica modes: off after so many blocks, on again from what the mode leaves of the disk.
+"""Switches observers by their replica modes: off after some blocks, on again from what the mode leaves of the disk.
 
 An operator would do this, so it goes through the machine controller and as events of the supervisor. A plan's faults
 may hit an observer meanwhile: the one that switched it off switches it on again, and the other's edge has no effect.

@@ -62,10 +62,10 @@ class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True
     """
 
     snapshot_gap_blocks: Annotated[
-        Positive, means("So many finalized blocks behind, it joins from a peer's snapshot.")
+        Positive, means("Finalized blocks behind which it joins from a peer's snapshot.")
     ] = 256
     chunk_bytes: Annotated[
-        int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX), means("About so many bytes are in a piece of a snapshot.")
+        int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX), means("A piece of a snapshot closes at about this many bytes.")
     ] = 1024 * 1024
 
 
@@ -104,7 +104,7 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     until_drained: Annotated[
         bool, means("Whether the run also waits, after the faults, for a block that leaves no dead timer.")
     ] = False
-    blocks_after_drain: Annotated[NotNegative, means("With `until_drained`: so many blocks more.")] = 3
+    blocks_after_drain: Annotated[NotNegative, means("With `until_drained`: blocks after the drain.")] = 3
     time_limit_ms: Annotated[Positive, means("Virtual time that ends a run; every fault is over before.")] = 600_000
     step_limit: Annotated[Positive, means("Steps of the kernel that end a run.")] = 50_000_000
     audit_reorgs: Annotated[

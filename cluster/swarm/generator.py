@@ -24,11 +24,11 @@ from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw
 
 IDENTITY_SEEDS: Final = 16
-"""So many drawn scenarios stand for all of them."""
+"""Drawn scenarios whose bytes stand for all of them."""
 
 
 KINDS_SEEDS: Final = 400
-"""So many seeds show which kinds of faults the swarm draws."""
+"""Seeds that show which kinds of faults the swarm draws."""
 
 
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:

@@ -20,7 +20,7 @@ YEARS_AHEAD_MS: Final = 1 << 61
 
 
 class _OtherBlock(Behaviour):
-    """Gives other blocks out than the one that its validator proposed, and hands them out to whoever asks for them."""
+    """Sends other blocks than the one that its validator proposed, also to those that ask for them."""
 
     def own_block(self, outgoing: Outgoing) -> Block | None:
         """Return the block of a message by which this validator proposes it."""

@@ -84,7 +84,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "forge-answers": "answers peers that catch up with forged blocks and snapshots",
     "thin-certificates": "sends certificates with too few signers, or with signers who never signed",
     "garbage": "sends bytes that are no message and messages that make no sense",
-    "flood": "sends far more requests and blocks than anybody needs, and certificates that nobody signed",
+    "flood": "sends far more requests and blocks than a validator needs, and certificates with forged signatures",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -107,7 +107,7 @@ class Garbage(_Noise):
 
 
 class Flood(_Noise):
-    """Sends many requests, unasked blocks, or certificates that nobody signed; `what` says which, by default all."""
+    """Sends many requests, unasked blocks, or forged certificates; `what` says which, by default all."""
 
     def make(self) -> Iterator[Message | bytes]:
         """Return all of a flood's part."""

@@ -53,13 +53,13 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
         for region in self.regions:
             if region not in regions:
                 known = ", ".join(dict.fromkeys(regions)) or "none"
-                raise ValueError(f"nobody is in {region}; network.regions has {known}")
+                raise ValueError(f"no validator is in {region}; network.regions has {known}")
         there = [node for node, region in enumerate(regions) if region in self.regions]
         validators = tuple(dict.fromkeys((*self.validators, *there)))
         return msgspec.structs.replace(self, validators=validators, regions=())
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield "validators", bool(self.validators), "names nobody; give at least one validator"
+        yield "validators", bool(self.validators), "names no validator; give at least one"
         yield distinct("validators", self.validators)
 
     def describe(self) -> str:

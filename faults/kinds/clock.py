@@ -43,7 +43,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
         return Occupied("clock", "wrong in time")
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield "validators", bool(self.validators), "names nobody; give at least one validator"
+        yield "validators", bool(self.validators), "names no validator; give at least one"
         yield self.change()
         yield distinct("validators", self.validators)
 

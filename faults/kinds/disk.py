@@ -189,7 +189,7 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
     stop_ms: Stop
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield "validators", bool(self.validators), "names nobody; give at least one validator"
+        yield "validators", bool(self.validators), "names no validator; give at least one"
         yield distinct("validators", self.validators)
 
     def describe(self) -> str:

@@ -17,7 +17,7 @@ _NOBODY: Final = -1
 
 
 class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
-    """Cut off whoever leads the greatest view that anybody has entered; with ``open_ms`` it comes and goes."""
+    """Cut off the leader of the greatest view that any validator has entered; with ``open_ms`` it comes and goes."""
 
     counts: ClassVar[str] = "messages lost"
     cells: ClassVar[Cells] = (*VERIFYING, ("notarized", "leader"), ("nullified", "voter"))
@@ -36,7 +36,7 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
 
     def describe(self) -> str:
         rhythm = f" for {seconds(self.cut_ms)}, then free for {seconds(self.open_ms)}, and again"
-        isolated = f"whoever leads the current view is cut off from all others{rhythm if self.open_ms else ''}"
+        isolated = f"the leader of the current view is cut off from all others{rhythm if self.open_ms else ''}"
         return f"{self.when()} {isolated}."
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:

@@ -97,7 +97,7 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
 
 
 def split(key: str, groups: tuple[tuple[int, ...], ...]) -> Requirement:
-    """Require at least two groups with somebody in each."""
+    """Require at least two groups with a validator in each."""
     is_split = len(groups) >= 2 and all(groups)
     return key, is_split, "needs at least two groups, none of them empty"
 

@@ -26,7 +26,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
     """Cut the power of one validator after the other, again and again; without ``validators`` all are hit.
 
     Between two cuts lies a drawn time within ``every_ms``, and a validator is off for a drawn time within ``down_ms``;
-    whoever is off still is passed over. They are hit in turn, or with ``is_drawn`` in a drawn order.
+    a validator that is still off is passed over. They are hit in turn, or with ``is_drawn`` in a drawn order.
     """
 
     counts: ClassVar[str] = "restarts"

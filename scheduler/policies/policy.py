@@ -139,14 +139,14 @@ class PolicyInBlock:
         return TimerCancelled(timer_id, caller)
 
     def extend_by_governance(self, timer_id: bytes, new_expires_at: int) -> TimerExtendedByGovernance:
-        """Move the expiry of a timer whoever owns it, under the same rules as for its owner; raises Rejected."""
+        """Move the expiry of a timer of any owner, under the same rules as for its owner; raises Rejected."""
         timer = self.block.timers.timer(timer_id)
         if timer is None:
             raise UnknownTimer(timer_id)
         return TimerExtendedByGovernance(timer_id, self.move_expiry(timer, new_expires_at))
 
     def cancel_by_governance(self, timer_id: bytes) -> TimerCancelledByGovernance:
-        """Remove a timer whoever owns it; when it is gone already nothing happens, and the event says so."""
+        """Remove a timer of any owner; when it is gone already nothing happens, and the event says so."""
         timer = self.block.timers.timer(timer_id)
         if timer is not None:
             self._remove(timer, Exit.BY_GOVERNANCE)

@@ -100,7 +100,7 @@ def fifo_cost(inputs, system):
 
 
 def heartbeat(inputs, system):
-    """The heights of the fires, where a fire of a stated index, counted from 0, is deferred by so many blocks."""
+    """The heights of the fires, where a fire of a stated index, counted from 0, is deferred by a number of blocks."""
     bench, fired, height = Bench(), [], inputs["deploy_block"]
     bench.programs[ACTOR] = Heartbeat
     bench.moment = bench.at(height)

@@ -117,7 +117,7 @@ def intro_pq(inputs, system):
 
 
 def intro_range(inputs, system):
-    """The least and the greatest gas of each at which exactly so many fit, found by halving."""
+    """The least and the greatest gas of each at which exactly that number fits, found by halving."""
     budget, fit = inputs["budget"], inputs["fit"]
 
     def fires(gas):

@@ -83,7 +83,7 @@ def test_a_plan_that_can_be_meant_is_accepted():
         ({"kind": "flapping", "groups": [[0]], "cut_ms": 1, "open_ms": 1, **SPAN}, "faults.it.groups"),
         ({"kind": "isolate-leader", "cut_ms": 5, **SPAN}, "faults.it.open_ms: cut_ms and open_ms go together"),
         ({"kind": "pause", "validator": 4, **SPAN}, "faults.it: unknown validator 4"),
-        ({"kind": "torn-writes", "validators": [], **SPAN}, "faults.it.validators: names nobody"),
+        ({"kind": "torn-writes", "validators": [], **SPAN}, "faults.it.validators: names no validator"),
         ({"kind": "bit-rot", "validator": 0, "ppm": 0, **SPAN}, "faults.it.ppm: changes nothing"),
         (
             {"kind": "io-error", "validator": 0, **SPAN},
@@ -207,7 +207,7 @@ EXPLAINED = {
         "From 0.001 s to 0.005 s all links between {0} and {1, 2, 3} are cut for 0.001 s, then whole for 0.002 s, and "
         "again."
     ),
-    "leader": "From 0.001 s to 0.005 s whoever leads the current view is cut off from all others.",
+    "leader": "From 0.001 s to 0.005 s the leader of the current view is cut off from all others.",
     "bad": "From 0 s to 0.005 s all links lose 0.1 % of messages.",
     "mute": "From 0 s to 0.005 s Notarize messages from anybody to anybody are dropped.",
     "stop": (

@@ -134,7 +134,7 @@ def test_regions_of_a_blackout_stand_for_those_who_are_there():
 def test_a_region_in_which_nobody_is_is_refused(regions, known):
     fault = 'faults.it={kind="blackout", regions=["london"], at_ms=3_000, restart_ms=5_000}'
 
-    with pytest.raises(ScenarioError, match=rf"faults\.it\.regions: nobody is in london; {known}"):
+    with pytest.raises(ScenarioError, match=rf"faults\.it\.regions: no validator is in london; {known}"):
         load_scenario("calm", (f"network.regions={regions}", fault))
 
 

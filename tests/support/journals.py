@@ -18,7 +18,7 @@ class PowerCutError(Exception):
 
 
 class FailingDisk:
-    """Passes everything on until it has made so many steps; an overwrite takes four, each writing a part more."""
+    """Passes everything on until it has made a number of steps; an overwrite takes four, each writing a part more."""
 
     def __init__(self, disk, steps):
         self._disk = disk

@@ -145,7 +145,7 @@ def tell(actor, mode):
 
 
 def drain(actor, left):
-    """Return a call after which a racer has so many units, if it had more."""
+    """Return a call after which a racer has at most `left` units."""
     payload = left.to_bytes(8, "big")
     return lambda sender, nonce, _known: transaction(sender, nonce, ExecuteActor(actor, "drain", payload))
 

@@ -60,7 +60,7 @@ CONFIG = SimplexConfig(
 
 
 class KeyedHashScheme:
-    """Signs with a keyed hash whose keys everybody knows: fast, and good enough where nobody forges."""
+    """Signs with a keyed hash whose keys everybody knows: fast, and good enough where no signature is forged."""
 
     name = "keyed-hash"
 

@@ -222,7 +222,7 @@ class World:
             assert self.notarized.get(view, proposal) == proposal, f"view {view} finalized what it did not notarize"
         for proposal in (*self.notarized.values(), *self.finalized.values()):
             skipped = set(range(proposal.parent_view + 1, proposal.view))
-            assert skipped <= self.nullified, f"view {proposal.view} skips views that nobody nullified"
+            assert skipped <= self.nullified, f"view {proposal.view} skips views that no quorum nullified"
         tip = max(self.finalized, default=0)
         ancestors = dict(self.ancestry(self.finalized[tip])) if tip else {}
         for view, proposal in self.finalized.items():

@@ -6,7 +6,7 @@ import sys
 
 from checker.record.root import PROJECT_ROOT
 
-STRANGER = "raise ImportError('this is the package of somebody else')\n"
+STRANGER = "raise ImportError('this is the package of another project')\n"
 
 
 def build_wheel(folder):

@@ -134,7 +134,7 @@ class TestConsensus:
     @pytest.mark.parametrize(
         "artifact",
         [notarize(3, proposal_of(1, 0)), Certification(1, True)],
-        ids=["a vote of somebody else", "a certification of nothing"],
+        ids=["a vote of another validator", "a certification of nothing"],
     )
     def test_a_journal_that_this_validator_cannot_have_written_is_lost(self, notes, artifact):
         """Whole records of another memory say nothing about what was voted."""

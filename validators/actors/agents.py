@@ -15,7 +15,7 @@ from validators.actors.liquidation_bot import ALARM_RISK, LIQUIDATION_RISK, RISK
 from validators.actors.orders import Count, Order, decode_order, require_owner
 
 ALARMED: Final = (4, 2)
-"""Above the alarm an agent pays up to so many times the lane's price, and so many times the median tip and a unit."""
+"""Above the alarm: an agent's greatest multiples of the lane's price, and of the median tip and a unit."""
 
 DESPERATE: Final = (16, 8)
 """The same above the limit."""

@@ -91,6 +91,6 @@ class GamePlayer(Actor):
     handlers = ("on_tick",)
 
     def on_tick(self, payload: bytes) -> None:
-        """Count the tick and answer whoever told it."""
+        """Count the tick and answer its sender."""
         put_count(self, b"ticks", get_count(self, b"ticks") + 1)
         self.host.send(self.host.sender, "move", payload[:8], MOVE_CYCLES)

@@ -232,7 +232,7 @@ class Host:
         self._meter.use(self._world.config.schedule_cycles, cells)
         request = ScheduleRequest(
             actor=self._frame.actor,
-            # No transaction's sender stands behind a message, so nobody but the actor itself can pay (C-14).
+            # No transaction's sender stands behind a message, so only the actor itself can pay (C-14).
             sender=self._frame.actor if self._frame.is_message else self._frame.sender,
             nonce=self._frame.nonce,
             due=_amount("height", height),

@@ -31,10 +31,10 @@ RISK_PARTS: Final = 10
 """Risks are counted in tenths."""
 
 ALARM_RISK: Final = 7
-"""Above so many tenths the next check comes at once."""
+"""Tenths of the collateral's value; with a debt above them the next check comes at once."""
 
 LIQUIDATION_RISK: Final = 9
-"""Above so many tenths a position is liquidated."""
+"""Tenths of the collateral's value; a position with a debt above them is liquidated."""
 
 Units = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 """An amount of collateral or debt, or a price."""

@@ -1,7 +1,7 @@
 """The oracle feed: publishes what its owner submits, on a timer of its own.
 
 The feed's next update lives only a few intervals longer than it is due, and every submission extends it: a feed that
-nobody supplies any more comes to rest by itself, and the next submission revives it.
+no account supplies any more comes to rest by itself, and the next submission revives it.
 """
 
 from typing import ClassVar, Final

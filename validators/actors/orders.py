@@ -67,7 +67,7 @@ def require_owner(program: Actor) -> None:
     """Check that the owner of an actor calls.
 
     Raises:
-        Revert: Somebody else does.
+        Revert: Another account sends it.
     """
     if program.host.sender != program.host.owner:
         raise Revert("not the owner")

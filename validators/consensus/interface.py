@@ -346,7 +346,7 @@ class EngineKind:
         records: What its journal holds.
         configure: Makes its configuration of times in microseconds, by name; raises ConfigError.
         make: Makes the engine of one life.
-        verify_finality: Whether a finality from outside is proved, among so many validators.
+        verify_finality: Whether a finality from outside is proved, among a number of validators.
         label: What a message is about.
     """
 

@@ -1,6 +1,6 @@
 """Brings blocks from "named by a certificate" to "executed here": finds, fetches and executes them.
 
-Vocabulary. A *goal* is a block that somebody needs executed: to verify a proposal, to certify a
+Vocabulary. A *goal* is a block that a caller needs executed: to verify a proposal, to certify a
 notarized one, to apply a finalized one, or to build on one. A block is *ready* once its execution
 has taken its virtual time. A goal is *reached* when its block is ready, and *failed* when the block
 or one of its ancestors is invalid or lies on a branch that lost.

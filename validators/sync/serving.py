@@ -1,4 +1,4 @@
-"""Answers to peers that ask for certificates, blocks and snapshots: one under way for each peer, and so many a second.
+"""Answers to peers that ask for certificates, blocks and snapshots: one under way for each peer, limited per second.
 
 A peer that asks for more is not answered, and the refusal has its reason: without a limit one peer could have all of a
 validator's processor. A second is one of this machine's monotonic clock, which begins with the first answer after the

@@ -212,4 +212,4 @@ class Certificates(Check):
         if _Place("finalization", view) in self._payloads:
             self.tally.fail(f"{place} skips view {view}, which is finalized", height=block.height, view=view)
         elif _Place("nullification", view) not in self._payloads:
-            self.tally.fail(f"{place} skips view {view}, which nobody nullified", height=block.height, view=view)
+            self.tally.fail(f"{place} skips view {view}, which no quorum nullified", height=block.height, view=view)

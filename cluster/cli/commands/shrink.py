@@ -48,7 +48,7 @@ def add_parser(commands: Commands) -> None:
         type=_parse_limit,
         default=RUNS_MAX,
         metavar="N",
-        help=f"stop after so many runs with what there is (default {RUNS_MAX})",
+        help=f"stop after this many runs with what there is (default {RUNS_MAX})",
     )
     kept = "the smallest scenario so far is written, if there is a smaller one"
     parser.set_defaults(when_interrupted=kept)

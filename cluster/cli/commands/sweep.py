@@ -34,7 +34,7 @@ from report.console import print_tables
 from report.layout import output_console
 
 COVERAGE_SEEDS: Final = 1_000
-"""A sweep of the swarm over so many seeds has to reach every promised cell of the coverage table."""
+"""Seeds from which on a sweep of the swarm has to reach every expected cell of the coverage table."""
 
 CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""

@@ -30,10 +30,10 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = _APPLY_MODE.apply
     retain_blocks: Annotated[NotNegative, means("Applied blocks that can be taken back.")] = _APPLY_MODE.retain_blocks
     prune_every: Annotated[
-        NotNegative, means("After so many final heights old operations are forgotten; 0 is never.")
+        NotNegative, means("Finalized heights between two prunings of old operations; 0 is never.")
     ] = _APPLY_MODE.prune_every
     rebuild_indexes_every: Annotated[
-        NotNegative, means("After so many final heights everything derived is rebuilt; 0 is never.")
+        NotNegative, means("Finalized heights between two rebuilds of everything derived; 0 is never.")
     ] = _APPLY_MODE.rebuild_indexes_every
     reapply: Annotated[
         Reapply, means("How a block that was taken back returns: from memory, or executed once more.")
@@ -147,12 +147,12 @@ class OwnCadence(_Observer, tag="own-cadence", frozen=True, forbid_unknown_field
 
 
 class Rounds(_Observer, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Is switched off each time it has gone on for so many blocks, and on again ``down_ms`` later.
+    """Is switched off each time it has gone on for `every_blocks` blocks, and on again ``down_ms`` later.
 
     ``times`` is how often at most; 0 is without end.
     """
 
-    every_blocks: Annotated[Positive, means("It is switched off each time it has gone on for so many blocks.")] = 4
+    every_blocks: Annotated[Positive, means("Blocks after which it is switched off again.")] = 4
     times: Annotated[NotNegative, means("How often at most; 0 is without end.")] = 0
     down_ms: Annotated[Positive, means("How long it is off.")] = 300
 

@@ -169,7 +169,7 @@ PROGRAMS: Final = (
 
 AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
     *(("clerk", b"script", script_of(step, patience=2)) for step in FORBIDDEN),
-    # Just too long for an agent that may use so many cycles.
+    # Just too long for an agent with this cycle limit.
     *(("clerk", b"script", script_of(("compute", cycles))) for cycles in (700, 10_000)),
     *(("risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, debt, 1))) for debt in (7, 8, 9, 10)),
     *(("chaos-agent", b"mode", mode) for mode in (b"spin", b"crash", b"revert", b"low", b"nothing")),

@@ -19,7 +19,7 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
     absent_players: Annotated[
         int, msgspec.Meta(ge=0, le=16), means("Addresses without an actor that each game messages as well.")
     ] = 0
-    interval_slots: Annotated[Million, means("Each game ticks once in so many slots.")] = 1
+    interval_slots: Annotated[Million, means("Each game ticks once in this many slots.")] = 1
     message_cycles: Annotated[Positive, means("Cycles that a player's handler may use.")] = 3_000
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 100_000
     funds: Annotated[Positive, means("Units that each game has to tick with.")] = FUNDS

@@ -13,7 +13,7 @@ from validators.execution import GenesisActor
 class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True):
     """Actors that schedule themselves for ever."""
 
-    interval_slots: Annotated[Positive, means("Each actor fires once in so many slots.")] = 1
+    interval_slots: Annotated[Positive, means("Each actor fires once in this many slots.")] = 1
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 20_000
     funds: Annotated[Positive, means("Units that each actor has at genesis.")] = FUNDS
     start_ms: Annotated[Milliseconds, means("When the actors are started.")] = 0

@@ -25,7 +25,7 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True):
     prices: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1), means("The prices, in their order.")] = (
         *(100, 90, 60),
     )
-    interval_slots: Annotated[Million, means("Each bot looks at its positions once in so many slots.")] = 4
+    interval_slots: Annotated[Million, means("Each bot looks at its positions once in this many slots.")] = 4
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 40_000
     start_ms: Annotated[Milliseconds, means("When the positions are opened.")] = 0
     every_ms: Annotated[Positive, means("Time from one price to the next.")] = 4_000

@@ -15,7 +15,7 @@ class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True):
     """Feeds that publish at their interval what their owners submit."""
 
     feeds: Annotated[Thousand, means("Feeds, each with an owner.")]
-    interval_slots: Annotated[Million, means("Each feed publishes once in so many slots.")] = 2
+    interval_slots: Annotated[Million, means("Each feed publishes once in this many slots.")] = 2
     values: Annotated[Positive, means("Values that each owner submits.")] = 10
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 20_000
     start_ms: Annotated[Milliseconds, means("When the feeds are started.")] = 0

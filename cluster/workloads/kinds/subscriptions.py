@@ -15,7 +15,7 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
 
     subscriptions: Annotated[Thousand, means("Subscriptions, each with an owner.")]
     price: Annotated[Positive, means("Units of each payment.")] = 1_000_000
-    interval_slots: Annotated[Million, means("Each subscription pays once in so many slots.")] = 2
+    interval_slots: Annotated[Million, means("Each subscription pays once in this many slots.")] = 2
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 20_000
     funds: Annotated[Positive, means("Units that each subscription has to pay with.")] = FUNDS
     start_ms: Annotated[Milliseconds, means("When the owners subscribe.")] = 0

@@ -279,7 +279,7 @@ class TestCertificates:
             if not (isinstance(step, Event) and step.kind == "certificate" and step.values[0] == "nullification")
         ]
 
-        assert_only(history.judge(), "certificates", "height 4", "skips view 4", "nobody nullified")
+        assert_only(history.judge(), "certificates", "height 4", "skips view 4", "no quorum nullified")
 
     def test_a_final_block_that_somebody_refused_to_certify_fails(self):
         """Be it refused before or after it became final."""

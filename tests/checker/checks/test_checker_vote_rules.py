@@ -78,7 +78,7 @@ FAULTS = {
     "a notarize of a view that was left": [nullified(1), notarize(1, 0)],
     "a nullify of a view that was left": [*PASSED_1, nullify(1)],
     "a notarize of a view that was not entered": [notarize(2, 0)],
-    "a vote of somebody else": [notarize(1, 0, signer=1)],
+    "a vote of another validator": [notarize(1, 0, signer=1)],
     "a parent that was not certified": [notarized(1, 0), nullified(2), notarize(3, 1)],
     "a parent below the final block": [*FINAL_1, nullified(2), notarize(3, 0)],
     "a parent that is not below": [notarize(1, 1)],

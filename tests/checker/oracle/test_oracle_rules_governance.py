@@ -143,7 +143,7 @@ GOVERNED_BREAKS = {
     "a paused execution lane that fires": (configure_phase(execution_lane_paused=False), "receipts"),
     "a paused GC lane that removes": (configure_phase(gc_lane_paused=False), "receipts"),
     "timers above the lane that stop it": (treat_over_cap(keep_over_cap=True), "receipts"),
-    "timers above the lane that nobody counts": (treat_over_cap(keep_over_cap=False), "receipts"),
+    "timers above the lane that are not counted": (treat_over_cap(keep_over_cap=False), "receipts"),
     "an extension without clamp": (extend_without_clamp, "receipts"),
     "an extension that revives the expired": (revive_the_expired, "receipts"),
     "a cancellation that fails where nothing is": (refuse_to_cancel_what_is_gone, "receipts"),

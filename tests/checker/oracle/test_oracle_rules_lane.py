@@ -198,7 +198,7 @@ BREAKS = {
     "ties that age decides": ("usual", patch(lane, "ranked", in_lane_with(tie_break="age"))),
     "a first that does not fit and stops all others": ("usual", patch(lane, "fill", packed(misfit="stop"))),
     "room that limits take": ("usual", patch(lane, "fill", packed(account="limit"))),
-    "a lane price that nobody pays": (
+    "a lane price that is not charged": (
         "usual",
         patch(LanePhase, "_prices", lambda prices: lambda self, timer: prices(self, timer)._replace(lane=0)),
     ),
@@ -247,7 +247,7 @@ BREAKS = {
     ),
     "a horizon one epoch nearer": ("usual", patch(tiers, "tier_of", with_config(epoch_horizon=1))),
     "a tree without buckets": ("usual", patch(tiers, "radix_root", leave_records_out)),
-    "promotions that nobody counts": ("usual", patch(blocks, "heights_promoted", constant(0))),
+    "promotions that are not counted": ("usual", patch(blocks, "heights_promoted", constant(0))),
     "an activation that comes a block later": (
         "usual",
         patch(records.Genesis, "policy_at", lambda function: lambda self, height: function(self, max(height - 1, 1))),

@@ -26,7 +26,7 @@ FIRED = OwnTable(lambda _: plain_key(0x81, b""), lambda _, row: [row])
 
 
 class PairsPhase(TimerPhase):
-    """At most so many timers in a block, and their number in the state."""
+    """A limit of timers in a block, and their number in the state."""
 
     def _fill_lane(self, candidates):
         most = self.contents.own(CONFIG).rows[None].most

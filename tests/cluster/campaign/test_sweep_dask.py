@@ -84,7 +84,7 @@ def test_a_worker_of_another_version_is_refused(dask, tmp_path, monkeypatch):
         results_of(tmp_path, DaskWorkers(dask.scheduler_address), seeds=[1])
 
 
-# These come last: a client that found nobody ends its threads in its own time, in this process.
+# These come last: a client that found no scheduler ends its threads in its own time, in this process.
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "no address"])
 def test_a_cluster_that_is_not_there_is_told_in_one_line(address, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("cluster.campaign.dask_workers.CONNECT_SECONDS", 1)

@@ -211,7 +211,7 @@ BAD_SCENARIOS = {
         STORM + "cancels_per_actor = 1",
         "workload.w: cancel_ms and cancels_per_actor belong together",
     ),
-    "nobody's money where the sender pays": (
+    "another's money where the sender pays": (
         STORM + 'payer = "sender"\nunfunded_actors = 1',
         "workload.w: unfunded_actors means nothing where payer is sender",
     ),

@@ -72,7 +72,7 @@ def test_old_values_are_the_new_ones(reported, capsys):
     scenario = convert_scenario(raw, "old.toml")
 
     assert kind_of(scenario.faults["dishonest"]) == "byzantine"
-    assert scenario.expect.fails == ("expected-replica-modes", "supply")
+    assert scenario.expect.fails == ("expected-limits", "supply")
     assert fault["kind"] == "dishonest"
     assert capsys.readouterr().err.splitlines() == [
         "dishonest is now called byzantine; the next release will not know the old name",

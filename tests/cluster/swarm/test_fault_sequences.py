@@ -16,7 +16,7 @@ SLOW_JOIN = (
     "run.until_height=14",
     "run.time_limit_ms=120_000",
 )
-"""A validator that was away joins from a snapshot in so many pieces that new blocks are final before it is here."""
+"""A validator that was away joins from a snapshot in enough pieces that new blocks are final before it is here."""
 
 
 def test_every_sequence_is_drawn_and_leaves_seeds_without_one():

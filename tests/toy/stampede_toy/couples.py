@@ -1,4 +1,4 @@
-"""The policy `couples`: at most so many timers a block, in waiting order, for nothing and for ever."""
+"""The policy `couples`: at most a fixed number of timers a block, in waiting order, for nothing and for ever."""
 
 from typing import Any, ClassVar, Final
 

@@ -11,7 +11,7 @@ from faults.kinds.fields import Start, Stop, Validator, means
 
 
 class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
-    """One validator is heard by nobody."""
+    """No validator hears one of them."""
 
     family: ClassVar[Family] = "network"
     counts: ClassVar[str] = "messages lost"
@@ -26,7 +26,7 @@ class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
 
     def describe(self) -> str:
         """Return which validator is not heard, and when."""
-        return f"{self.when()} nobody hears validator {self.validator}."
+        return f"{self.when()} no validator hears validator {self.validator}."
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         """Yield the start and the end of the cut."""

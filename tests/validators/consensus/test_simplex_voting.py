@@ -295,7 +295,7 @@ class TestCounting:
         assert bench.activities() == [("NullifyFinalize", 2)]
 
     def test_a_certificate_that_was_received_is_not_broadcast_again(self):
-        """no_resolver_boomerang: who assembled it told everybody already."""
+        """no_resolver_boomerang: its assembler sent it to all already."""
         bench = Bench()
         bench.hear(nullification(1))
         assert bench.appended(Nullification)

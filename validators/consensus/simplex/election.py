@@ -46,7 +46,7 @@ class LeaderActivity:
     def is_skippable(self, leader: NodeId, me: NodeId, quorum: int) -> bool:
         """Whether the leader is silent although enough others are not.
 
-        A network that is quiet as a whole skips nobody: then the silence says nothing about the leader.
+        A network that is quiet as a whole skips no leader: then the silence says nothing about the leader.
         """
         if leader == me or self.is_active(leader):
             return False

@@ -28,7 +28,7 @@ def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Fina
     """Bring fresh `views` to the state of the journal.
 
     Raises:
-        CorruptRecordError: the journal holds a vote of somebody else, or contradicts itself.
+        CorruptRecordError: the journal holds a vote of another validator, or contradicts itself.
     """
     finalizations = [artifact for artifact in (floor, *artifacts) if isinstance(artifact, Finalization)]
     if finalizations:
