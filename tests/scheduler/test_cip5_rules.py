@@ -34,6 +34,7 @@ from tests.support.chain_harness import (
     propose,
     transaction,
 )
+from tests.support.oracle_breaks import BREAKS, RULE_TESTS
 from validators.actors import Actor, Emitted, Status
 from validators.execution import Engine, ExecuteActor, GenesisActor, decode_entry, decode_receipt
 from validators.execution import world as world_module
@@ -511,3 +512,21 @@ def test_a_timer_leaves_by_exactly_one_exit():
     assert len(scheduled) == 5
     assert sorted(left) == sorted(scheduled)
     assert engine.due_heights(2**40) == []
+
+
+def run_rule_test(name):
+    """Call the test of that name in this file."""
+    (case,) = [case for case in list(globals().values()) if isinstance(case, type) and hasattr(case, name)]
+    getattr(case(), name)()
+
+
+@pytest.mark.parametrize("broken", RULE_TESTS)
+def test_a_broken_rule_fails_its_own_test(broken, monkeypatch):
+    """The test passes as things are, and fails under the break."""
+    run_rule_test(RULE_TESTS[broken])
+    break_rule, _ = BREAKS[broken]
+    break_rule(monkeypatch)
+
+    # Whatever the rule's test raises: some see the difference only as a missing event.
+    with pytest.raises((AssertionError, ValueError, IndexError, KeyError)):
+        run_rule_test(RULE_TESTS[broken])

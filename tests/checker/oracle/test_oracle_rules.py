@@ -1,20 +1,13 @@
 """A rule that all validators break alike is broken unseen by each other; the oracle sees it and names the place."""
 
-import dataclasses
-
-import msgspec
 import pytest
 
 import cluster.verdict.pipeline
 from checker.record.cold_replay import replay_directory
-from scheduler import TimerCancelledInsufficientFunds, TimerConfig, TimerExpired, is_expired, tally
-from scheduler.identifiers import timer_id_of
-from scheduler.policies import fifo
-from scheduler.settlement import classify, max_cost, settle
 from tests.support.cluster_runs import check_named, result_of
+from tests.support.oracle_breaks import BREAKS
 from tests.support.oracle_runs import assert_named, consult, run_chain, write_crowded
 from validators.actors import PROGRAMS, Heartbeat
-from validators.execution import run, transactions
 from validators.settings import ValidatorFactory, make_engine
 from validators.state.draft import Draft
 
