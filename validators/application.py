@@ -88,6 +88,7 @@ class Application:
         self._leader = surroundings.leader
         self._propose = surroundings.propose
         self._answers = answers
+        # Each verified signature is charged to one execution; the verifier's own count runs on over all of them.
         self._signatures_charged = 0
         self._proposing: BlockRef | None = None
         self._follower = Follower(
@@ -203,8 +204,10 @@ class Application:
             parent=proposing.digest,
             view=view,
             proposer=self._settings.node,
+            # Above the parent's even if this clock is behind: a header that is not would be refused by all.
             timestamp_ms=max(self._port.wall_us // 1_000, parent.timestamp_ms + 1),
         )
+        # Executed now, answered when its virtual time is over: the result is fixed by the state at this moment.
         executed = self._propose(self.engine, context, self._gossip.candidates())
         self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
@@ -234,6 +237,7 @@ class Application:
             block = decode_block(encoded)
             digest = block_digest(block)
             self._follower.add_block(digest, block)
+            # Lowest first, so a parent that can be executed has been; one that is not here is fetched later.
             if self._follower.is_ready(block.header.parent):
                 cost_us += self._execution_cost(run_block(self.engine, block))
                 self._count_execution(digest, "recover")
@@ -331,6 +335,7 @@ class Application:
         is_sound = settled.is_ready and block is not None and self._is_of_view(block.header, goal.view)
         if is_sound and block is not None:
             self._store(goal.digest, block)
+        # A refusal goes the same way, so that answers keep the order of their questions.
         self._barrier.then(partial(self._report_certification, goal.ref, is_sound=is_sound))
 
     def _report_certification(self, ref: BlockRef, *, is_sound: bool) -> None:

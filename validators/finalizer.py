@@ -63,6 +63,7 @@ class Finalizer:
     def finalize(self, finality: Finality) -> None:
         """Apply a block and its ancestors as soon as all of them are here."""
         view = finality.view
+        # Certificates arrive in any order; an older one has nothing left to say.
         if self._wanted is not None and view <= self._wanted.view:
             return
         self._wanted = finality

@@ -46,10 +46,12 @@ class JournalPruner:
     def finalized(self, finality: Finality) -> None:
         """Have the journal pruned, if enough of it is needless and when the finality is durable."""
         if self._is_due(finality):
+            # Behind the barrier: entries may go only when the finality that stands for them survives a crash.
             self._barrier.then(partial(self._port.work_on, "pruning", self._cost_us, PruneDue(finality)))
 
     def prune(self, due: PruneDue) -> None:
         """Prune, as soon as no sync is under way; the disk may fail then."""
+        # Behind the barrier a second time, so that no sync is under way whose extent the rewriting would change.
         self._barrier.then(partial(self._prune, due.finality))
 
     def _prune(self, finality: Finality) -> None:

@@ -100,6 +100,7 @@ def reopen_consensus(
         return _replay(journal, expected, repairs, make)
     except (JournalLostError, CorruptRecordError) as error:
         reason = error.reason if isinstance(error, JournalLostError) else str(error)
+        # Durable before the replay: a crash in between must not find a fresh journal that may vote.
         provision(disk, msgspec.structs.replace(expected, observes=reason))
     return _replay(journal, expected, repairs, make)
 
@@ -109,6 +110,7 @@ def _replay(
 ) -> tuple[ConsensusEngine, str]:
     head, entries, damages = journal.recover(expected)
     repairs.found_and_repaired(damages, "from the other copy")
+    # By the head on the disk and not by this life's error: a lost journal bars the vote in all later lives.
     consensus = make(bool(head.observes))
     records = [repairs.records.decode(entry) for entry in entries]
     consensus.replay(records, repairs.records.decode_finality(head.floor) if head.floor else None)
@@ -131,6 +133,7 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
     """
     while True:
         contents = log.recover()
+        # In each round: giving up a base uncovers the damages of the one before it.
         repairs.found_and_repaired(contents.damages, "cut off, to be had again")
         try:
             return Reopened(_engine_at(contents, len(contents.entries), engine_of), contents.entries)
@@ -138,6 +141,7 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
             repairs.found(Damage("operations", len(contents.entries), 0, str(error)))
         # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
         counts = range(len(contents.entries) + 1)
+        # By halves, because each try builds a whole state from its operations.
         first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, engine_of))
         assert first_wrong or contents.base is not None, "genesis alone is sound"
         if first_wrong:

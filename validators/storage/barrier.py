@@ -29,6 +29,7 @@ class Barrier:
 
     def then(self, action: Callable[[], None]) -> None:
         """Run `action` once all that has been appended so far is durable: at once if it is already."""
+        # Queued even when all is durable: an action must not overtake those that wait.
         self._waiting.append((self._disk.appended_bytes, action))
         self._advance()
 
@@ -48,6 +49,7 @@ class Barrier:
             self._run_durable()
         finally:
             self._is_advancing = False
+        # One sync at a time: what is appended meanwhile is covered by the next, which keeps the order of actions.
         if self._waiting and not self._is_syncing:
             self._is_syncing = True
             self._start_sync(self._disk.begin_sync())

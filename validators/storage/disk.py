@@ -98,6 +98,7 @@ class SimulatedDisk:
         self.medium.check("append", name)
         file = self._files.setdefault(name, File())
         offset = len(file.data)
+        # A full disk takes what fits before it fails, as a real one does: recovery has to cope with the part.
         fitting = self.medium.room(self.used_bytes, len(data))
         file.data += data[:fitting]
         self._appended_bytes += fitting
@@ -129,6 +130,7 @@ class SimulatedDisk:
         file = self._files.get(name)
         if file is not None:
             if length == 0:
+                # Kept for stale reads: sectors of the file before it was emptied may show again.
                 file.previous = bytes(file.data[: file.synced_bytes])
             self._cut(name, file, length)
 
@@ -144,6 +146,7 @@ class SimulatedDisk:
 
     def begin_sync(self) -> SyncPoint:
         """See `Disk.begin_sync`."""
+        # Fixed now: bytes that are appended while the sync runs are not covered by it.
         lengths = tuple((name, len(self._files[name].data)) for name in sorted(self._files))
         return SyncPoint(self._appended_bytes, lengths)
 
@@ -152,6 +155,7 @@ class SimulatedDisk:
         self.medium.check("sync", "")
         for name, length in point.lengths:
             file = self._files[name]
+            # The file may have been cut back while the sync ran.
             covered = min(length, len(file.data))
             if covered > file.synced_bytes:
                 file.synced_bytes = covered
@@ -185,6 +189,7 @@ class SimulatedDisk:
     def written(self) -> "SimulatedDisk":
         """Return a view of this disk, for reading, that always shows the bytes that were written to it."""
         view = SimulatedDisk()
+        # Shared on purpose: the checks read what was written, faults of this disk left out.
         view._files = self._files
         return view
 
@@ -229,6 +234,8 @@ class DiskHandle:
             return -1
         if name == JOURNAL_FILES[0]:
             self._reach("before-append")
+        # Between the two boundaries, so that a power cut at either leaves a journal with or without exactly this
+        # record.
         offset = self._disk.append(name, data)
         if name == JOURNAL_FILES[-1]:
             self._reach("after-append")
@@ -268,4 +275,5 @@ class DiskHandle:
         """See `Disk.finish_sync`."""
         if not self._is_revoked:
             self._disk.finish_sync(point)
+            # After the sync counts: a cut here leaves a durable vote that was never sent.
             self._reach("after-sync")

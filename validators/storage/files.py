@@ -51,6 +51,7 @@ class BlockFile:
                 self._places[stored.digest] = _Place(stored.height, record.offset)
         for damage in damages:
             self._on_damage(damage)
+        # Only behind the last intact record: a gap in the middle costs one block, not all after it.
         self._file.cut(records[-1].end if records else 0)
 
     def __contains__(self, digest: bytes) -> bool:
@@ -59,6 +60,7 @@ class BlockFile:
 
     def append(self, *, height: int, digest: bytes, block: bytes) -> None:
         """Store a block once; raises DiskError."""
+        # A block comes more than once, by relay and by request; twice on the disk it would only grow the file.
         if digest not in self._places:
             offset = self._file.append(msgspec.msgpack.encode(StoredBlock(height, digest, block)))
             self._places[digest] = _Place(height, offset)
@@ -78,6 +80,7 @@ class BlockFile:
             payload, what = None, error.reason
         stored = None if payload is None else _decode(payload, StoredBlock)
         if stored is None or stored.digest != digest:
+            # Out of the index, or `append` would take the block for stored and it could not be had again.
             del self._places[digest]
             self._on_damage(Damage(self._file.name, place.offset, 0, what))
             return None
@@ -85,6 +88,7 @@ class BlockFile:
 
     def above(self, height: int) -> Iterator[bytes]:
         """Yield the blocks above `height`, lowest first, ties by digest."""
+        # Parents before children; digests settle ties, so that the order follows from the blocks alone.
         found = sorted((place.height, digest) for digest, place in self._places.items() if place.height > height)
         for _, digest in found:
             block = self.get(digest)
@@ -161,6 +165,7 @@ class FinalizedLog:
         slot = self._slots[self._current]
         slot.operations.cut(0)
         slot.snapshot.cut(0)
+        # Appended and not overwritten: durable only with the barrier's sync, until which the other slot counts.
         slot.snapshot.append(msgspec.msgpack.encode(LogBase(self._generation, height, encoded)))
 
     def keep(self, entries: int) -> None:
@@ -192,6 +197,7 @@ class FinalizedLog:
         self._current = chosen
         self._generation = 0 if base is None else base.generation
         self._slots[chosen].operations.cut(end)
+        # A log above genesis has no snapshot to show, and stays as the state that slot b may give way to.
         is_genesis = chosen == 1 and not self._slots[0].snapshot.size
         if found[1 - chosen].base is None and not is_genesis:
             # Not in use, and no log above genesis: a base that was not finished, or is damaged.
@@ -204,6 +210,7 @@ class FinalizedLog:
     def _choose(self) -> tuple[int, list[_Found]]:
         found = [_read_slot(slot) for slot in self._slots]
         generations = [-1 if slot.base is None else slot.base.generation for slot in found]
+        # Slot a on a tie: without a base it stands for genesis.
         return (1 if generations[1] > generations[0] else 0), found
 
     def _contents(self, chosen: int, found: list[_Found]) -> LogContents:
@@ -227,6 +234,7 @@ def _read_slot(slot: _Slot) -> _Found:
             # The gap before it is among the damages already.
             break
         entry = _decode(record.payload, FinalizedEntry)
+        # Each record is intact by itself; only the heights show that one between them is missing.
         if entry is None or entry.height != expected + len(entries):
             what = "not an entry" if entry is None else f"height {entry.height}, expected {expected + len(entries)}"
             torn.append(Damage(slot.operations.name, record.offset, record.end - record.offset, what))

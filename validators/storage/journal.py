@@ -99,11 +99,13 @@ class Journal:
 
     def append(self, artifact: bytes) -> None:
         """Append one encoded artifact to both copies; it counts only once the disk is synced. Raises DiskError."""
+        # The lesser one: to claim bytes that one copy lacks would make a torn tail look like a lost vote.
         synced_bytes = min(self._disk.synced_bytes(name) for name in JOURNAL_FILES)
         generation = 0 if self._head is None else self._head.generation
         payload = _prefix(generation, synced_bytes) + artifact
         for copy in self._copies:
             copy.append(payload)
+        # Last: a copy that refused the record raises, and pruning must not carry over an entry that is on no disk.
         self._artifacts.append(artifact)
 
     def prune(self, floor: bytes, *, keep: Callable[[bytes], bool]) -> None:
@@ -155,9 +157,11 @@ class Journal:
         assert self._head is not None, "what was not read cannot be written anew"
         generation = self._head.generation + step
         head = msgspec.structs.replace(self._head, generation=generation, carried=len(artifacts), floor=floor)
+        # A durable length of 0: rewritten records are proved by the head's count of carried ones instead.
         payloads = [msgspec.msgpack.encode(head), *(_prefix(generation, 0) + artifact for artifact in artifacts)]
         for copy in self._copies:
             copy.rewrite(payloads)
+        # Only once both copies are whole: a write that fails leaves memory with the generation that the disk can prove.
         self._head, self._artifacts = head, list(artifacts)
 
 
@@ -174,6 +178,7 @@ def _repair(
         for record in merged:
             if record.offset not in held:
                 copy.repair(record)
+        # A torn tail left here would lie before the next record, whose offset must be the same in both copies.
         copy.cut(merged[-1].end)
 
 
@@ -193,16 +198,19 @@ def _merge(contents: Sequence[Contents]) -> list[Record]:
         JournalLostError: The copies differ, or a durable record is in neither.
     """
     end = 0
+    # Newest first: an older whole generation counts only where a crash broke the pruning that began the newer one.
     for generation in sorted((_newest(found) for found in contents), reverse=True):
         held = _hold(contents, generation)
         merged: list[Record] = []
         end = 0
+        # From byte 0 without a gap: an intact record behind a gap says nothing about the order of votes.
         while end in held:
             merged.append(held[end])
             end = held[end].end
         if any(offset > end and _synced_bytes(record) > end for offset, record in held.items()):
             # It has been appended to, so that messages may rest on it.
             raise JournalLostError(f"both copies are damaged at byte {end}, which was synced")
+        # More than the carried ones, because the head is a record too.
         if merged and len(merged) > _carried(merged[0]):
             return merged
     if end:
@@ -218,6 +226,8 @@ def _hold(contents: Sequence[Contents], generation: int) -> dict[int, Record]:
             if _generation_of(record) == generation and (
                 held.setdefault(record.offset, record).payload != record.payload
             ):
+                # Both are intact, so neither can be told from the true one: a guess could contradict a vote that was
+                # sent.
                 raise JournalLostError(f"the copies differ at byte {record.offset}")
     return held
 

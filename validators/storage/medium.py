@@ -208,9 +208,11 @@ class Medium:
         subject = f"{name}/{sector}"
         condition = active.condition
         assert isinstance(condition, BitFlip | StaleRead), "only these two come with reading"
+        # A sector shows one wrong content until it is written again, as a platter does; drawn anew it would flicker.
         if sector in self._scars.get(name, {}):
             return
         start = sector * SECTOR_BYTES
+        # Bytes that no sync covered are in the drive's cache, where a platter's faults do not reach them.
         stop = min(start + SECTOR_BYTES, file.synced_bytes)
         purpose = "bit rot" if isinstance(condition, BitFlip) else "stale read"
         if not self._hits(active, purpose, condition.ppm, subject):
@@ -224,6 +226,7 @@ class Medium:
     def _misdirect(self, active: _Active, files: dict[str, File], name: str, *, offset: int, data: bytes) -> None:
         sectors = [
             (other, sector)
+            # By name: the draw is an index into this list.
             for other in sorted(files)
             for sector in range(files[other].synced_bytes // SECTOR_BYTES)
             if _is_about(active.condition, other)
@@ -234,6 +237,7 @@ class Medium:
         victim, place = sectors[below(draw, len(sectors))]
         first, last = offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES
         own = [(name, sector) for sector in range(first, last + 1)]
+        # All or none of it: half a misdirected write would be a lost one, which is another fault.
         if not all(self._may_scar(*each) for each in (*own, (victim, place))):
             return
         for _, sector in own:
@@ -253,6 +257,7 @@ class Medium:
 
     def _may_scar(self, name: str, sector: int) -> bool:
         """Return whether the place is not in a journal copy, or the other copy is sound around it."""
+        # More than the longest record on either side: one record must never be damaged in both copies.
         guard = GUARD_BYTES // SECTOR_BYTES
         return all(abs(other - sector) > guard for other in self._scars.get(_OTHER_COPY.get(name, ""), {}))
 

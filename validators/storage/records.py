@@ -63,7 +63,10 @@ class RecordFile:
 
     def frame(self, offset: int, payload: bytes) -> bytes:
         """Return the bytes of a record that stands at `offset` of this file."""
+        # Without this a payload that holds a mark would be taken for a record when a scan looks for the next intact
+        # one.
         body = payload.replace(_START, _BROKEN)
+        # The place is in the checksum: the same bytes at another offset, a misdirected write, do not pass.
         seed = self._seed(offset)
         start = _MARK + len(body).to_bytes(4, "big") + zlib.crc32(body, seed).to_bytes(4, "big")
         return start + zlib.crc32(start, seed).to_bytes(4, "big") + body
@@ -87,6 +90,7 @@ class RecordFile:
                 records.append(record)
                 offset = record.end
                 continue
+            # One byte on, not one header: a damaged length must not make the scan jump over whole records.
             following = self._next_intact(data, offset + 1)
             damages.append(Damage(self.name, offset, following - offset, self._name_gap(data, offset)))
             offset = following
@@ -109,6 +113,7 @@ class RecordFile:
         frames = bytearray()
         for payload in payloads:
             frames += self.frame(len(frames), payload)
+        # Old records behind a half-written new file are intact, and would be read as its continuation.
         self.cut(0)
         self._disk.overwrite(self.name, 0, bytes(frames))
 
@@ -116,6 +121,7 @@ class RecordFile:
         offset = data.find(_MARK, start)
         while offset >= 0 and self._parse(data, offset) is None:
             offset = data.find(_MARK, offset + 1)
+        # The rest of the file is one gap.
         return offset if offset >= 0 else len(data)
 
     def _name_gap(self, data: bytes, offset: int) -> str:
@@ -141,6 +147,7 @@ class RecordFile:
         )
 
     def _payload(self, offset: int, head: bytes, body: bytes) -> bytes | None:
+        # The checksum is over the body as stored, so that a broken mark is undone only in bytes known to be whole.
         if len(body) != _body_bytes(head) or zlib.crc32(body, self._seed(offset)) != int.from_bytes(head[8:12], "big"):
             return None
         return body.replace(_BROKEN, _START)

@@ -25,6 +25,7 @@ class Caster:
             return None
         assert found.proposal is not None, "what is verified is known"
         signature = self._scheme.sign(NOTARIZE_NAMESPACE, encode_proposal(found.proposal))
+        # In the round before it is returned: the guards of the next call must see it.
         found.own_notarize = Notarize(self._me, found.proposal, signature)
         self.votes_cast += 1
         return found.own_notarize

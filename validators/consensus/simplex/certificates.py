@@ -46,6 +46,7 @@ def assemble(votes: Mapping[NodeId, Vote], validators: int) -> Certificate:
         validators: how many validators there are.
     """
     assert len(votes) >= quorum_of(validators), f"{len(votes)} votes, quorum {quorum_of(validators)}"
+    # By signer and not by arrival: one set of votes must have one encoding.
     ordered = [votes[signer] for signer in sorted(votes)]
     bitmap = encode_signers((vote.signer for vote in ordered), validators)
     signatures = tuple(vote.signature for vote in ordered)
@@ -62,6 +63,7 @@ def find_certificate_fault(certificate: Certificate, validators: int) -> str:
     if len(certificate.signers) != (validators + 7) // 8:
         return "bitmap length"
     signers = certificate_signers(certificate)
+    # Bits beyond the last validator would give one certificate several encodings.
     if signers and signers[-1] >= validators:
         return "stray bits"
     if len(signers) < quorum_of(validators):

@@ -41,6 +41,7 @@ class LeaderActivity:
 
     def is_active(self, validator: NodeId) -> bool:
         """Whether the validator was heard within skip_timeout."""
+        # Four whole ticks have to pass: the vote may have come right before the end of its own.
         return self.tick - self._last_heard[validator] <= TICKS_PER_SKIP
 
     def is_skippable(self, leader: NodeId, me: NodeId, quorum: int) -> bool:
@@ -51,4 +52,5 @@ class LeaderActivity:
         if leader == me or self.is_active(leader):
             return False
         others = (node for node in range(len(self._last_heard)) if node not in (me, leader))
+        # Less one, because we are awake ourselves and not among the others.
         return sum(1 for node in others if self.is_active(node)) >= quorum - 1

@@ -166,6 +166,7 @@ class Simplex:
         while self._is_dirty:
             self._is_dirty = False
             self._advance()
+        # A new list, not a cleared one: the caller performs its effects later and keeps the list.
         effects, self._effects = self._effects, []
         return effects
 
@@ -217,6 +218,7 @@ class Simplex:
                 self._time_out(TimeoutReason.MISSING_PROPOSAL)
             else:
                 current.fill_own(Proposal(view, current.requested_parent, payload))
+                # The relay before the vote: peers that get the notarize first would ask for a block that is on its way.
                 self._emit(CancelTimer(LEADER_TIMER, view), Relay(payload))
                 self._cast(self._caster.notarize(current))
 
@@ -232,6 +234,7 @@ class Simplex:
     def _take_certification(self, ref: BlockRef, ok: bool) -> None:  # noqa: FBT001 - the answer to a question
         found = self._views.get(ref.view)
         if found is not None and found.view > self._views.finalized_view and found.is_certifying(ref):
+            # On the disk before the finalize vote that rests on it, or a restart could certify otherwise.
             self._emit(Append(Certification(found.view, ok)))
             found.certified = Certified.PASSED if ok else Certified.FAILED
             self._is_dirty = True
@@ -256,6 +259,7 @@ class Simplex:
             self._emit(*self._resolver.retry(number))
         elif name == ACTIVITY_TIMER:
             self._emit(*count_tick(self._activity, number, self._config))
+        # A timer of a view that was left since says nothing about this one.
         elif number != self._views.current:
             return
         elif name == LEADER_TIMER and self._current().proposal is None:
@@ -274,6 +278,7 @@ class Simplex:
         current = self._current()
         if not current.may_nullify() or current.timeout_reason:
             return
+        # Behind the guard: only the first reason of a view counts.
         self._counts["timeouts"] += 1
         self._emit(*give_up(current, reason, self._config))
         self._cast(self._caster.nullify(current))
@@ -305,12 +310,14 @@ class Simplex:
 
     def _advance(self) -> None:
         current = self._current()
+        # For every view and not only for ours: a gap found early is fetched before our turn comes.
         selected = self._views.select_parent(current.view)
         gap = selected.view if isinstance(selected, Missing) else None
         if isinstance(selected, Ready):
             self._request_proposal(current, selected)
         if current.proposal_state is ProposalState.UNVERIFIED:
             gap = self._request_verification(current) or gap
+        # Only when nothing more follows from this step: a gap that the next round closes must not cost a request.
         if not self._is_dirty:
             self._emit(*self._resolver.aim(gap, current.leader))
 
@@ -337,6 +344,7 @@ class Simplex:
 
     def _cast(self, vote: Vote | None) -> None:
         if vote is not None:
+            # Appended in the step that sends it: the shell syncs every append of a step before its first send.
             self._emit(Append(vote), Send(None, vote))
             self._count(vote)
 
@@ -357,11 +365,14 @@ class Simplex:
     def _complete(self, vote: Vote) -> None:
         """Assemble the certificate that a counted vote completes, unless it is held or not needed any more."""
         found = self._views.round(view_of(vote))
+        # A finalization may come for a view that is decided otherwise; below the finalized one it would move finality
+        # back.
         is_past = isinstance(vote, Finalize) and found.view <= self._views.finalized_view
         votes = {} if is_past or found.is_decided(vote) else found.votes.like(vote)
         if len(votes) >= self._quorum:
             self._counts["certificates_assembled"] += 1
             certificate = assemble(votes, self._validators)
+            # Sent to all by each assembler: one copy lost on the way then costs no fetch.
             self._emit(Append(certificate), Send(None, certificate))
             self._apply(certificate)
 
@@ -378,6 +389,7 @@ class Simplex:
             self._views.round(view).nullification = certificate
             self._enter(view + 1)
         else:
+            # Before the effect: its performer may ask at once which view is final.
             self._views.finalize(certificate)
             self._emit(Finalized(certificate))
             self._enter(view + 1)

@@ -32,6 +32,7 @@ def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Fina
     """
     finalizations = [artifact for artifact in (floor, *artifacts) if isinstance(artifact, Finalization)]
     if finalizations:
+        # First of all, and only the highest: the rest of the journal counts only above it.
         views.finalize(max(finalizations, key=lambda finalization: finalization.proposal.view))
     entered = views.finalized_view + 1
     for artifact in artifacts:
@@ -70,12 +71,14 @@ def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
 def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
     if vote.signer != me:
         raise CorruptRecordError(f"{vote.traced_name} of view {kept.view} is by {vote.signer}, not by {me}")
+    # Own votes count again: after a power loss of all no other validator may hold them.
     kept.votes.add(vote)
     if isinstance(vote, Notarize):
         kept.own_notarize = vote
         if kept.proposal is None:
             kept.fill_own(vote.proposal)
         elif kept.proposal != vote.proposal:
+            # Our vote and the quorum's proposal differ: the slot stays suppressed in this life as in the one before.
             kept.is_equivocated = True
     elif isinstance(vote, Nullify):
         kept.own_nullify = vote

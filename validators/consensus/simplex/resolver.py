@@ -31,6 +31,7 @@ class Resolver:
 
     def aim(self, view: int | None, first_peer: NodeId) -> list[Effect]:
         """Request a certificate of `view`, or nothing any more; a request for the same view goes on as it is."""
+        # The same gap is found in every step until it closes; asked each time, peers would be flooded.
         if view == self._target:
             return []
         effects: list[Effect] = []
@@ -52,6 +53,7 @@ class Resolver:
         if self._target is None or not self._peers:
             return []
         self.requests += 1
+        # Round and round: the certificate may be assembled only after the first round was asked.
         peer = self._peers[self._attempt % len(self._peers)]
         return [
             Send(peer, CertificateRequest(self._target)),
@@ -59,6 +61,7 @@ class Resolver:
         ]
 
     def _in_turn(self, first_peer: NodeId) -> list[NodeId]:
+        # From the leader on, the likeliest holder; the same turns in each run.
         peers = [(first_peer + step) % self._validators for step in range(self._validators)]
         return [peer for peer in peers if peer != self._me]
 
@@ -72,6 +75,7 @@ class Helper:
     def is_due(self, peer: NodeId, stuck_view: int, views: Views) -> bool:
         """Whether `peer`, which wants to leave a view that we have left, has not been sent the way yet."""
         helped_view, our_view = self._helped.get(peer, (-1, -1))
+        # Once for each view of ours or step of the peer's: a cry costs its sender nothing and us certificates.
         return stuck_view < views.current and (our_view != views.current or stuck_view > helped_view)
 
     def help(self, peer: NodeId, stuck_view: int, views: Views) -> list[Certificate]:

@@ -93,6 +93,7 @@ class Round:
         if self.proposal is not None and self.proposal != notarization.proposal:
             self.is_equivocated = True
         self.notarization = notarization
+        # Even where we saw another one first: the quorum's is the one that can be certified and built on.
         self.proposal = notarization.proposal
         self.proposal_state = ProposalState.VERIFIED
 
@@ -103,6 +104,8 @@ class Round:
 
     def may_propose(self) -> bool:
         """Whether nothing of ours, and nothing under our name, stands in the way of a proposal."""
+        # A proposal in the slot may be one under our key from a twin or an earlier life: a second would be
+        # equivocation.
         return not self.has_voted and self.proposal is None and self.notarization is None
 
     def may_notarize(self) -> bool:
@@ -119,5 +122,6 @@ class Round:
 
         A nullification makes a finalization impossible, so that our vote would only be noise.
         """
+        # Never beside our nullify: a view could be nullified and final then.
         is_free = self.own_finalize is None and self.own_nullify is None and not self.is_equivocated
         return is_free and self.certified is Certified.PASSED and self.nullification is None

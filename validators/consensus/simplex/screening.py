@@ -49,6 +49,7 @@ class Screen:
         if not is_validator and (sender < 0 or not isinstance(message, CertificateRequest)):
             # A replica beyond the validators may ask, and no more.
             return MessageCheck(ok=False, reason="unknown sender", signatures_verified=0)
+        # Counted by the scheme, so that a refusal after the third signature costs three and not all.
         before = self._scheme.verified
         reason = self._find_fault(sender, message)
         if is_validator and reason in ("", STALE) and not isinstance(message, CertificateRequest):
@@ -77,6 +78,7 @@ class Screen:
         fault = _find_content_fault(vote)
         if fault:
             return fault
+        # Before the signature: a late vote changes nothing, and verifying one costs more than all else here.
         if not self._is_vote_wanted(vote):
             is_cry = isinstance(vote, Nullify) and self._helper.is_due(sender, vote.view, self._views)
             return "" if is_cry else STALE
@@ -86,6 +88,7 @@ class Screen:
         fault = _find_content_fault(certificate) or find_certificate_fault(certificate, self._validators)
         if fault:
             return fault
+        # Before the signatures: each assembler sends the same certificate, and one is enough.
         if not self._is_certificate_wanted(certificate):
             return STALE
         is_valid = verify_certificate(self._scheme, certificate, self._validators)

@@ -51,6 +51,7 @@ def find_reason_to_leave(entered: Round, *, is_leader_silent: bool) -> TimeoutRe
         return TimeoutReason.FAILED_CERTIFICATION
     if entered.leader in entered.votes.nullifies:
         return TimeoutReason.LEADER_NULLIFY
+    # A silent leader whose proposal has come all the same need not be skipped.
     is_proposal_here = entered.proposal is not None and not entered.is_equivocated
     return TimeoutReason.INACTIVITY if is_leader_silent and not is_proposal_here else None
 
@@ -67,11 +68,13 @@ def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> lis
 
 def tick_timer(activity: LeaderActivity, config: SimplexConfig) -> Effect:
     """Return the timer of the next activity tick; its number stands where other timers have a view."""
+    # At least 1 us: a timer of 0 would fire in this instant without end.
     return SetTimer(ACTIVITY_TIMER, activity.tick + 1, max(1, config.skip_timeout_us // TICKS_PER_SKIP))
 
 
 def count_tick(activity: LeaderActivity, number: int, config: SimplexConfig) -> list[Effect]:
     """Count the tick of this number, unless it was counted, and wait for the next."""
+    # A tick that was counted before the timer was set again must not count twice.
     if number != activity.tick + 1:
         return []
     activity.advance()
@@ -84,6 +87,7 @@ def repeat_nullify(views: Views, config: SimplexConfig) -> list[Effect]:
     assert nullify is not None, "only what was sent can be sent again"
     entry = views.entry_certificate()
     effects: list[Effect] = [Send(None, nullify)]
+    # A peer far behind refuses our nullify until this certificate has brought it to our view.
     if entry is not None:
         effects.append(Send(None, entry))
     return [*effects, SetTimer(RETRY_TIMER, nullify.view, config.timeout_retry_us)]

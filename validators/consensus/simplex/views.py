@@ -82,10 +82,12 @@ class Views:
 
     def unfinalized(self) -> list[Round]:
         """Return the rounds above the finalized view, lowest first."""
+        # Sorted: rounds are made in the order of arrival, and votes and requests that follow from this are traced.
         return [self._rounds[view] for view in sorted(self._rounds) if view > self.finalized_view]
 
     def finalize(self, finalization: Finalization) -> None:
         """Move the finalized view up and drop what is too far below it."""
+        # Checked here although the screen refuses older ones: replay and floors come by other ways.
         assert finalization.proposal.view > self.finalized_view, "the finalized view never moves back"
         self.finalization = finalization
         lowest = self.finalized_view - self._view_retention
@@ -101,6 +103,7 @@ class Views:
             parent = self._certified_parent(candidate)
             if parent is not None:
                 return Ready(parent)
+            # Neither certified nor nullified: building below it could leave out a block that becomes final.
             if not self._is_nullified(candidate):
                 return Missing(candidate)
         return Ready(BlockRef(self.finalized_view, self.finalized_payload))
@@ -109,11 +112,13 @@ class Views:
         """Return whether everything below a proposal is in order, and else what is missing, lowest view first."""
         if proposal.parent_view >= proposal.view:
             return Invalid(PARENT_NOT_BEFORE_PROPOSAL)
+        # A parent below the finalized view leaves the finalized block out of the chain.
         if proposal.parent_view < self.finalized_view:
             return Invalid(PARENT_BEFORE_FINALIZED)
         parent = self._check_parent(proposal.parent_view)
         if not isinstance(parent, Ready):
             return parent
+        # After the parent, so that the parent's certificate is fetched first: without it the others are of no use.
         for skipped in range(proposal.parent_view + 1, proposal.view):
             if not self._is_nullified(skipped):
                 return Missing(skipped)
@@ -127,6 +132,7 @@ class Views:
         entered = self._rounds.get(before)
         if entered is None:
             return None
+        # A nullification needs no block behind it, so a peer can enter with it alone.
         return entered.nullification or entered.notarization
 
     def _check_parent(self, view: int) -> Ancestry:

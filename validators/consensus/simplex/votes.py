@@ -34,6 +34,7 @@ class ViewVotes:
         earlier, activity = self._earlier(vote)
         if earlier is None:
             return True
+        # A repeated vote is no news; a conflicting one is, until its evidence is held.
         return earlier.proposal != vote.proposal and (activity, vote.signer) not in self.evidence
 
     def add(self, vote: Vote) -> tuple[str, ...]:
@@ -68,5 +69,6 @@ class ViewVotes:
         key = (activity, vote.signer)
         if earlier is None or key in self.evidence:
             return ()
+        # Kept once for each signer and activity: a flood of conflicting votes must not grow memory or reports.
         self.evidence[key] = (earlier, vote)
         return (activity,)
