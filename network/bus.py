@@ -77,9 +77,11 @@ class Bus:
         self._kernel = kernel
         self._size_limit = size_limit
         self._is_traced = trace.is_active
+        # Sorted: a graph keeps the order in which its nodes were added.
         self._chains: dict[NodeId, EventChain] = {node: trace.chain(node) for node in sorted(topology.nodes)}
         self._receivers: dict[NodeId, Deliver | None] = dict.fromkeys(self._chains)
         self._wires: dict[NodeId, dict[NodeId, LinkState]] = {node: {} for node in self._chains}
+        # Sorted, because a broadcast goes along these in the order in which they are made.
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
             self._wires[source][destination] = LinkState(source, destination, spec, self._chains[source], chance=chance)
@@ -162,6 +164,7 @@ class Bus:
             raise ConditionError(f"no condition called {name!r} is set")
         for wire in self._active[name][1]:
             losses = wire.losses = wire.losses or Losses()
+            # By ordinal and not by time: what is sent in this instant after the reset arrives.
             losses.below, losses.reset_by = wire.sent, name
 
     def lift(self, name: str) -> None:
@@ -253,6 +256,7 @@ class Bus:
 
     def _transmit(self, wire: LinkState, parcel: _Parcel) -> None:
         ordinal = wire.sent
+        # Before the fate: lost messages count too, so that a loss shifts no draw of later ones.
         wire.sent = ordinal + 1
         kernel = self._kernel
         now_us = kernel.now_us
@@ -260,6 +264,7 @@ class Bus:
         if self._is_traced:
             sent = Sent(destination, ordinal, parcel.label.kind, parcel.length, parcel.checksum)
             wire.chain.add(now_us, sent)
+        # Behind the event: an oversize message was sent and is seen to be dropped.
         if parcel.length > self._size_limit:
             self._drop(wire, ordinal, "oversize", "")
         elif wire.is_plain:
@@ -279,6 +284,7 @@ class Bus:
             self._held[fate.held_by].append(_Held(self._kernel.now_us, wire, ordinal, parcel))
         else:
             if fate.flips:
+                # A new parcel: in a broadcast all receivers share the old one.
                 parcel = self._wrap(flip_bytes(parcel.payload, fate.flips), parcel.label)
             for victim, condition in fate.evicted:
                 self._evict(wire, victim, condition)
@@ -306,6 +312,7 @@ class Bus:
     def _arrive(self, wire: LinkState, ordinal: int, parcel: _Parcel) -> None:
         if wire.losses is not None and self._is_lost(wire, ordinal, wire.losses):
             return
+        # Asked on arrival: a receiver that was down when it was sent may be up again.
         deliver = wire.deliver
         if deliver is None:
             self._drop(wire, ordinal, "down", "")

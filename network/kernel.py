@@ -146,6 +146,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         pulls = self._pulls.get(destination, 0)
         if not lane or pulls >= PULLS_PER_TURN:
             return False
+        # Counted before the action, which may come back for more.
         self._pulls[destination] = pulls + 1
         event = lane.popleft()
         self._steps += 1
@@ -224,6 +225,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     # Turns
 
     def _take_turn(self, deadline: float) -> None:
+        # Before anything of the next turn: what the turn wrote is put in order by node, whatever order trio ran it in.
         self._trace.fold()
         if self._is_over:
             return
@@ -245,11 +247,13 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         heapq.heappop(self._instant_heap)
         self.now_us = at_us
         events = self._instants.pop(at_us)
+        # Empty lanes of earlier instants would be sorted again in every turn.
         self._lanes.clear()
         if len(events) == 1:
             self._hand_out(events)
             return
         try:
+            # By (destination, kind, source, ordinal): the order of posting depends on trio's order of tasks.
             events.sort()
         except TypeError as error:
             raise EventOrderError(f"two events at {at_us} us share (destination, kind, source, ordinal)") from error
@@ -266,7 +270,9 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._joined.clear()
         supervisor = self._lanes.get(SUPERVISOR)
         if supervisor:
+            # Alone in its turn: what it does to machines and links must be done before any validator runs.
             return [supervisor.popleft()]
+        # One event of each validator, by number: lanes have the order in which their first event came.
         return [lane.popleft() for _, lane in sorted(self._lanes.items(), key=itemgetter(0)) if lane]
 
     def _hand_out(self, events: list[_QueuedEvent]) -> None:
@@ -302,6 +308,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._reach_time_limit()
             return
         self._was_idle = False
+        # A deadline can lie in the past where a task set it so; time must not go back.
         self.now_us = max(self.now_us, deadline_us)
 
     # Ends
@@ -328,6 +335,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._trace.close()
         except Exception as error:  # noqa: BLE001  # an instrument that raises is silently removed by trio
             self._fail(error, "a sink")
+        # Taken out first: revoking may release further handles.
         handles, self._handles = self._handles, []
         for handle in handles:
             handle.revoke()
@@ -354,6 +362,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         return blocked
 
     def _describe_tasks(self) -> str:
+        # Sorted: trio keeps tasks in sets, and this text is part of the outcome.
         names = sorted(task.name for task in self._blocked_tasks())
         return f"{len(names)} tasks left ({', '.join(names)})"
 

@@ -59,6 +59,7 @@ class Book:
         """Put a timer in; `fee` and `tip` are 0 where they are open."""
         index = bisect_right(self.lows, (fee - tip, -tip, tie)) - 1
         block = self.blocks[index]
+        # Ties differ within a book, so the comparison never reaches the timer.
         insort(block.by_tip, (-tip, tie, timer))
         insort(block.by_fee, (-fee, tie, timer))
         self.max_tip = max(self.max_tip, tip)
@@ -75,6 +76,7 @@ class Book:
         if len(self.blocks) > 1 and not block.by_tip:
             # The first bound stays: it is below all that may come.
             del self.blocks[index], self.lows[index or 1]
+        # Only then can the bound have fallen; looking at all blocks each time would cost as much as they are.
         if tip == self.max_tip or fee == self.max_fee:
             filled = [block for block in self.blocks if block.by_tip]
             self.max_tip = max((-block.by_tip[0][0] for block in filled), default=0)
@@ -113,6 +115,7 @@ class FeeCounts:
         count = self._counts.get(fee, 0)
         self._counts[fee] = count + 1
         self._sizes[index] += 1
+        # A fee that is there already: only its count changes, and counted fees stand in the list once.
         if count:
             return
         fees = self._fees[index]

@@ -66,12 +66,14 @@ def take(table: BucketTable, due: int, sequence: int) -> None:
     bucket = table.bucket(due)
     assert bucket is not None, f"no timer lies at {due}, {sequence}"
     table.set_entry(due, sequence, None)
+    # The bucket goes with its last timer: sequences of a later one begin at 0 again, and charge for the record again.
     if bucket.count == 1:
         table.set_bucket(due, None)
         return
     head = bucket.head
     if sequence == head:
         head += 1
+        # Gaps that cancellations left: each is passed once, since the head never goes back.
         while table.entry(due, head) is None:
             head += 1
             assert head < bucket.tail, f"the bucket of {due} counts {bucket.count} live timers and holds one"
@@ -83,6 +85,7 @@ def read(table: BucketTable, due: int) -> Iterator[tuple[int, bytes]]:
     bucket = table.bucket(due)
     if bucket is None:
         return
+    # To the tail and not for `count` entries: there are gaps between the live ones.
     for sequence in range(bucket.head, bucket.tail):
         timer_id = table.entry(due, sequence)
         if timer_id is not None:

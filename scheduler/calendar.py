@@ -126,6 +126,7 @@ class CalendarQueue:
         fork = CalendarQueue.__new__(CalendarQueue)
         fork.profile = self.profile
         fork._now = self._now  # noqa: SLF001 - its own kind
+        # Copied where it changes in place; trees are immutable and shared.
         fork._ring = self._ring.copy()  # noqa: SLF001
         fork._epochs = self._epochs.copy()  # noqa: SLF001
         fork._overflow = self._overflow  # noqa: SLF001
@@ -178,6 +179,7 @@ class CalendarQueue:
     def advance(self, now: int) -> Advance:
         """Move the present to `now` or let it stand: take out what is due, move up what came into range (A-1)."""
         assert now >= self._now, f"the present goes from {self._now} to {now}"
+        # Before the present moves: `drop` finds the tier of a height by the old one.
         early, left_overflow = self._take_early(self.profile.last_in_ring(now))
         before, self._now = self._now, now
         due = self._take_ring(before, now)
@@ -189,6 +191,7 @@ class CalendarQueue:
             else:
                 is_early = height in early or height in self._early
                 self.put(height, b"", is_queued=not is_early)
+        # The parts come from three tiers, and timers fire by height.
         due.sort()
         return Advance(due, left_overflow + len(from_overflow))
 
@@ -212,10 +215,12 @@ class CalendarQueue:
     def _take_ring(self, before: int, now: int) -> list[int]:
         """Take the due heights out of the ring, walking it once at most however far the present jumped."""
         size, ring = self.profile.ring_size, self._ring
+        # Once round at most, however far the present has jumped.
         places = range(before + 1, now + 1) if now - before < size else range(size)
         due: list[int] = []
         for place in places:
             height = ring[place % size]
+            # The height is compared too: after a jump a place may hold one of the next round.
             if height != NO_HEIGHT and height <= now:
                 due.append(height)
                 ring[place % size] = NO_HEIGHT
@@ -232,6 +237,7 @@ class CalendarQueue:
     def _take_epochs(self, last: int) -> list[int]:
         """Take every height up to `last` out of the epoch queue."""
         taken: list[int] = []
+        # Sorted, and a copy: epochs are deleted as they empty.
         for epoch in sorted(epoch for epoch in self._epochs if epoch <= self.profile.epoch_of(last)):
             heights, tree = self._epochs[epoch].take(last)
             taken += heights

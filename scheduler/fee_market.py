@@ -33,8 +33,10 @@ def exact_basefee(basefee: Fraction, used: int, lane: int, config: LaneConfig) -
 def next_lane_basefee(basefee: int, used: int, lane: int, config: LaneConfig) -> int:
     """Return the lane basefee after a block whose fired handlers used `used` cycles; an empty block used none (Q-7)."""
     delta = basefee_delta(used, lane, config)
+    # The step is floored on the absolute value: floor division of a negative one would round away from 0 (Q-2).
     step = basefee * abs(delta.numerator) // delta.denominator
     if delta > 0:
+        # At least 1 upwards: a step rounded to 0 would leave a low price where it is for ever.
         return min(max(basefee + max(step, 1), config.min_lane_basefee), config.max_lane_basefee)
     return max(basefee - step, config.min_lane_basefee)
 
@@ -61,6 +63,7 @@ def doubled_median(counts: Mapping[int, int], median: Median) -> int:
 def _values_at(counts: Mapping[int, int], low_rank: int, high_rank: int) -> tuple[int, int]:
     """Return the values at two ranks, counted from 0 in ascending order."""
     passed, low = 0, None
+    # By value: the mapping has the order of the fires.
     for value in sorted(counts):
         passed += counts[value]
         if low is None and passed > low_rank:

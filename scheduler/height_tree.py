@@ -60,6 +60,7 @@ class HeightTree:
             if isinstance(node, _Leaf):
                 yield node.height
             else:
+                # The low side last, because the stack hands it out first: ascending.
                 pending += (node.high, node.low)
 
     def put(self, height: int, record: bytes) -> "HeightTree":
@@ -112,6 +113,7 @@ def _put(node: _Node, leaf: _Leaf) -> _Node:
     differing = height ^ _sample(node)
     bit = HEIGHT_BITS - differing.bit_length()
     if isinstance(node, _Leaf):
+        # The same height with a new record: a new leaf, since forks share the old one with its root.
         if not differing:
             return leaf
     elif bit >= node.bit:
@@ -139,5 +141,6 @@ def _root(node: _Node) -> bytes:
             content = b"\x00" + node.height.to_bytes(8, "big") + node.record
         else:
             content = b"\x01" + bytes((node.bit,)) + _root(node.low) + _root(node.high)
+        # Kept with the node, which never changes: forks that share it hash it once.
         node.root = hashlib.sha256(content).digest()
     return node.root

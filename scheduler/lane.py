@@ -139,6 +139,7 @@ class Lane:
     def price(self) -> int:
         """The lane basefee of this block with the lane's multiplier, in units per cycle (A-26)."""
         over, under = self.config.lane_multiplier
+        # Rounded down, then bounded: twice the price is the default fee and has to fit a record.
         return min(self.market.basefee * over // under, MAX_PRICE)
 
     @property

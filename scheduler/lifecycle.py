@@ -128,9 +128,11 @@ def admit(context: SchedulingContext, request: ScheduleRequest) -> Admission:
     stated: int | None = None
     if context.quote is not None:
         quote, stated = context.quote(request.fees)
+    # After the request's own errors: which error is reported is part of the receipt.
     live = context.tables.live_timers(request.actor)
     if live >= context.config.max_timers_per_actor:
         raise TooManyTimers(live, context.config.max_timers_per_actor)
+    # Timers ever made and not live ones: an identifier must not come back when a timer has gone.
     counter = context.tables.scheduled_timers(request.actor)
     timer_id = timer_id_of(request.actor, request.due, request.payload, request.nonce, counter=counter)
     if context.tables.timer(timer_id) is not None:
@@ -213,6 +215,7 @@ def resolve_convention(payload: bytes) -> tuple[str, bytes] | None:
         inner = base64.b64decode(text, validate=True)
     except (msgspec.MsgspecError, UnicodeError, binascii.Error):
         return None
+    # Encoded again: base64 with stray bits decodes to the same bytes, and only the canonical text counts.
     if base64.b64encode(inner) != text or len(_utf8(named.handler)) > MAX_HANDLER_BYTES:
         return None
     return named.handler, inner
@@ -223,6 +226,7 @@ def _check_request(context: SchedulingContext, request: ScheduleRequest) -> tupl
     now, config = context.moment.now, context.config
     if request.due <= now:
         raise HeightNotInFuture(request.due, now)
+    # Records hold 63 bits; a greater height could be written and never be read.
     if request.due > MAX_U63:
         raise InvalidInput("height", f"{request.due} exceeds {MAX_U63}")
     if len(request.payload) > MAX_PAYLOAD_BYTES:

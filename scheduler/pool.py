@@ -87,6 +87,7 @@ class Payer:
 
     def remove(self, timer: Timer) -> None:
         """Take a timer out; the last one gets its place."""
+        # Swapped with the last one: order among a payer's timers decides nothing, and closing the gap would move all.
         place = self.places.pop(timer.timer_id)
         last = self.timers.pop()
         rows = self.gas_limits, self.fees, self.tips
@@ -170,12 +171,14 @@ class WaitingPool:
         if not bucket.timers:
             del self._buckets[timer.due], self._dues[bisect_left(self._dues, timer.due)]
         self._count -= 1
+        # An expired one was taken out of the orders when it expired.
         if self.expired.pop(known.timer_id, None) is None:
             self._delist(known)
 
     def advance(self, now: int) -> None:
         """Move the present: what has expired by then takes no more part in the auction."""
         if now < self._now:
+            # The present can go back where a branch is left for a sibling with an earlier slot.
             revived = [timer for timer in self.expired.values() if timer.expires_at >= now]
             self._now = now
             for timer in revived:
@@ -249,6 +252,7 @@ class WaitingPool:
         if fee is not None:
             self.fixed_fees.remove(fee)
         if timer.quote is not None and timer.quote.gba is not None:
+            # Found by place: the pair sorts before the triple with the timer, which is never compared.
             del self._agents[bisect_left(self._agents, (timer.due, timer.sequence))]
 
     def _book_of(self, timer: Timer, gas_limit: int, fee: int | None, tip: int | None) -> Book:
@@ -258,6 +262,7 @@ class WaitingPool:
             book = self.books[key] = Book(
                 timer.actor, timer.fee_payer, is_fee_open=fee is None, is_tip_open=tip is None
             )
+        # A bound that never rises when a timer leaves: too low costs a look, too high would hide a timer that fits.
         book.gas_min = min(book.gas_min, gas_limit)
         return book
 
@@ -265,5 +270,6 @@ class WaitingPool:
     def _book_key(
         timer: Timer, gas_limit: int, fee: int | None, tip: int | None
     ) -> tuple[bytes, bytes, int, bool, bool]:
+        # By leading bits: limits that are nearly the same share a book, however many different ones there are.
         shift = max(0, gas_limit.bit_length() - GAS_CLASS_BITS)
         return timer.actor, timer.fee_payer, gas_limit >> shift << shift, fee is None, tip is None

@@ -88,6 +88,7 @@ class Ranking:
         self._heap: list[tuple[int, Tie, int, Book | _Stream | Timer]] = []
         self._numerators: dict[bytes, int] = {}
         for book in pool.books.values():
+            # A whole book at once: not one timer of a bankrupt payer can be a candidate.
             if book.payer not in bankrupt:
                 self._add_book(book)
         for timer, offer in answers.values():
@@ -95,6 +96,7 @@ class Ranking:
             if priority >= 0:
                 effective = scale.effective(priority, self._numerator(timer.actor))
                 self._heap.append((-effective, self._rules.tie(timer), self._next_serial(), timer))
+        # Serial numbers stand before the nodes: equal priority and tie must never compare two nodes.
         heapify(self._heap)
 
     def take(self, room: int) -> tuple[Timer, int] | None:
@@ -107,6 +109,7 @@ class Ranking:
             node = heap[0][3]
             if isinstance(node, Book):
                 heappop(heap)
+                # A book in which nothing fits is left out for good, because the room only shrinks.
                 if node.gas_min <= room:
                     self._open_book(node)
                 continue
@@ -160,6 +163,7 @@ class Ranking:
         split = self._scale.price - fee_fill + tip_fill
         last = len(book.blocks) - 1
         for index, block in enumerate(book.blocks):
+            # The block that the price falls into is in both orders; `_read` leaves each timer to the one that binds it.
             if index == last or book.lows[index + 1][0] >= split:
                 self._open_stream(book, block.by_tip, is_by_tip=True)
             if book.lows[index][0] < split:
@@ -199,5 +203,6 @@ class Ranking:
             heapreplace(self._heap, head)
         fee, tip = self._rules.fees(timer)
         offer = Offer(self._scale.default_fee if fee is None else fee, self._scale.default_tip if tip is None else tip)
+        # Ties go to the tip: in both orders a timer would be taken twice, in neither never.
         is_by_tip = offer.tip <= offer.max_fee - self._scale.price
         return (timer, self._scale.priority(offer)) if is_by_tip == stream.is_by_tip else None

@@ -54,6 +54,8 @@ def classify(
             dead.append(timer)
             continue
         payer = timer.fee_payer
+        # Once for each payer: nothing is charged while the set is split, and looking it up for each timer took most of
+        # the time.
         if payer not in spendable:
             spendable[payer] = ledger.balance(payer) - cells_cost
         gas_limit = timer.gas_limit
@@ -102,13 +104,18 @@ def settle(
     The payer must have `required`. The timer is removed before its handler runs, so that the handler finds the place
     under the cap free, and it stays removed when the handler reverts. A `fifo` timer has no tip field: its tip is 0.
     """
+    # The greatest cost before the run: its handler must not spend what the fire may still cost.
     ledger.charge(timer.fee_payer, required)
     tables.remove(timer)
+    # After the removal, so that a handler that schedules its successor finds the place under the cap free.
     outcome = run(timer)
     assert outcome.cycles <= timer.gas_limit, "a handler used more cycles than its gas limit"
     burned = outcome.cycles * basefees.cycle + outcome.cells * basefees.cell
     tip = outcome.cycles * priority
+    # The last guard before a refund that would create units.
     assert 0 <= burned + tip <= required, f"a fire cost {burned + tip}, more than the {required} charged for it"
+    # After the run and by what it used; the rest goes back below, so that charge, burn, tip and refund add up to
+    # nothing.
     ledger.burn(burned)
     if tip:
         ledger.credit(proposer, tip)

@@ -65,6 +65,7 @@ class Tally:
     def cancel_for_delay(self, timer: Timer, delays: int, cycle_basefee: int) -> None:
         """Remove a live timer; its payer pays the removal's cycles at the basefee, as far as it can, and they burn."""
         payer = timer.fee_payer
+        # As far as it can pay: a removal must not depend on a balance, or a broke payer's timer could never be removed.
         penalty = min(self.config.gc_cost_per_timer * cycle_basefee, self.ledger.balance(payer))
         self.tables.remove(timer)
         self.ledger.charge(payer, penalty)
@@ -93,6 +94,7 @@ class Tally:
         self.lane_cells += paid.outcome.cells
         self.burned += paid.burned
         self.tips += paid.event.tip
+        # The handler's events before the fire's own, in which they end.
         self.events.extend(paid.outcome.events)
         self.events.append(paid.event)
         return paid.outcome.cycles
@@ -102,6 +104,7 @@ class Tally:
     ) -> None:
         """Tell of each timer whose first attempt failed, in waiting order, and of how many each reason held back."""
         self.events.extend(TimerDeferred(timer.timer_id, reason) for timer, reason in first)
+        # No summary of zeros: a block in which nothing waits has no event for it.
         nonzero = tuple((reason, count) for reason, count in counts if count)
         if nonzero:
             self.events.append(DeferredSummary(nonzero))

@@ -109,6 +109,7 @@ class OracleChain:
         mailbox = block.serve_mailbox()
         receipts += [[1, event] for event in phase.events + mailbox.events]
         block.end(phase)
+        # After the whole block and once: a key that ends as it began is no change.
         changes = self.contents.settle()
         self.header = header
         return Result(
@@ -331,9 +332,12 @@ def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
 
 def next_basefee(basefee: int, used: int, limit: int, least: int) -> int:
     """Return the basefee of the next block from what this one used."""
+    # Twice the use: the target is half of the limit. Capped, so that one block moves the price by an eighth at most.
     excess = min(2 * used - limit, limit)
+    # Of the absolute value: floor division of a negative number would round away from 0.
     step = basefee * abs(excess) // (BASEFEE_CHANGE * limit)
     if excess > 0:
+        # At least 1 upwards: from a low price a rounded step of 0 would never leave it.
         return min(max(basefee + max(step, 1), least), MAX_BASEFEE)
     return max(basefee - step, least)
 

@@ -61,6 +61,8 @@ class Branches:
         pending = [(chain, branch) for branch in self._losing(chain, final_digest)]
         while pending:
             parent, branch = pending.pop()
+            # Forked before it is known to be valid: a refused block changes the state up to the transaction that is
+            # wrong.
             child = parent.fork()
             difference = self._judge_block(child, branch)
             if difference is not None:

@@ -51,7 +51,9 @@ class TimerPhase:
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
+        # Once: what a handler of this phase schedules or extends must not change who is on the list.
         waiting = self._waiting()
+        # Before anything fires: whether a payer is solvent is asked of the start of the phase.
         self.funds = {timer.fee_payer: self.contents.balance(timer.fee_payer) for timer in waiting}
         self.due = len(waiting)
         self._prepare(waiting)
@@ -63,6 +65,7 @@ class TimerPhase:
     def _waiting(self) -> list[Timer]:
         """Return the waiting timers."""
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
+        # Sorted anew each time, where the chain keeps an order: the two must not share a way to be wrong.
         return sorted(due, key=lambda timer: (timer.due, timer.sequence))
 
     def _prepare(self, waiting: list[Timer]) -> None:

@@ -117,6 +117,7 @@ class Cluster:
         self._applied = [deque() for _ in range(replicas)]
         target_height = self.scenario.run.until_height
         if self.data is not None and self.data.height:
+            # A run that is reopened at its goal would end before it has shown anything.
             target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
         self._progress = Progress(
             [0] * replicas, target_height=target_height, until_drained=self.scenario.run.until_drained
@@ -127,6 +128,7 @@ class Cluster:
         self.disks = self._make_disks()
         own = {node: factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
         mutants = factories_of(self.scenario.mutants)
+        # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
         own.update({node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()})
         self.factories = {**own, **self.factories}
 
@@ -282,6 +284,7 @@ class Cluster:
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
 
     def _note_final(self, event: Event, _block: BlockFinalized) -> None:
+        # Its own queue: the event says which block, and its result must be the one that this validator applied.
         executed = self._applied[event.node].popleft()
         self._progress.finalized_heights[event.node] = executed.header.height
         self._note_drain(executed)
@@ -331,6 +334,7 @@ class Cluster:
         heights = self._progress.finalized_heights
         heights[node] = max(heights[node], height)
         if height > self._reported_height:
+            # Copies without faults: reading the real ones would draw chance, and damage them further.
             disks = self._sources([slot.disk.pristine() for slot in self._machines.slots], node)
             for executed in reexecute(self._genesis, disks, self._reported_height, height):
                 self._reported_height = executed.header.height

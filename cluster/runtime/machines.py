@@ -112,10 +112,13 @@ class MachineController:
         assert slot.port is not None, "only a running validator is cut off"
         assert slot.handle is not None, "a port comes with a handle"
         assert slot.scope is not None, "a port comes with a scope"
+        # Port and disk before the cancellation: clean-up code of the dying task must neither send nor write.
         slot.port.revoke()
         slot.handle.revoke()
+        # After the handle is revoked, or a last append could land behind the cut.
         lost_bytes = slot.disk.lose_unsynced()
         slot.scope.cancel()
+        # In the same instant: a restart may be the next event, before the old task has ended.
         slot.port = slot.validator = None
         return lost_bytes
 
@@ -145,6 +148,7 @@ class MachineController:
     def slow_down(self, node: int, factor: int) -> None:
         """Make all work of ``node`` take ``factor`` times as long, over restarts as well."""
         pace = self.slots[node].pace
+        # Counted from here: the same machine may be slowed again by another fault.
         pace.factor, pace.slowed = factor, 0
 
     def speed_up(self, node: int) -> int:
@@ -253,6 +257,7 @@ class MachineController:
         slot.counts.halted = ""
         slot.scope = trio.CancelScope()
         slot.validator = self._build(slot, slot.port, slot.handle)
+        # Last: the host's task may take it at once and needs the scope and the validator of this incarnation.
         slot.power.put(slot.incarnation)
         slot.incarnation += 1
 

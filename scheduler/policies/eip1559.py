@@ -223,6 +223,7 @@ class _Auction:
 
     def close(self, charged: int) -> PhaseResult:
         """Take what left out of the pool, report what is held, and leave the market to the next block."""
+        # Only now: the ranking reads the pool, which must not change before it is done.
         for timer in self.gone:
             self.pool.discard(timer)
         held = self._held()

@@ -42,8 +42,10 @@ class FifoInBlock(PolicyInBlock):
         assert phase is BlockPhase.TIMERS, phase
         block, tally = self.block, Tally.of(self)
         config, basefees, ledger = block.config, block.basefees, block.ledger
+        # Once, before anything fires: what handlers schedule or cancel now cannot change who is on the list.
         waiting = block.timers.collect(block.moment.now)
         classes = classify(waiting, now=block.moment.now, config=config, basefees=basefees, ledger=ledger)
+        # In waiting order, so that what the budget leaves is the same on every validator.
         dead = classes.dead[: config.gc_budget]
         for timer in dead:
             tally.destroy(timer, max_cost(timer, config, basefees), ledger.balance(timer.fee_payer))
@@ -63,10 +65,13 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
     """
     config, attempted, unpaid = tally.config, 0, 0
     for timer in candidates:
+        # By the limit and not the use, and the first that does not fit stops the rest: small timers never pass a large
+        # one.
         if tally.lane_cycles + timer.gas_limit > config.lane_budget or config.execution_lane_paused:
             break
         attempted += 1
         required = max_cost(timer, config, tally.basefees)
+        # Asked anew: an earlier fire of this block may have spent it.
         available = tally.ledger.balance(timer.fee_payer)
         if available >= required:
             tally.fire(timer, required)
@@ -79,6 +84,7 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
 
 def _report(tally: Tally, held: Sequence[Timer], over_cap: Sequence[Timer]) -> None:
     first = newly_due(tally, held, DeferralReason.LANE_FULL) + newly_due(tally, over_cap, DeferralReason.OVER_CAP)
+    # Two lists, each latest first: events go into receipts in waiting order.
     first.sort(key=_place)
     counts = ((DeferralReason.LANE_FULL, len(held)), (DeferralReason.OVER_CAP, len(over_cap)))
     tally.report_deferred(first, counts)

@@ -137,11 +137,13 @@ class BlockTree:
                 raise UnknownBlockError(digest)
             path.append(branch)
             digest = branch.header.parent
+        # Parents first: batches are applied and made again from the finalized block upwards.
         path.reverse()
         return path
 
     def open_batch(self, parent: Branch) -> Batch:
         """Open a batch on a block's state."""
+        # Where another branch was applied early the database must be rewound before a batch can stand on the parent.
         self._stand_below(self.path_to(parent.digest))
         return self.database.batch(parent.batch)
 
@@ -152,6 +154,7 @@ class BlockTree:
         """
         if self._apply_mode.apply != "certified" or digest not in self._branches:
             return 0
+        # No more than can be taken back: finality may yet choose another branch.
         path = self.path_to(digest)[: self._apply_mode.retain_blocks]
         applied = len(path) - self._count_shared(path)
         self._apply(path)
@@ -179,10 +182,12 @@ class BlockTree:
         path = self.path_to(digest)
         before = self.finalized.header.height
         self._apply(path)
+        # Those above the winner stay applied: they are its children.
         del self._early[: len(path)]
         for branch in path:
             del self._branches[branch.digest]
         winner = path[-1]
+        # Without a batch: children of the finalized block stand on the database itself.
         self.finalized = replace(winner, executed=None, batch=None)
         is_pruned = is_due(self._apply_mode.prune_every, before, winner.header.height)
         if is_pruned:
@@ -193,6 +198,7 @@ class BlockTree:
         """Forget every branch that no longer starts at the finalized block; parents stand before their children."""
         kept = {self.finalized.digest: self.finalized}
         lost: list[Executed] = []
+        # In the order of execution, so that parents come before their children; a list, because entries are deleted.
         for digest, branch in list(self._branches.items()):
             if branch.header.parent in kept:
                 kept[digest] = branch
@@ -218,6 +224,7 @@ class BlockTree:
         known = {self.finalized.digest: buckets}
         for digest, branch in self._branches.items():
             assert branch.executed is not None, "only the finalized block was not executed"
+            # A copy for each branch: siblings must not see each other's buckets.
             own = dict(known[branch.header.parent])
             for key, value in branch.executed.changes.items():
                 if key[0] == BUCKETS.code:
@@ -236,6 +243,7 @@ class BlockTree:
         winner = path[-1]
         assert winner.batch is not None, "every block of a path that is stood below has a batch"
         self.database.apply(winner.batch)
+        # Looks redundant, and is what finds a batch that was made again wrongly before it becomes final.
         assert self.database.canonical_root == winner.header.state_root, "what was applied is what was executed"
         self._early = list(path)
 
@@ -245,12 +253,14 @@ class BlockTree:
         self._undone += self._take_back(len(self._early) - shared)
         parent = path[shared - 1] if shared else self.finalized
         for branch in path[shared:]:
+            # A child of a block that was taken back stands on a dead batch although nothing took the child back.
             if branch.batch is None or not branch.batch.is_alive():
                 branch.batch = self._make_again(branch, parent)
             parent = branch
 
     def _count_shared(self, path: Sequence[Branch]) -> int:
         """Return the number of a path's blocks, from its start on, that are applied."""
+        # By identity below: one digest has one branch here, and comparing headers would cost more.
         pairs = zip(path, self._early, strict=False)
         return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
 
@@ -260,6 +270,7 @@ class BlockTree:
         taken: list[Executed] = []
         for _ in range(count):
             branch = self._early.pop()
+            # A batch that was applied once cannot be applied again.
             branch.batch = None
             assert branch.executed is not None, "only the finalized block was not executed"
             taken.append(branch.executed)
@@ -282,4 +293,5 @@ class BlockTree:
 
 def is_due(every: int, before: int, after: int) -> bool:
     """Return whether a multiple of `every` lies above one height and not above another; never for 0."""
+    # Not `after % every`: several heights can become final at once and jump over the multiple.
     return every > 0 and after // every > before // every

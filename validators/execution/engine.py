@@ -122,11 +122,13 @@ class Engine:
         self._pools = PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)
+        # The log must lead to this header; genesis' own is the claim where nothing was finalized.
         tip = header or genesis_header
         retain = self._apply_mode.retain_blocks
         followed = operations or () if base is not None else chain(first.operations(), operations or ())
         database = Database.from_operations(followed, retain=retain, base=base)
         root = database.canonical_root
+        # Checked at every start: nothing on the disk is believed for its checksum alone.
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
         self._tree = BlockTree(database, self._tip(database, tip), self._apply_mode, self._execute_again)
@@ -192,6 +194,7 @@ class Engine:
             UnknownParentError: The parent is neither executed nor finalized here.
             InvalidBlockError: The block breaks a rule, or its roots differ from those of its execution.
         """
+        # Header and whole block: a header that is known may come with other transactions.
         known = self.executed(header_digest(block.header))
         if known is not None and known.block == block:
             return known
@@ -300,9 +303,11 @@ class Engine:
                 summary=summary,
                 batch=batch,
                 operations=tuple(batch.operations),
+                # A copy: the batch may be dropped or taken back while readers still hold the result.
                 changes=dict(batch.changes),
                 phases=tuple(run.phases),
             )
+            # Before the roots are compared: observers have to see executions that end in a refusal, too.
             self.on_executed(executed)
             if block is not None:
                 check_roots(header, sealed)
@@ -354,6 +359,7 @@ class Engine:
         assert tuple(run.receipts) == before.receipts, f"{place} has other receipts"
         assert tuple(batch.operations) == before.operations, f"{place} makes other operations"
         assert batch.canonical_root == branch.header.state_root, f"{place} leads to {batch.canonical_root.hex()}"
+        # The new run's, because its pool stands for its own waiting set and not for the first one.
         branch.waiting, branch.heights = run.waiting(), tiers.heights
         return batch
 
@@ -383,6 +389,7 @@ class Engine:
     def _forget_gone(self, keys: Iterable[bytes]) -> None:
         """Drop decoded records whose keys the finalized state does not have; a branch that has them reads again."""
         for key in keys:
+            # Asked of the finalized state: a key that a loser deleted, or a winner made, is still there.
             if self.database.get(key) is None:
                 self._cache.forget(key)
 

@@ -62,6 +62,7 @@ class BranchHeights:
     def next_block(self, now: int) -> tuple["BranchHeights", int]:
         """Return the index of a child block at its start, and the number of heights leaving the overflow tree."""
         child = BranchHeights.__new__(BranchHeights)
+        # Forked and not shared: siblings advance by different times.
         child._queue = self._queue.fork()  # noqa: SLF001 - its own kind
         advance = child._queue.advance(now)  # noqa: SLF001
         child._overdue = self._overdue + advance.due  # noqa: SLF001
@@ -97,6 +98,7 @@ class BranchHeights:
     def _settle_height(self, height: int, was_queued: bool | None, record: bytes | None) -> None:  # noqa: FBT001
         """Take over a bucket that is not due; one that was made anew may have another flag, hence another tier."""
         flag = None if record is None else is_queued(record)
+        # A bucket that was emptied and made anew may be of another tier; dropped by its old one it would stay in both.
         if was_queued not in {None, flag}:
             self._queue.drop(height)
         if record is not None:

@@ -88,13 +88,18 @@ class StateMailbox:
 
     def serve(self, deliver: Deliver) -> MailboxResult:
         """Deliver the messages waiting now, oldest first, until one does not fit the rest of the budget."""
+        # The tail is read once: what deliveries send is not served in the same block, or two actors could go on for
+        # ever.
         result, last = MailboxResult(), self._queue().tail
         for sequence in range(self._queue().head, last):
             message = self._view.get(MESSAGES, message_key(sequence))
             assert message is not None, f"the mailbox has no message {sequence}"
+            # By its limit and not by its use: whether it fits must be known before it runs.
             if message.cycles > self._cycles_budget - result.cycles:
                 break
+            # Gone before it is delivered: a delivery that fails is not tried again.
             self._view.set(message_key(sequence), None)
+            # The tail is read anew each time: the call before may have sent messages.
             self._view.set(MAILBOX.key(), Mailbox(sequence + 1, self._queue().tail))
             frame = Frame(message.actor, message.sender, message.origin, 0, is_message=True)
             meter = Meter(message.cycles, message.cycles)

@@ -214,6 +214,7 @@ class BlockRun:
 
     def _include(self, candidate: Candidate) -> None:
         transaction, encoded = candidate.transaction, candidate.encoded
+        # Writes nothing: a leader tries candidates that turn out to be invalid, on the same state.
         admitted = admit(transaction, encoded, ledger=self._ledger, basefees=self._basefees, room=self._room)
         # The signature comes last: it costs more than all the other checks together.
         if not self._rules.verify_transaction(transaction):
@@ -260,10 +261,13 @@ class BlockRun:
         self._serve_mailbox()
         self._move_prices()
         self._book_burns()
+        # After all that can schedule or cancel a timer, and before the flush that writes the tables.
         self._close_tiers()
+        # Last: nothing may read or write the view once its records are in the batch.
         self._view.flush()
 
     def _serve_mailbox(self) -> None:
+        # Read before serving: messages that delivered ones send wait for the next block.
         found, sent = self._mailbox.waiting, self._mailbox.sent
         self._mailbox_result = self._mailbox.serve(self._world.deliver)
         self._record_events(self._mailbox_result.events)

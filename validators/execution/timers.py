@@ -77,6 +77,7 @@ class PoolKeeper:
     def take(self, waiting: Waiting, rules: PoolRules) -> WaitingPool | None:
         """Hand the pool to the caller, as its only holder, if it stands for this waiting set under these rules."""
         pool, stands_for = self._pool, self._waiting
+        # Handed out once: a fork that takes it as well would see the other's removals.
         self._pool = self._waiting = None
         return pool if pool is not None and stands_for is waiting and pool.rules == rules else None
 
@@ -119,6 +120,7 @@ class StateTimers:
         self._pool: WaitingPool | None = None
         self._reach = carried.through
         self.due = 0
+        # Shared with the parent's other children, hence never changed in place.
         self._collected: Sequence[Timer] = carried.timers
         # What this block did to timers of the carried list, so that the list need not be searched for each.
         self._touched: dict[bytes, Timer | None] = {}
@@ -133,6 +135,7 @@ class StateTimers:
 
     def insert(self, timer: Timer) -> None:
         """Add a timer at the tail of its height."""
+        # One that came in below would be in the tables and on no list until a restart reads it.
         assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
         sequence = buckets.append(self, timer.due, timer.timer_id, is_queued=self._heights.is_queued(timer.due))
         assert timer.sequence == sequence, f"sequence {timer.sequence} where {sequence} comes next"
@@ -144,6 +147,7 @@ class StateTimers:
         """Put a changed record in the place of the one with the same identifier."""
         self._view.set(self._keys.key_of(timer.timer_id), timer)
         if timer.due <= self._reach:
+            # Through the view, so that a reverted call takes this back as well.
             self._view.change(self._touched, timer.timer_id, timer)
 
     def remove(self, timer: Timer) -> None:
@@ -154,6 +158,7 @@ class StateTimers:
         assert counts.live > 0, f"actor {timer.actor.hex()} has no live timer to remove"
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live - 1, counts.scheduled))
         if timer.due <= self._reach:
+            # Through the view, so that a reverted call takes this back as well.
             self._view.change(self._touched, timer.timer_id, None)
 
     def bucket(self, due: int) -> Bucket | None:
@@ -163,6 +168,7 @@ class StateTimers:
     def set_bucket(self, due: int, bucket: Bucket | None) -> None:
         """Put a height's bucket, and note that it is written and the flag of the one that the block found there."""
         key = bucket_key(due)
+        # The first time only: the flag is that of the bucket which the block found, not of one that it made.
         if due not in self._heights.touched:
             found = self._view.get(BUCKETS, key)
             self._view.change(self._heights.touched, due, None if found is None else found.queued)
@@ -199,6 +205,7 @@ class StateTimers:
         """Return the timers of `collect` as a pool. A timer removed from it must be removed from the tables as well."""
         carried, touched = self._carried.timers, self._touched
         pool = self._pools.take(self._carried, rules)
+        # Counted before `collect`, which puts the new ones behind these.
         known = len(self._current())
         waiting = self.collect(upto)
         if pool is None:

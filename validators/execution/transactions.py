@@ -104,7 +104,9 @@ def run_transaction(
     """Charge, run, refund, burn and tip; return the receipt."""
     transaction = admitted.transaction
     digest = hashlib.sha256(admitted.encoded).digest()
+    # The whole limit first: the call must not spend what it may still owe for its own gas.
     ledger.charge(admitted.sender, admitted.prepaid)
+    # Outside of the call's savepoint: a reverted transaction uses its nonce up.
     ledger.count_transaction(admitted.sender)
     meter = Meter(transaction.cycles_limit, transaction.cells_limit)
     intrinsic_cells = len(admitted.encoded) * TRANSACTION_BYTE_CELLS
@@ -124,6 +126,7 @@ def run_transaction(
 
 def tip_per_cycle(transaction: Transaction, basefees: Basefees) -> int:
     """Return the proposer's tip for each cycle used: the stated priority as far as the maximum fee allows."""
+    # Never negative, because a maximum below the basefee was refused before.
     return min(transaction.priority_fee_per_cycle, transaction.max_fee_per_cycle - basefees.cycle)
 
 

@@ -41,6 +41,7 @@ def seal(header: Header, transactions: Sequence[bytes], receipts: Sequence[bytes
 
 def check_transactions(block: Block, *, is_known: bool) -> None:
     """Refuse transactions that differ from those of a known header: they cannot be the right ones."""
+    # Before execution: transactions that are not the header's must not make a good header look bad.
     if is_known or mmr_root(block.transactions) != block.header.tx_root:
         raise InvalidBlockError("transactions are not those of the header's tx_root")
 

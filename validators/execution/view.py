@@ -37,6 +37,7 @@ class DecodedCache:
             CorruptStateError: The bytes are not a record of the table.
         """
         known = self._records.get(key)
+        # By bytes, not by key alone: another fork may hold another record there.
         if known is not None and known[0] == stored:
             return cast("Record", known[1])
         decoder = self._decoders.get(table.code)
@@ -85,6 +86,7 @@ class View:
             return cast("Record | None", self._read[key])
         stored = self._batch.get(key)
         record = None if stored is None else self._cache.decode(table, key, stored)
+        # Absence is remembered too, which is the commonest answer.
         self._read[key] = record
         return record
 
@@ -94,6 +96,7 @@ class View:
 
     def change(self, mapping: dict[Any, Any], key: object, value: object) -> None:
         """Put a value into a mapping of derived data that must follow rollbacks like the state itself."""
+        # The old value, or that there was none: a rollback has to leave no key behind that it did not find.
         self._journal.append((mapping, key, mapping.get(key, _ABSENT)))
         mapping[key] = value
 
@@ -113,6 +116,7 @@ class View:
     def rollback(self, savepoint: int) -> None:
         """Take back every change since the mark, latest first."""
         journal = self._journal
+        # Latest first: a key that was written twice must end with its first old value.
         while len(journal) > savepoint:
             mapping, key, before = journal.pop()
             if before is _ABSENT:
@@ -129,4 +133,5 @@ class View:
             else:
                 stored = encode(record)
                 write(key, stored)
+                # Even if this branch loses: an entry counts only where a state holds exactly these bytes.
                 remember(key, stored, record)

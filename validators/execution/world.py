@@ -97,6 +97,7 @@ class ChainWorld:
     def ask(self, call: AgentCall) -> bytes | GbaFailure:
         """Ask an agent, read-only and without a charge; return its answer, or the kind of failure."""
         frame = Frame(call.agent, call.actor, ZERO_ORIGIN, 0, is_read_only=True)
+        # No cells: an agent's answer must not grow the state.
         meter = Meter(call.cycles, 0)
         result = self.call(frame, meter, handler=call.handler, payload=call.payload)
         if result.status is not Status.OK:
@@ -177,6 +178,7 @@ class ChainWorld:
 
     def _update_config(self, encoded: bytes) -> TimerConfigUpdated:
         """Write what the next block reads; this one goes on with what it read at its start."""
+        # As written by now and not as the block read it: two updates in one block add up.
         current = [self._view.get(table, table.key()) for table in self._config_tables]
         changed = decode_update(encoded, [record for record in current if record is not None])
         for table, record in zip(self._config_tables, changed, strict=True):

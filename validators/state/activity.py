@@ -107,6 +107,7 @@ class Activity:
             return
         full = tip.size >> GRAFT_HEIGHT
         chunks: dict[int, bytes] = {}
+        # Sorted: a set's order must not reach anything that is hashed or shown.
         for index in sorted(self.stale):
             start = index * CHUNK_BITS - levels.start
             chunks[index] = join_flags(flags[start : start + CHUNK_BITS], CHUNK_BYTES)
@@ -179,6 +180,7 @@ class Activity:
         for number, row in enumerate(self.rows):
             for index in range(count_entries(number, size_before), count_entries(number, size)):
                 row.pop(index, None)
+        # Rows of heights that the shorter log does not have; the three lowest always stay.
         while len(self.rows) > GRAFTS + 1 and not self.rows[-1]:
             self.rows.pop()
         # The chunk that lost its later operations is among these: each batch clears the bit of the commit before it.

@@ -264,6 +264,7 @@ class Batch:
     def settle(self) -> None:
         """Mark the batch as applied and drop data that the store now has; else all past batches would stay."""
         self.status = BatchStatus.APPLIED
+        # Cut off, or every applied batch would keep its ancestors in memory.
         self.parent = None
         self.graft = None
         self._view = StateView(self.store)
@@ -275,6 +276,7 @@ class Batch:
             if member.status is BatchStatus.DROPPED:
                 return False
             if member.status is BatchStatus.APPLIED:
+                # By identity: after a rewind another tip may have the same size.
                 return member.outcome is not None and member.outcome.tip is self.store.tip
             if member.base is self.store.tip:
                 return True
@@ -289,6 +291,8 @@ class Batch:
                 f"its branch was dropped or lost to the tip with {self.store.tip.size} and {self.store.tip.root.hex()}"
             )
             raise DeadBranch(msg)
+        # Remembered, so that the walk over the ancestors is made once for each change of the store and not for each
+        # read.
         self._seen_epoch = self.store.epoch
 
     def list_pending(self) -> list["Batch"]:
@@ -298,6 +302,7 @@ class Batch:
         while member is not None and member.status is not BatchStatus.APPLIED:
             pending.append(member)
             member = member.parent
+        # Oldest first: each is appended where the one before it ends.
         pending.reverse()
         return pending
 

@@ -149,6 +149,7 @@ class Database:
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield all keys and values, ascending by key."""
         store = self._store
+        # By key: the index has the order of writing, which differs after a rebuild.
         for key in sorted(store.locations):
             yield key, store.codec.value_of(store.log[store.locations[key] - store.start])
 
@@ -157,6 +158,7 @@ class Database:
         if start < self._store.start:
             msg = f"operation {start} was pruned; the oldest one kept is {self._store.start}"
             raise PrunedLocation(msg)
+        # A copy: the log is cut and pruned in place.
         return tuple(self._store.log[start - self._store.start :])
 
     def batch(self, parent: Batch | None = None) -> Batch:

@@ -155,6 +155,7 @@ class Draft:
         """
         store = self.view.store
         if candidates and candidates[-1] == store.start + len(store.log) - 1:
+            # The last operation of the store is its commit, which has a flag and no key to move.
             candidates = candidates[:-1]
         keys = [operation[1:KEY_END] for operation in store.read_operations(candidates)]
         is_movable = list(map(not_, map(self.entries.__contains__, keys)))

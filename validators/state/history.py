@@ -30,12 +30,15 @@ def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> 
     store.log += outcome.operations
     store.levels.extend(outcome.nodes)
     flags = store.flags
+    # From the old floor only: below it every flag is clear already.
     below_floor = slice(store.tip.floor - start, min(outcome.tip.floor, store.tip.size) - start)
+    # A copy for the undo, made before the flags are cleared.
     inactive = bytes(flags[below_floor])
     flags[below_floor] = bytes(len(inactive))
     mark(flags, outcome.rewritten, start, 0)
     flags += outcome.flags
     locations = store.locations
+    # Before the deletions: a deleted key is among the entries, marked.
     locations.update(outcome.entries)
     for key in outcome.deleted:
         del locations[key]
@@ -119,6 +122,7 @@ def list_cleared_chunks(undos: Iterable[Undo]) -> set[int]:
 def prune_store(store: Store, location: int) -> int:
     """Forget whole chunks below a location and below every floor that can be returned to; return the new start."""
     oldest = store.undos[0].tip if store.undos else store.tip
+    # Down to a whole chunk: the grafted tree has a leaf for each, and half a one could not be made again.
     start = min(location, oldest.floor) // CHUNK_BITS * CHUNK_BITS
     if start > store.start:
         if store.activity is not None:

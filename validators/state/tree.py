@@ -70,6 +70,7 @@ def grow_tree(
     nodes = hash_leaves(leaf_count, elements)
     while nodes:
         rows.append(b"".join(nodes))
+        # An old peak of this height is the left sibling of the first new node.
         if leaf_count >> height & 1:
             nodes.insert(0, unmerged.pop())
         if total >> height & 1:
@@ -134,6 +135,7 @@ class Levels:
     def prune(self, start: int) -> None:
         """Forget the nodes that no path from leaf `start` or a later one meets; `start` never falls."""
         assert start >= self.start, f"pruning falls from {self.start} to {start}"
+        # By the old start, so before it moves.
         kept = [self.first_kept(height) for height in range(len(self.rows))]
         self.start = start
         for height, row in enumerate(self.rows):

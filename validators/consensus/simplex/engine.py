@@ -278,7 +278,6 @@ class Simplex:
         current = self._current()
         if not current.may_nullify() or current.timeout_reason:
             return
-        # Behind the guard: only the first reason of a view counts.
         self._counts["timeouts"] += 1
         self._emit(*give_up(current, reason, self._config))
         self._cast(self._caster.nullify(current))
@@ -310,7 +309,6 @@ class Simplex:
 
     def _advance(self) -> None:
         current = self._current()
-        # For every view and not only for ours: a gap found early is fetched before our turn comes.
         selected = self._views.select_parent(current.view)
         gap = selected.view if isinstance(selected, Missing) else None
         if isinstance(selected, Ready):
@@ -365,14 +363,12 @@ class Simplex:
     def _complete(self, vote: Vote) -> None:
         """Assemble the certificate that a counted vote completes, unless it is held or not needed any more."""
         found = self._views.round(view_of(vote))
-        # A finalization may come for a view that is decided otherwise; below the finalized one it would move finality
-        # back.
+        # Below the finalized view it would move finality back; above, a finalization may always come.
         is_past = isinstance(vote, Finalize) and found.view <= self._views.finalized_view
         votes = {} if is_past or found.is_decided(vote) else found.votes.like(vote)
         if len(votes) >= self._quorum:
             self._counts["certificates_assembled"] += 1
             certificate = assemble(votes, self._validators)
-            # Sent to all by each assembler: one copy lost on the way then costs no fetch.
             self._emit(Append(certificate), Send(None, certificate))
             self._apply(certificate)
 
