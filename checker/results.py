@@ -43,8 +43,8 @@ EXIT_CODES: Final[dict[str, int]] = {
 
 FORMER_NAMES: Final = {
     **{f"promised-{what}": f"expected-{what}" for what in ("counts", "limits", "recovery", "reports")},
-    "expected-replica-modes": "expected-replica-modes",
-    "replica-modes-effective": "replica-modes-effective",
+    "promised-roads": "expected-replica-modes",
+    "roads-effective": "replica-modes-effective",
 }
 """Names of checks in the release before with the names of today, for records and data directories of that release."""
 

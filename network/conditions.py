@@ -194,7 +194,7 @@ class LinkState:
 
 
 def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, *, now_us: Micros) -> Fate:
-    """Decide what becomes of a message of so many bytes under its wire's conditions, and count whom it touched."""
+    """Return the fate of a message of `length` bytes under its wire's conditions, counted with each that touches it."""
     conditions = [each for each in wire.conditions if not each.kinds or label.kind in each.kinds]
     cuts = [condition for condition in conditions if condition.is_cut]
     for condition in cuts:

@@ -88,7 +88,6 @@ class Application:
         self._leader = surroundings.leader
         self._propose = surroundings.propose
         self._answers = answers
-        # Each verified signature is charged to one execution; the verifier's own count runs on over all of them.
         self._signatures_charged = 0
         self._proposing: BlockRef | None = None
         self._follower = Follower(

@@ -66,7 +66,7 @@ def _renamed(section: Any, old: Keys, new: Keys) -> Any:  # noqa: ANN401 - plain
     return section if inner is section[first] else section | {first: inner}
 
 
-def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Callable[[str], None]) -> Any:  # noqa: ANN401 - plain data
+def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Callable[[str], object]) -> Any:  # noqa: ANN401 - plain data
     """Return plain data with the new values of a key; it is the data itself where there is nothing to rename."""
     if key and isinstance(value, dict):
         first, rest = key[0], key[1:]

@@ -46,7 +46,8 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     for setting in settings:
         apply_setting(raw, setting)
-    return convert_scenario(raw, str(path))
+    # Once more: a setting may state an old value.
+    return convert_scenario(with_new_names(raw, report_once), str(path))
 
 
 def convert_scenario(raw: object, place: str) -> Scenario:

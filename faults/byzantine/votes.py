@@ -39,7 +39,7 @@ class Withhold(Behaviour):
     """Sends some kinds of messages not at all, or not to some; by default no votes and no certificates to anybody."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Leave out whoever is not to know."""
+        """Leave out the receivers that must not get it."""
         if not self._is_meant(outgoing):
             return (outgoing,)
         deprived = tuple(node for node in outgoing.to if not self.fault.to or node in self.fault.to)

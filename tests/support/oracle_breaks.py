@@ -118,7 +118,7 @@ def let_basefees_creep(monkeypatch):
 def leave_the_counter_out_of_identifiers(monkeypatch):
     monkeypatch.setattr(
         "scheduler.lifecycle.timer_id_of",
-        lambda actor, due, payload, nonce, counter: timer_id_of(actor, due, payload, nonce),
+        lambda actor, due, payload, nonce, **_counter: timer_id_of(actor, due, payload, nonce),
     )
 
 
@@ -138,6 +138,7 @@ BREAKS = {
     "a basefee that creeps": (let_basefees_creep, "changes"),
     "an identifier without counter": (leave_the_counter_out_of_identifiers, "receipts"),
 }
+
 
 RULE_TESTS = {
     "an expiry one block early": "test_a_timer_past_its_ttl_is_destroyed_with_its_event",

@@ -303,7 +303,6 @@ class Engine:
                 summary=summary,
                 batch=batch,
                 operations=tuple(batch.operations),
-                # A copy: the batch may be dropped or taken back while readers still hold the result.
                 changes=dict(batch.changes),
                 phases=tuple(run.phases),
             )
