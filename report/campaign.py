@@ -15,6 +15,7 @@ DRAW_SECONDS = 0.2
 PLAIN_LINE_SECONDS = 2.0
 GROUPS_SHOWN = 12
 SEEDS_SHOWN = 4
+RAREST_SHOWN = 6
 
 Groups: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Milliseconds and number of the seeds of each signature, the quickest first."""
@@ -128,8 +129,8 @@ def group_table(groups: Groups) -> Table:
 
 
 def coverage_table(
-    runs: Mapping[tuple[str, str, str], int],
-    empty: Collection[tuple[str, str, str]],
+    runs: Mapping[tuple[str, ...], int],
+    empty: Collection[tuple[str, ...]],
     phases: Iterable[str],
     roles: Sequence[str],
     *,
@@ -160,6 +161,25 @@ def coverage_table(
         table.add_column("runs by phase", overflow="fold")
     for (kind, role), cells in rows.items():
         table.add_row(kind, role, *(cells if is_wide else [_named_cells(shown, cells)]))
+    return table
+
+
+def rules_table(rooms: Mapping[str, Sequence[str]], runs: Mapping[str, int], empty: Collection[str]) -> Table:
+    """Return how many cells of the rules were reached, room by room, with the rarest and the empty ones by name.
+
+    ``runs`` says in how many runs a cell was reached; ``empty`` are the promised cells that none reached.
+    """
+    table = Table(title="cells of the rules, and the runs that reached them", title_justify="left")
+    table.add_column("rules of", no_wrap=True)
+    table.add_column("reached", justify="right", no_wrap=True)
+    table.add_column("in the fewest runs", overflow="fold")
+    table.add_column("never", overflow="fold")
+    for room, labels in rooms.items():
+        found = sorted((label for label in labels if label in runs), key=lambda label: runs[label])
+        rarest = ", ".join(f"{label} {runs[label]:,}" for label in found[:RAREST_SHOWN])
+        # Promised cells stand out; the others are promised by somebody else, or the sweep promises nothing.
+        never = [Text(label, style="bold red" if label in empty else "") for label in labels if label not in runs]
+        table.add_row(room, f"{len(found)} of {len(labels)}", rarest, Text(", ").join(never))
     return table
 
 

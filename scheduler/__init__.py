@@ -45,6 +45,7 @@ from scheduler.events import (
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
 from scheduler.governance import (
+    cell_of_update,
     decode_parameters,
     decode_timer_config,
     decode_update,
@@ -77,6 +78,7 @@ from scheduler.policies import (
     tables_of,
 )
 from scheduler.pool import PoolRules, WaitingPool
+from scheduler.rules import SCHEDULER_RULES, SWARM, CallRule, LaneRule, PhaseRule, RuleCell
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
 from scheduler.tables import AgentCall, LaneTables, Ledger, Runner, StateTable, TimerTables
 from scheduler.types import (
@@ -108,6 +110,8 @@ __all__ = [
     "MIN_BASEFEE",
     "NO_BID",
     "POLICIES",
+    "SCHEDULER_RULES",
+    "SWARM",
     "ZERO_ORIGIN",
     "Admission",
     "AgentCall",
@@ -120,6 +124,7 @@ __all__ = [
     "BucketTable",
     "CalendarProfile",
     "CalendarQueue",
+    "CallRule",
     "DeferralReason",
     "DeferredSummary",
     "DuplicateTimer",
@@ -142,12 +147,14 @@ __all__ = [
     "Lane",
     "LaneConfig",
     "LaneMarket",
+    "LaneRule",
     "LaneTables",
     "Ledger",
     "Moment",
     "Parameters",
     "PayloadTooLarge",
     "PhaseResult",
+    "PhaseRule",
     "Policy",
     "PolicyInBlock",
     "PoolRules",
@@ -155,6 +162,7 @@ __all__ = [
     "Quote",
     "RecentFires",
     "Rejected",
+    "RuleCell",
     "RunOutcome",
     "Runner",
     "ScheduleEvents",
@@ -190,6 +198,7 @@ __all__ = [
     "admit",
     "buckets",
     "call_of",
+    "cell_of_update",
     "classify",
     "decode_parameters",
     "decode_timer_config",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from scheduler.errors import InvalidInput, Unauthorized
+from scheduler.rules import CallRule, RuleCell
 from scheduler.types import Parameters, TimerConfig
 
 Record = TypeVar("Record", bound=Parameters)
@@ -52,6 +53,12 @@ def decode_update(encoded: bytes, current: Sequence[Parameters]) -> list[Paramet
         _changed(record, {fields[key]: changes[key] for key in keys if key in fields})
         for record, fields in zip(current, known, strict=True)
     ]
+
+
+def cell_of_update(encoded: bytes) -> RuleCell:
+    """Return the rule cell of an update that was accepted: of a whole configuration, or of parameters by key."""
+    is_by_key = isinstance(msgspec.msgpack.decode(encoded), dict)
+    return CallRule.PARAMETERS_CHANGED if is_by_key else CallRule.CONFIG_REPLACED
 
 
 def decode_timer_config(encoded: bytes) -> TimerConfig:

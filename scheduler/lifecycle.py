@@ -6,7 +6,7 @@ included. Metering is the caller's: a refused call still pays its fixed price (Q
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +29,7 @@ from scheduler.errors import (
 )
 from scheduler.events import TimerPriorityClampedAtSchedule, TimerScheduled
 from scheduler.identifiers import timer_id_of
+from scheduler.rules import CallRule, RuleCell
 from scheduler.tables import TimerTables
 from scheduler.types import (
     DEFAULT_HANDLER,
@@ -98,11 +99,15 @@ KEY_CELLS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A timer that may come in, what its call pays for its place in the state first, and what tells of it."""
+    """A timer that may come in, what its call pays for its place in the state first, and what tells of it.
+
+    `reached` are the rule cells that count once the call has kept its effects.
+    """
 
     timer: Timer
     index_cells: int
     events: ScheduleEvents
+    reached: tuple[RuleCell, ...] = ()
 
 
 class _Convention(msgspec.Struct, frozen=True):
@@ -152,11 +157,42 @@ def admit(context: SchedulingContext, request: ScheduleRequest) -> Admission:
     )
     cells = index_cells(timer) if context.config.charges_index_cells else 0
     event = TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
+    is_last = live + 1 == context.config.max_timers_per_actor
+    reached = (*_cells_of_terms(context, request, timer), *_cells_of_place(context, timer, is_last=is_last))
     if quote is None or stated is None:
-        return Admission(timer, cells, (event,))
+        return Admission(timer, cells, (event,), reached)
     assert quote.max_priority_fee_per_cycle is not None, "only what was stated is clamped"
     clamped = TimerPriorityClampedAtSchedule(timer_id, stated, quote.max_priority_fee_per_cycle)
-    return Admission(timer, cells, (event, clamped))
+    return Admission(timer, cells, (event, clamped), (*reached, CallRule.TIP_CLAMPED))
+
+
+def _cells_of_terms(context: SchedulingContext, request: ScheduleRequest, timer: Timer) -> Iterator[RuleCell]:
+    """Yield the rule cells of what a call states for its timer."""
+    if timer.fee_payer != timer.actor:
+        yield CallRule.PAYER_IS_SENDER
+    if timer.gas_limit_is_default:
+        yield CallRule.GAS_LIMIT_DEFAULT
+    elif timer.gas_limit == context.gas_limit_ceiling:
+        yield CallRule.GAS_LIMIT_AT_CEILING
+    if request.expires_at is not None:
+        if not context.has_ttl:
+            yield CallRule.NO_EXPIRY
+        elif request.expires_at == context.moment.now + context.config.max_ttl_blocks:
+            yield CallRule.EXPIRY_AT_LIMIT
+    if timer.expires_at < timer.due:
+        yield CallRule.EXPIRY_BEFORE_DUE
+
+
+def _cells_of_place(context: SchedulingContext, timer: Timer, *, is_last: bool) -> Iterator[RuleCell]:
+    """Yield the rule cells of the place that a timer gets."""
+    if timer.due == context.moment.now + 1:
+        yield CallRule.DUE_NEXT
+    if timer.sequence:
+        yield CallRule.HEIGHT_SHARED
+    if is_last:
+        yield CallRule.LAST_PLACE_TAKEN
+    if not context.config.charges_index_cells:
+        yield CallRule.INDEX_FREE
 
 
 def index_cells(timer: Timer) -> int:
@@ -183,6 +219,27 @@ def move_expiry(context: SchedulingContext, timer: Timer, new_expires_at: int) -
     expires_at = min(new_expires_at, now + context.config.max_ttl_blocks) if context.has_ttl else MAX_U63
     context.tables.replace(msgspec.structs.replace(timer, expires_at=expires_at))
     return expires_at
+
+
+def cells_of_extension(context: SchedulingContext, timer: Timer, *, asked: int, given: int) -> Iterator[RuleCell]:
+    """Yield the rule cells of a timer, as it was, whose expiry was moved."""
+    if not context.has_ttl:
+        yield CallRule.EXTENDED_FOR_NOTHING
+        return
+    yield CallRule.SHORTENED if given < timer.expires_at else CallRule.EXTENDED
+    if given < asked:
+        yield CallRule.EXTENSION_CLAMPED
+    if timer.due <= context.moment.parent_now:
+        yield CallRule.EXTENDED_OVERDUE
+
+
+def cell_of_cancellation(context: SchedulingContext, timer: Timer) -> RuleCell:
+    """Return the rule cell of a timer that its owner cancels."""
+    if context.collected:
+        return CallRule.CANCELLED_BY_TIMER
+    if timer.due > context.moment.now:
+        return CallRule.CANCELLED_BEFORE_DUE
+    return CallRule.CANCELLED_DEFERRED if timer.due <= context.moment.parent_now else CallRule.CANCELLED_ON_DUE
 
 
 def is_expired(timer: Timer, now: int) -> bool:

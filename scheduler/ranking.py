@@ -4,7 +4,7 @@ A book enters the heap with a bound, its blocks do when the bound comes up, and 
 pays for each book once and for the timers that it takes, not for those that wait.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 
@@ -79,6 +79,8 @@ class Ranking:
         skipped: Mapping[bytes, Timer],
         bankrupt: Mapping[bytes, int],
     ) -> None:
+        self.has_misfit = False
+        """Whether a candidate was passed over because of its gas limit."""
         self._rules = pool.rules
         self._scale = scale
         self._answers = answers
@@ -99,6 +101,11 @@ class Ranking:
         # Serial numbers stand before the nodes: equal priority and tie must never compare two nodes.
         heapify(self._heap)
 
+    @property
+    def numerators(self) -> Collection[int]:
+        """The weights of the actors that were looked at, times the denominator."""
+        return self._numerators.values()
+
     def take(self, room: int) -> tuple[Timer, int] | None:
         """Return the best timer whose gas limit is at most `room`, and its priority; pass over what does not fit.
 
@@ -112,10 +119,13 @@ class Ranking:
                 # A book in which nothing fits is left out for good, because the room only shrinks.
                 if node.gas_min <= room:
                     self._open_book(node)
+                else:
+                    self.has_misfit = True
                 continue
             if isinstance(node, _Stream):
                 if node.book.gas_min > room:
                     heappop(heap)
+                    self.has_misfit = True
                     continue
                 found = self._read(node)
             else:
@@ -126,7 +136,10 @@ class Ranking:
         return None
 
     def _is_candidate(self, timer: Timer, node: "_Stream | Timer | Book", room: int) -> bool:
-        if timer.timer_id in self._skipped or self._rules.gas_limit(timer) > room:
+        if timer.timer_id in self._skipped:
+            return False
+        if self._rules.gas_limit(timer) > room:
+            self.has_misfit = True
             return False
         # A timer whose agent answered stands in the heap by itself.
         return node is timer or timer.timer_id not in self._answers

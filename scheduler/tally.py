@@ -1,18 +1,27 @@
 """The acts and counts of one timer phase, whatever its policy: removals, fires, first deferrals, the result."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForDelay, TimerDeferred, TimerExpired
+from scheduler.rules import LaneRule, PhaseRule, RuleCell
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, Exit, Moment, PhaseResult, Timer, TimerConfig
 
 if TYPE_CHECKING:
     from scheduler.policies.policy import PolicyInBlock
+
+
+_CELLS: Final = {
+    DeferralReason.LANE_FULL: PhaseRule.LANE_FULL,
+    DeferralReason.OVER_CAP: PhaseRule.OVER_CAP,
+    DeferralReason.BELOW_BASEFEE: PhaseRule.BELOW_BASEFEE,
+}
+"""The rule cell of each reason to wait."""
 
 
 @dataclass(slots=True)
@@ -37,6 +46,11 @@ class Tally:
     lane_cells: int = 0
     burned: int = 0
     tips: int = 0
+    reached: list[RuleCell] = field(default_factory=list)
+    late: int = 0
+    """Fires of timers that an earlier block deferred."""
+    unattempted: int = 0
+    """Timers that expired before a block could fire them."""
 
     @classmethod
     def of(cls, policy: "PolicyInBlock", basefees: Basefees | None = None) -> "Tally":
@@ -56,6 +70,7 @@ class Tally:
         self.removed += 1
         if isinstance(event, TimerExpired):
             self.expired += 1
+            self.unattempted += timer.due > self.moment.parent_now
             self.leave(timer, Exit.EXPIRED)
         else:
             self.insolvent += 1
@@ -67,6 +82,9 @@ class Tally:
         payer = timer.fee_payer
         # As far as it can pay: a removal must not depend on a balance, or a broke payer's timer could never be removed.
         penalty = min(self.config.gc_cost_per_timer * cycle_basefee, self.ledger.balance(payer))
+        if penalty < self.config.gc_cost_per_timer * cycle_basefee:
+            self.reached.append(LaneRule.PENALTY_PARTIAL)
+        self.reached.append(LaneRule.DELAY_CANCELLED)
         self.tables.remove(timer)
         self.ledger.charge(payer, penalty)
         self.ledger.burn(penalty)
@@ -77,6 +95,8 @@ class Tally:
 
     def fire(self, timer: Timer, required: int, priority: int = 0) -> int:
         """Settle a timer whose payer has `required`; return the cycles that it used."""
+        if required and self.ledger.balance(timer.fee_payer) == required:
+            self.reached.append(PhaseRule.FIRED_ON_EXACT_BALANCE)
         paid = settle(
             timer,
             required=required,
@@ -89,7 +109,10 @@ class Tally:
         )
         self.leave(timer, Exit.FIRED)
         self.fired += 1
+        self.late += timer.due <= self.moment.parent_now
         self.reverted += not paid.outcome.ok
+        if paid.outcome.cycles == timer.gas_limit:
+            self.reached.append(PhaseRule.FIRE_USED_UP)
         self.lane_cycles += paid.outcome.cycles
         self.lane_cells += paid.outcome.cells
         self.burned += paid.burned
@@ -108,11 +131,16 @@ class Tally:
         nonzero = tuple((reason, count) for reason, count in counts if count)
         if nonzero:
             self.events.append(DeferredSummary(nonzero))
+            is_paused = self.config.execution_lane_paused
+            for reason, _ in nonzero:
+                is_held = is_paused and reason is DeferralReason.LANE_FULL
+                self.reached.append(PhaseRule.LANE_PAUSED if is_held else _CELLS[reason])
 
     def result(
         self, *, waiting_live: int | None = None, waiting_dead: int | None = None, lane_burned: int = 0
     ) -> PhaseResult:
         """Freeze the counts; a timer phase says what still waits."""
+        self.reached += self._cells(waiting_dead)
         return PhaseResult(
             fired=self.fired,
             reverted=self.reverted,
@@ -128,4 +156,24 @@ class Tally:
             tips=self.tips,
             lane_burned=lane_burned,
             cells_burned=self.lane_cells * self.basefees.cell,
+            reached=tuple(dict.fromkeys(self.reached)),
         )
+
+    def _cells(self, waiting_dead: int | None) -> Iterator[RuleCell]:
+        """Yield the rule cells that the counts tell of."""
+        if self.late:
+            yield PhaseRule.FIRED_DEFERRED
+            if self.late < self.fired:
+                yield PhaseRule.CARRIED_BEFORE_NEW
+        if self.reverted:
+            yield PhaseRule.FIRE_REVERTED
+        if self.expired:
+            yield PhaseRule.EXPIRED
+        if self.unattempted:
+            yield PhaseRule.EXPIRED_UNATTEMPTED
+        if self.insolvent:
+            yield PhaseRule.INSOLVENT
+        if waiting_dead:
+            yield PhaseRule.GC_LANE_PAUSED if self.config.gc_lane_paused else PhaseRule.GC_BUDGET_SPENT
+        if self.removed and self.fired:
+            yield PhaseRule.BOTH_LANES_BUSY

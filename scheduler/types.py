@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from scheduler.errors import InvalidInput
+from scheduler.rules import RuleCell
 
 MAX_PAYLOAD_BYTES: Final = 1_048_576
 """The longest payload of a timer (C-1)."""
@@ -213,7 +214,8 @@ class PhaseResult:
 
     `fired` includes `reverted`. `waiting_live` are live timers held back in this block, first attempt or not,
     `waiting_dead` the expired and insolvent ones beyond the GC budget; both None where the phase did not count them.
-    `lane_burned` and `cells_burned` are the parts of `burned` that are lane basefee, and for cells.
+    `lane_burned` and `cells_burned` are the parts of `burned` that are lane basefee, and for cells. `reached` are the
+    rule cells of the phase; what the calls of its handlers reached is not among them.
     """
 
     fired: int = 0
@@ -230,6 +232,7 @@ class PhaseResult:
     tips: int = 0
     lane_burned: int = 0
     cells_burned: int = 0
+    reached: tuple[RuleCell, ...] = ()
 
     def then(self, later: "PhaseResult") -> "PhaseResult":
         """Return the result of both: sums, and of what waits the count that was taken last."""

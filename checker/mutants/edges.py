@@ -7,9 +7,9 @@ import msgspec
 
 from checker.mutants.mutant import mutant
 from checker.mutants.phases import IN_LANE
-from scheduler import TimerExtended, quotes, tally
+from scheduler import TimerExtended, auction, quotes, tally
 from scheduler.errors import UnknownTimer
-from scheduler.policies import eip1559, policy
+from scheduler.policies import policy
 from validators.actors import Host
 from validators.execution.heights import BranchHeights
 
@@ -17,7 +17,7 @@ _scheduler_mutant = partial(mutant, area="scheduler")
 _execution_mutant = partial(mutant, area="execution")
 
 
-@_scheduler_mutant((eip1559, "context_of"), kills=("oracle",), cause="execution", on_all=True)
+@_scheduler_mutant((auction, "context_of"), kills=("oracle",), cause="execution", on_all=True)
 def agent_told_of_no_balance(context_of: Any) -> Any:
     """An agent sees a balance of nothing for its timer's actor."""
     return lambda timer, **rest: context_of(timer, **(rest | {"balance": 0}))

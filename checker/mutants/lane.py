@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from checker.mutants.mutant import burning_for, mutant
-from scheduler import fairness, tally
+from scheduler import auction, fairness, tally
 from scheduler.bidding import FeeParams, Prices
 from scheduler.calendar import CalendarQueue
 from scheduler.fee_market import basefee_delta
@@ -28,7 +28,7 @@ def _configure(lane: Any, **changes: Any) -> Any:
     return dataclasses.replace(lane, config=msgspec.structs.replace(lane.config, **changes))
 
 
-@_scheduler_mutant((eip1559, "next_lane_basefee"), kills=("equal-roots",), cause="execution", shows="lane market")
+@_scheduler_mutant((auction, "next_lane_basefee"), kills=("equal-roots",), cause="execution", shows="lane market")
 def lane_basefee_in_floats(next_lane_basefee: Any) -> Any:
     """The lane basefee moves by rounded floats."""
 
@@ -42,21 +42,21 @@ def lane_basefee_in_floats(next_lane_basefee: Any) -> Any:
 
 
 @_scheduler_mutant(
-    (eip1559, "next_lane_basefee"), kills=("lane-books", "oracle"), cause="execution", on_all=True, shows="lane market"
+    (auction, "next_lane_basefee"), kills=("lane-books", "oracle"), cause="execution", on_all=True, shows="lane market"
 )
 def lane_decay_skipped_on_empty_blocks(next_lane_basefee: Any) -> Any:
     """A block without a fire leaves the lane basefee where it was."""
     return lambda basefee, used, *rest: next_lane_basefee(basefee, used, *rest) if used else basefee
 
 
-@_scheduler_mutant((eip1559, "median_tip"), kills=("equal-roots",), cause="execution", shows="lane market")
+@_scheduler_mutant((auction, "median_tip"), kills=("equal-roots",), cause="execution", shows="lane market")
 def median_of_the_upper_half(median_tip: Any) -> Any:
     """The median tip is the upper of the two in the middle."""
     return lambda tips, _median: median_tip(tips, "upper")
 
 
 @_scheduler_timer_mutant(
-    (eip1559, "Scale"),
+    (auction, "Scale"),
     kills=("oracle", "lane-books", "agreement"),
     cause="order",
     on_all=True,

@@ -1,17 +1,33 @@
-"""The coverage of a campaign: in how many runs each cell of kind, phase and role was hit, and which never.
+"""The coverage of a campaign: in how many runs each cell was hit, and which never.
 
-A cell that no run reached says that the campaign did not try something, whatever else it shows: a promise that is not
-kept makes it inconclusive. Each kind of fault says what it promises.
+There are two tables: cells of a fault's kind, phase and role, and cells of the rules. A cell that no run reached says
+that the campaign did not try something, whatever else it shows: a promise that is not kept makes it inconclusive. Each
+kind of fault says what it promises, each cell of a rule who promises it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from faults import Cell, kind_named
+from checker.coverage.registry import promised_by
+from faults import kind_named
 
-Place: TypeAlias = tuple[str, str, str]
-"""A cell without its count: kind, phase, role."""
+Place: TypeAlias = tuple[str, ...]
+"""A cell without its count: kind, phase, role; or the label of a rule's cell."""
+
+FAULT_PLACE: Final = ("kind", "phase", "role")
+RULE_PLACE: Final = ("cell",)
+"""The names of the parts of a place, in each of the two tables."""
+
+
+class Promises(NamedTuple):
+    """The cells of faults and of rules that a campaign has to reach."""
+
+    faults: tuple[Place, ...] = ()
+    rules: tuple[Place, ...] = ()
+
+
+NO_PROMISES: Final = Promises()
 
 
 class Reached(NamedTuple):
@@ -33,30 +49,35 @@ class CoverageTable:
     promised: tuple[Place, ...] = ()
     reached: dict[Place, Reached] = field(default_factory=dict)
 
-    def add(self, cells: Iterable[Cell]) -> None:
-        """Add the cells of one run."""
-        for *place, hits in cells:
-            kind, phase, role = place
-            before = self.reached.get((kind, phase, role), Reached(0, 0))
-            self.reached[kind, phase, role] = Reached(before.runs + 1, before.hits + hits)
+    def add(self, cells: Iterable[tuple[Any, ...]]) -> None:
+        """Add the cells of one run, each with its hits as the last value."""
+        for *parts, hits in cells:
+            place = tuple(parts)
+            before = self.reached.get(place, Reached(0, 0))
+            self.reached[place] = Reached(before.runs + 1, before.hits + hits)
 
     @property
     def empty(self) -> tuple[Place, ...]:
         """The promised cells that no run has reached."""
         return tuple(place for place in self.promised if place not in self.reached)
 
-    def as_json(self) -> Mapping[str, object]:
-        """Return the table as plain data, in ascending order."""
+    def as_json(self, names: Sequence[str]) -> Mapping[str, object]:
+        """Return the table as plain data, in ascending order; `names` are those of the parts of a place."""
         return {
             "cells": [
-                {"kind": kind, "phase": phase, "role": role, "runs": reached.runs, "hits": reached.hits}
-                for (kind, phase, role), reached in sorted(self.reached.items())
+                {**dict(zip(names, place, strict=True)), "runs": reached.runs, "hits": reached.hits}
+                for place, reached in sorted(self.reached.items())
             ],
             "promised": len(self.promised),
-            "empty": [{"kind": kind, "phase": phase, "role": role} for kind, phase, role in self.empty],
+            "empty": [dict(zip(names, place, strict=True)) for place in self.empty],
         }
 
 
 def promise_of(kinds: Iterable[str]) -> tuple[Place, ...]:
-    """Return every cell that a campaign with these kinds of faults promises to reach."""
+    """Return every cell of faults that a campaign with these kinds promises to reach."""
     return tuple((kind, phase, role) for kind in sorted(dict.fromkeys(kinds)) for phase, role in kind_named(kind).cells)
+
+
+def rules_promised_by(subject: str) -> tuple[Place, ...]:
+    """Return every cell of the rules that a scenario, or the swarm, promises to reach."""
+    return tuple((label,) for label in promised_by(subject))

@@ -4,27 +4,25 @@ Invariant: each row is the result of a seed that was run, once. A sweep that is 
 seeds that no row was written for yet, and going on runs exactly those. A file is opened only if it is ours and of the
 same subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from
 it, in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no
-triggers and no schema but the three tables is accepted).
+triggers and no schema but that of its tables is accepted).
 """
 
 import errno
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from checker.coverage.collector import RuleHit
 from checker.record.fingerprint import UNKNOWN, is_fingerprint
 from checker.record.locks import held
 from checker.results import EXIT_CODES
 from faults import Cell
 
-FORMAT: Final = "stampede-sweep 4"
+FORMAT: Final = "stampede-sweep 5"
 """The application identifier of a results file."""
-
-FORMAT_BEFORE: Final = "stampede-sweep 3"
-"""The same without the fingerprints: its results are of unknown code, and opening it adds them."""
 
 TEXT_CHARACTERS_MAX: Final = 4_000
 """The longest text of a row; a longer one is cut when it is written and refused when it is read."""
@@ -43,8 +41,23 @@ _CELLS_TABLE: Final = (
     "hits INTEGER NOT NULL, PRIMARY KEY (seed, kind, phase, role)) WITHOUT ROWID"
 )
 _SWEEP_TABLE: Final = "CREATE TABLE sweep (format TEXT NOT NULL, subject TEXT NOT NULL)"
-_SCHEMA: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(f", {_FINGERPRINT}"), _CELLS_TABLE)
-_SCHEMA_BEFORE: Final = (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE)
+_RULES_TABLE: Final = (
+    "CREATE TABLE rules (seed INTEGER NOT NULL, cell TEXT NOT NULL, hits INTEGER NOT NULL, "
+    "PRIMARY KEY (seed, cell)) WITHOUT ROWID"
+)
+_RESULTS: Final = _RESULTS_TABLE.format(f", {_FINGERPRINT}")
+_SCHEMAS: Final[Mapping[str, Sequence[str]]] = {
+    FORMAT: (_SWEEP_TABLE, _RESULTS, _CELLS_TABLE, _RULES_TABLE),
+    "stampede-sweep 4": (_SWEEP_TABLE, _RESULTS, _CELLS_TABLE),
+    "stampede-sweep 3": (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE),
+}
+"""The tables of each format that can be opened, the newest first."""
+
+_UPGRADES: Final[Mapping[str, Sequence[str]]] = {
+    "stampede-sweep 4": (_RULES_TABLE,),
+    "stampede-sweep 3": (f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}", _RULES_TABLE),
+}
+"""The statements that make an older file one of this format: what it lacks is empty, or of unknown code."""
 
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
@@ -65,7 +78,8 @@ class SeedResult(NamedTuple):
     """The result of one seed: its verdict, the signature that it is grouped by, the run directory if kept, what failed.
 
     `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
-    between them; `fingerprint` is that of the code that ran it; `cells` say which faults hit whom, and in which phase.
+    between them; `fingerprint` is that of the code that ran it; `cells` say which faults hit whom, and in which phase,
+    `rules` which cells of the rules were reached.
     """
 
     seed: int
@@ -79,6 +93,7 @@ class SeedResult(NamedTuple):
     failed: str = ""
     fingerprint: str = UNKNOWN
     cells: tuple[Cell, ...] = ()
+    rules: tuple[RuleHit, ...] = ()
 
 
 class ResultsFile:
@@ -127,16 +142,18 @@ class ResultsFile:
 
     def add(self, result: SeedResult) -> None:
         """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""
-        *row, cells = result
+        *row, cells, rules = result
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
         # One transaction: a seed is there with all its cells, or is run again.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM cells WHERE seed = ?", (result.seed,))
+            self._connection.execute("DELETE FROM rules WHERE seed = ?", (result.seed,))
             self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
             self._connection.executemany(
                 "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
             )
+            self._connection.executemany("INSERT INTO rules VALUES (?, ?, ?)", [(result.seed, *hit) for hit in rules])
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
@@ -147,10 +164,11 @@ class ResultsFile:
     def results(self) -> Iterator[SeedResult]:
         """Yield what is in the file, by seed."""
         try:
-            cells = self._cells()
+            cells, rules = self._cells(), self._rules()
             for row in self._connection.execute("SELECT * FROM results ORDER BY seed"):
                 result = self._check_row(row)
-                yield result._replace(cells=tuple(cells.get(result.seed, ())))
+                seed = result.seed
+                yield result._replace(cells=tuple(cells.get(seed, ())), rules=tuple(rules.get(seed, ())))
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             _raise_refusal(self.path, error)
             raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
@@ -162,6 +180,13 @@ class ResultsFile:
             found.setdefault(seed, []).append(Cell(*row))
         return found
 
+    def _rules(self) -> dict[int, list[RuleHit]]:
+        found: dict[int, list[RuleHit]] = {}
+        for seed, *row in self._connection.execute("SELECT * FROM rules ORDER BY seed, cell"):
+            self._check_values(seed, row, (str, int))
+            found.setdefault(seed, []).append(RuleHit(*row))
+        return found
+
     def _schema(self) -> Sequence[str]:
         rows = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
         return tuple(str(row[0]) for row in rows)
@@ -171,30 +196,31 @@ class ResultsFile:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA:
+        for statement in _SCHEMAS[FORMAT]:
             self._connection.execute(statement)
         self._connection.execute("INSERT INTO sweep VALUES (?, ?)", (FORMAT, subject))
         self._connection.execute("COMMIT")
 
     def _check(self, subject: str) -> None:
         schema = self._schema()
-        is_before = schema == _SCHEMA_BEFORE
-        if schema != _SCHEMA and not is_before:
+        written_by = next((name for name, tables in _SCHEMAS.items() if schema == tables), None)
+        if written_by is None:
             raise DamagedResultsError(self.path, "is no results file of a sweep: it has other tables")
         found = self._connection.execute("SELECT format, subject FROM sweep").fetchall()
-        if len(found) != 1 or found[0][0] != (FORMAT_BEFORE if is_before else FORMAT):
+        if len(found) != 1 or found[0][0] != written_by:
             raise DamagedResultsError(self.path, f"is no results file of this program, which writes {FORMAT!r}")
         if found[0][1] != subject:
             raise DamagedResultsError(
                 self.path, "holds another sweep: another scenario, other settings; give another --results"
             )
         self._connection.execute("PRAGMA synchronous = FULL")
-        if is_before:
-            self._add_fingerprints()
+        if written_by != FORMAT:
+            self._upgrade(written_by)
 
-    def _add_fingerprints(self) -> None:
+    def _upgrade(self, written_by: str) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
-        self._connection.execute(f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}")
+        for statement in _UPGRADES[written_by]:
+            self._connection.execute(statement)
         self._connection.execute("UPDATE sweep SET format = ?", (FORMAT,))
         self._connection.execute("COMMIT")
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
-from cluster.campaign.coverage import CoverageTable, Place
+from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
 from cluster.campaign.workers import Workers
@@ -41,6 +41,8 @@ class SweepTally:
     quickest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """Milliseconds and number of the seeds of each signature, the quickest first."""
     coverage: CoverageTable = field(default_factory=CoverageTable)
+    rules: CoverageTable = field(default_factory=CoverageTable)
+    """The cells of the rules; `coverage` has those of the faults."""
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
@@ -48,6 +50,7 @@ class SweepTally:
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
         self.coverage.add(result.cells)
+        self.rules.add(result.rules)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
@@ -68,8 +71,8 @@ class SweepTally:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict so far, by the precedence of the exit codes; where no fault went, nothing was shown."""
-        is_whole = self.done and not self.coverage.empty
+        """The worst verdict so far, by the precedence of the exit codes; without a promised cell nothing was shown."""
+        is_whole = self.done and not self.coverage.empty and not self.rules.empty
         best = EXPECTED if EXPECTED in self.verdicts else "passed"
         return next((name for name in PRECEDENCE if name in self.verdicts), best if is_whole else "inconclusive")
 
@@ -88,7 +91,7 @@ def sweep(
     jobs: int,
     on_result: Callable[[SweepTally, SeedResult], None],
     on_outdated: Callable[[SweepTally], None] = lambda _tally: None,
-    promised: tuple[Place, ...] = (),
+    promised: Promises = NO_PROMISES,
     workers: TaskRunner | None = None,
     is_fresh: bool = False,
     plugins: tuple[str, ...] = (),
@@ -103,13 +106,13 @@ def sweep(
         jobs: Worker processes.
         on_result: Called with each new result, in the order in which they come.
         on_outdated: Called before the first run if seeds that are there were judged by other code.
-        promised: The cells of the coverage table that have to be reached.
+        promised: The cells of the coverage tables that have to be reached.
         workers: The task runner, instead of worker processes of this machine.
         is_fresh: Whether seeds are run again that this code has run.
         plugins: The plug-ins that the scenarios name.
     """
     wanted = list(dict.fromkeys(seeds))
-    tally = SweepTally(len(wanted), coverage=CoverageTable(promised))
+    tally = SweepTally(len(wanted), coverage=CoverageTable(promised.faults), rules=CoverageTable(promised.rules))
     there = {} if is_fresh else {result.seed: result for result in results.results()}
     fingerprint = code_with(plugins).fingerprint
     missing = [seed for seed in wanted if seed not in there or not tally.resume(there[seed], fingerprint)]

@@ -92,6 +92,7 @@ def run_task(task: Task) -> SeedResult:
         failed=" ".join(check.name for check in run.checks if _is_finding(check)),
         fingerprint=task.fingerprint,
         cells=run.cells,
+        rules=run.rules,
     )
 
 

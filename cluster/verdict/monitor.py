@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from checker.checks.context import RunContext
 from checker.checks.observations import AppliedBlock
 from checker.checks.suite import Suite
+from checker.coverage.collector import RuleCoverage
 from checker.record.branches import ExecutedBlocks
 from checker.record.streams import BranchRecord
 from cluster.runtime.cluster import Cluster
@@ -28,10 +29,12 @@ class Monitor:
         exits: Of each honest replica how many timers fired, expired and were insolvent.
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
+        rules: Counts the cells of the rules that the run reaches.
     """
 
     context: RunContext
     suite: Suite
+    rules: RuleCoverage
     is_reopened: bool = False
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -63,6 +66,7 @@ class Monitor:
         self.suite.applied(_as_applied(node, executed))
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
+            self.rules.finalize(executed)
         self.roots.append((node, header.height, executed.digest, root))
         if node in self.last and header.height <= self.last[node].header.height:
             # Applied before, by an earlier life whose disk has lost it.
@@ -85,7 +89,8 @@ def make_monitor(cluster: Cluster) -> Monitor:
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
-    return Monitor(context, suite, is_reopened=data is not None and data.start_us > 0)
+    rules = RuleCoverage(context.rules.timebase)
+    return Monitor(context, suite, rules, is_reopened=data is not None and data.start_us > 0)
 
 
 def _as_applied(node: int, executed: Executed) -> AppliedBlock:

@@ -18,6 +18,7 @@ from checker.checks.context import RunEnd
 from checker.checks.observations import ReadBack
 from checker.checks.readback import read_back, take_back
 from checker.checks.reports import Contradiction, ExpectedReports
+from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REOPENED
@@ -56,6 +57,7 @@ class PipelineResult:
     figures: Mapping[str, int | str]
     evidence: tuple[Contradiction, ...]
     cells: tuple[Cell, ...]
+    rules: tuple[RuleHit, ...]
     log: bytearray = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
@@ -139,6 +141,7 @@ class PipelineResult:
             "figures": dict(self.figures),
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
             "coverage": [cell._asdict() for cell in self.cells],
+            "rules": {hit.cell: hit.hits for hit in self.rules},
             "reopened": self.reopened,
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
@@ -283,6 +286,7 @@ class _Steps:
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
             not_applicable=monitor.suite.not_applicable,
+            rules=monitor.rules.hits(),
             log=run.trace.log,
             genesis=run.genesis,
             chain=monitor.chain,

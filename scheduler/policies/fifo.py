@@ -6,14 +6,18 @@ fires, so that no handler of this phase can change who is on the list.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from scheduler.events import DeferralReason
 from scheduler.policies.policy import BlockContext, PolicyInBlock
+from scheduler.rules import PhaseRule
 from scheduler.settlement import classify, max_cost
 from scheduler.tables import StateTable
 from scheduler.tally import Tally
 from scheduler.types import BlockPhase, Parameters, PhaseResult, Timer, TimerConfig
+
+LOOKED_AT: Final = 16
+"""So many timers behind the one that does not fit are compared with the room, for a rule cell."""
 
 
 class Fifo:
@@ -51,6 +55,8 @@ class FifoInBlock(PolicyInBlock):
             tally.destroy(timer, max_cost(timer, config, basefees), ledger.balance(timer.fee_payer))
         attempted, unpaid = _fire(tally, classes.candidates)
         held = classes.candidates[attempted:]
+        if _would_fit(tally, held[1 : 1 + LOOKED_AT]):
+            tally.reached.append(PhaseRule.FIRST_BLOCKS_REST)
         _report(tally, held, classes.over_cap)
         return tally.result(
             waiting_live=len(held) + len(classes.over_cap), waiting_dead=len(classes.dead) - len(dead) + unpaid
@@ -70,16 +76,25 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
         if tally.lane_cycles + timer.gas_limit > config.lane_budget or config.execution_lane_paused:
             break
         attempted += 1
+        if tally.lane_cycles + timer.gas_limit == config.lane_budget:
+            tally.reached.append(PhaseRule.LIMIT_FITS_EXACTLY)
         required = max_cost(timer, config, tally.basefees)
         # Asked anew: an earlier fire of this block may have spent it.
         available = tally.ledger.balance(timer.fee_payer)
         if available >= required:
             tally.fire(timer, required)
         elif tally.can_remove:
+            tally.reached.append(PhaseRule.INSOLVENT_AT_TURN)
             tally.destroy(timer, required, available)
         else:
             unpaid += 1
     return attempted, unpaid
+
+
+def _would_fit(tally: Tally, held: Sequence[Timer]) -> bool:
+    """Say whether a timer that was held back would fit by itself."""
+    room = tally.config.lane_budget - tally.lane_cycles
+    return any(timer.gas_limit <= room for timer in held)
 
 
 def _report(tally: Tally, held: Sequence[Timer], over_cap: Sequence[Timer]) -> None:

@@ -10,6 +10,7 @@ from scheduler.events import DeferralReason
 from scheduler.lifecycle import SchedulingContext
 from scheduler.policies.fifo import newly_due
 from scheduler.policies.policy import BlockContext, PolicyInBlock
+from scheduler.rules import PhaseRule
 from scheduler.tables import StateTable
 from scheduler.tally import Tally
 from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
@@ -53,4 +54,6 @@ class FifoFreeInBlock(PolicyInBlock):
             return tally.result(waiting_live=len(waiting), waiting_dead=0)
         for timer in waiting:
             tally.fire(timer, 0)
+        if waiting:
+            tally.reached.append(PhaseRule.FIRED_FREE)
         return tally.result(waiting_live=0, waiting_dead=0)

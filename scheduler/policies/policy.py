@@ -12,7 +12,17 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 from scheduler.bidding import GbaFailure
 from scheduler.errors import UnknownTimer
 from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerExtended, TimerExtendedByGovernance
-from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit, move_expiry, owned_timer
+from scheduler.lifecycle import (
+    Admission,
+    ScheduleRequest,
+    SchedulingContext,
+    admit,
+    cell_of_cancellation,
+    cells_of_extension,
+    move_expiry,
+    owned_timer,
+)
+from scheduler.rules import CallRule, RuleCell
 from scheduler.tables import AgentCall, Ledger, Runner, StateTable, StateTables, TimerTables
 from scheduler.types import Basefees, BlockPhase, Exit, Moment, Parameters, PhaseResult, Timer, TimerConfig
 
@@ -71,6 +81,8 @@ class PolicyInBlock:
 
     def __init__(self, block: BlockContext, context: SchedulingContext | None = None) -> None:
         self.block = block
+        self.reached: list[RuleCell] = []
+        """The rule cells of the block so far; whoever runs a call takes back those of one that reverts."""
         self.context = context or SchedulingContext(block.timers, block.moment, block.config)
 
     def phases(self) -> tuple[BlockPhase, ...]:
@@ -129,12 +141,13 @@ class PolicyInBlock:
     def extend(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry at its owner's wish; raises Rejected."""
         timer = owned_timer(self.context, caller, timer_id)
-        return TimerExtended(timer_id, self.move_expiry(timer, new_expires_at))
+        return TimerExtended(timer_id, self._extend(timer, new_expires_at))
 
     def cancel(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         """Remove a timer at its owner's wish; raises Rejected."""
         timer = owned_timer(self.context, caller, timer_id)
         self.may_cancel(timer, caller)
+        self.reached.append(cell_of_cancellation(self.context, timer))
         self._remove(timer, Exit.BY_OWNER)
         return TimerCancelled(timer_id, caller)
 
@@ -143,14 +156,26 @@ class PolicyInBlock:
         timer = self.block.timers.timer(timer_id)
         if timer is None:
             raise UnknownTimer(timer_id)
-        return TimerExtendedByGovernance(timer_id, self.move_expiry(timer, new_expires_at))
+        expires_at = self._extend(timer, new_expires_at)
+        self.reached.append(CallRule.EXTENDED_BY_GOVERNANCE)
+        return TimerExtendedByGovernance(timer_id, expires_at)
 
     def cancel_by_governance(self, timer_id: bytes) -> TimerCancelledByGovernance:
         """Remove a timer of any owner; when it is gone already nothing happens, and the event says so."""
         timer = self.block.timers.timer(timer_id)
-        if timer is not None:
+        if timer is None:
+            self.reached.append(CallRule.GOVERNANCE_CANCELLED_GONE)
+        else:
+            is_deferred = timer.due <= self.block.moment.parent_now
+            cell = CallRule.GOVERNANCE_CANCELLED_DEFERRED if is_deferred else CallRule.GOVERNANCE_CANCELLED
+            self.reached.append(cell)
             self._remove(timer, Exit.BY_GOVERNANCE)
         return TimerCancelledByGovernance(timer_id, was_live=timer is not None)
+
+    def _extend(self, timer: Timer, new_expires_at: int) -> int:
+        expires_at = self.move_expiry(timer, new_expires_at)
+        self.reached += cells_of_extension(self.context, timer, asked=new_expires_at, given=expires_at)
+        return expires_at
 
     def _remove(self, timer: Timer, exit_: Exit) -> None:
         self.block.timers.remove(timer)

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from scheduler import RuleCell
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
@@ -60,7 +61,7 @@ class Executed:
 
     `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
     value, None where it was deleted. `batch` is the one it was executed in, which may be dead. `phases` is the
-    ledger of the block's phases.
+    ledger of the block's phases, `reached` the rule cells that it reached.
     """
 
     block: Block
@@ -73,6 +74,7 @@ class Executed:
     operations: tuple[bytes, ...]
     changes: dict[bytes, bytes | None]
     phases: tuple[PhaseEntry, ...] = ()
+    reached: tuple[RuleCell, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -305,6 +305,7 @@ class Engine:
                 operations=tuple(batch.operations),
                 changes=dict(batch.changes),
                 phases=tuple(run.phases),
+                reached=run.reached(),
             )
             # Before the roots are compared: observers have to see executions that end in a refusal, too.
             self.on_executed(executed)
@@ -323,16 +324,15 @@ class Engine:
             # A leader that proposes the same again: what is built on the first one must stay alive.
             batch.drop()
             return known
-        self._tree.add(
-            Branch(
-                digest=executed.digest,
-                header=sealed,
-                executed=executed,
-                batch=batch,
-                waiting=run.waiting(),
-                heights=tiers.heights,
-            )
+        branch = Branch(
+            digest=executed.digest,
+            header=sealed,
+            executed=executed,
+            batch=batch,
+            waiting=run.waiting(),
+            heights=tiers.heights,
         )
+        self._tree.add(branch)
         return executed
 
     def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, BlockRun]:

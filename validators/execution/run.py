@@ -19,6 +19,7 @@ from scheduler import (
     PhaseResult,
     Policy,
     PolicyInBlock,
+    RuleCell,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledForDelay,
@@ -255,6 +256,7 @@ class BlockRun:
         assert is_within, "the execution lane's budget is hard"
         assert total.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._record_events(result.events)
+        self._policy.reached += result.reached
 
     def _end_block(self) -> None:
         """Serve the mailbox, move the basefees, add up the burned units, and write everything into the batch."""
@@ -322,6 +324,10 @@ class BlockRun:
             owner_of=self._world.owner,
         )
         return policy.open(block)
+
+    def reached(self) -> tuple[RuleCell, ...]:
+        """Return the rule cells that the block reached, each once."""
+        return tuple(dict.fromkeys(self._policy.reached))
 
     def waiting(self) -> Waiting:
         """Return the data beside the state from which this block's children start."""

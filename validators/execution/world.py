@@ -10,6 +10,7 @@ from scheduler import (
     GbaFailure,
     Moment,
     PolicyInBlock,
+    RuleCell,
     RunOutcome,
     ScheduleRequest,
     Timer,
@@ -19,7 +20,9 @@ from scheduler import (
     TimerConfigUpdated,
     TimerExtended,
     TimerExtendedByGovernance,
+    TimerScheduled,
     call_of,
+    cell_of_update,
     decode_update,
     require_deployer,
 )
@@ -32,6 +35,7 @@ from validators.execution.blocks import (
 )
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import StateMailbox
+from validators.execution.rules import BlockRule
 from validators.execution.schema import (
     ACTORS,
     LONG_STORAGE,
@@ -74,12 +78,14 @@ class ChainWorld:
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
         """Call a handler of the frame's actor; unless the result is OK, nothing that it wrote remains."""
-        savepoint = self._view.savepoint()
+        savepoint, reached = self._view.savepoint(), self.policy.reached
+        before = len(reached)
         record = self._view.get(ACTORS, actor_key(frame.actor))
         program = None if record is None else self._programs.get(record.program)
         result = call_handler(program, self, frame, meter, handler=handler, payload=payload)
         if result.status is not Status.OK:
             self._view.rollback(savepoint)
+            del reached[before:]
         return result
 
     def run_timer(self, timer: Timer) -> RunOutcome:
@@ -88,11 +94,16 @@ class ChainWorld:
         frame = Frame(timer.actor, timer.actor, ZERO_ORIGIN, 0)
         meter = Meter(timer.gas_limit, self.config.max_cells_per_fire)
         result = self.call(frame, meter, handler=handler, payload=payload)
+        self._note_schedules(result, BlockRule.SCHEDULED_BY_FIRE)
+        if handler != timer.handler:
+            self.policy.reached.append(BlockRule.HANDLER_IN_PAYLOAD)
         return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
 
     def deliver(self, frame: Frame, meter: Meter, handler: str, payload: bytes) -> CallResult:
         """Run a message's handler: what the mailbox calls."""
-        return self.call(frame, meter, handler=handler, payload=payload)
+        result = self.call(frame, meter, handler=handler, payload=payload)
+        self._note_schedules(result, BlockRule.SCHEDULED_BY_MESSAGE)
+        return result
 
     def ask(self, call: AgentCall) -> bytes | GbaFailure:
         """Ask an agent, read-only and without a charge; return its answer, or the kind of failure."""
@@ -140,7 +151,10 @@ class ChainWorld:
 
     def admit_timer(self, request: ScheduleRequest) -> Admission:
         """Check a timer that is to be scheduled."""
-        return self.policy.admit(request)
+        admission = self.policy.admit(request)
+        # Whatever fails from here on fails the whole call, which takes them back.
+        self.policy.reached += admission.reached
+        return admission
 
     def insert_timer(self, timer: Timer) -> None:
         """Write a timer that was admitted."""
@@ -183,7 +197,12 @@ class ChainWorld:
         changed = decode_update(encoded, [record for record in current if record is not None])
         for table, record in zip(self._config_tables, changed, strict=True):
             self._view.set(table.key(), record)
+        self.policy.reached.append(cell_of_update(encoded))
         return TimerConfigUpdated(encoded)
+
+    def _note_schedules(self, result: CallResult, cell: RuleCell) -> None:
+        if any(isinstance(event, TimerScheduled) for event in result.events):
+            self.policy.reached.append(cell)
 
 
 def put_storage(view: View, actor: bytes, key: bytes, value: bytes) -> None:

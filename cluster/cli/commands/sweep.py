@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from rich.table import Table
+
+from checker.coverage.registry import CELLS, ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.plugins import code_with
-from cluster.campaign.coverage import promise_of
+from cluster.campaign.coverage import FAULT_PLACE, NO_PROMISES, RULE_PLACE, Promises, promise_of, rules_promised_by
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
@@ -29,12 +32,15 @@ from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of
 from network.draw import SWARM
-from report.campaign import SweepProgress, coverage_table, group_table, seeds_per_hour
+from report.campaign import SweepProgress, coverage_table, group_table, rules_table, seeds_per_hour
 from report.console import print_tables
 from report.layout import output_console
 
 COVERAGE_SEEDS: Final = 1_000
-"""Seeds from which on a sweep of the swarm has to reach every expected cell of the coverage table."""
+"""A sweep of the swarm over so many seeds has to reach every promised cell of the faults."""
+
+RULES_SEEDS: Final = 2_000
+"""A sweep of the swarm over so many seeds has to reach every cell of the rules that the swarm promises."""
 
 CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
@@ -66,8 +72,8 @@ def add_parser(commands: Commands) -> None:
         "--require-coverage",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="inconclusive unless the faults reach every promised phase and role "
-        f"(default: for --swarm without --set, from {COVERAGE_SEEDS:,} seeds on)",
+        help="inconclusive unless the faults reach every promised phase and role, and the runs every promised cell of "
+        f"the rules (default: for --swarm without --set, from {COVERAGE_SEEDS:,} and {RULES_SEEDS:,} seeds on)",
     )
     parser.add_argument(
         "--fresh",
@@ -79,7 +85,7 @@ def add_parser(commands: Commands) -> None:
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
     name, identity, scenario_of, plugins = _subject(options)
-    promised = promise_of(_kinds(options)) if _is_promising(options) else ()
+    promised = _promises(options)
     path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}.sqlite"
     workers = DaskWorkers(options.dask) if options.dask else None
     with (
@@ -143,10 +149,17 @@ def _subject(options: argparse.Namespace) -> _Subject:
     return _Subject(scenario.name, encoded.decode(), lambda _seed: encoded, scenario.plugins)
 
 
-def _is_promising(options: argparse.Namespace) -> bool:
+def _promises(options: argparse.Namespace) -> Promises:
+    """Return the cells that the sweep has to reach: as it was told, or by the number of its seeds."""
     if options.require_coverage is None:
-        return options.swarm and not options.settings and len(options.seeds) >= COVERAGE_SEEDS
-    return bool(options.require_coverage)
+        seeds = len(options.seeds) if options.swarm and not options.settings else 0
+        asks_faults, asks_rules = seeds >= COVERAGE_SEEDS, seeds >= RULES_SEEDS
+    else:
+        asks_faults = asks_rules = options.require_coverage
+    if not asks_faults:
+        return NO_PROMISES
+    subject = SWARM if options.swarm else load_scenario(options.scenario, options.settings).name
+    return Promises(promise_of(_kinds(options)), rules_promised_by(subject) if asks_rules else ())
 
 
 def _kinds(options: argparse.Namespace) -> Iterable[str]:
@@ -163,6 +176,8 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     if coverage.reached or coverage.promised:
         runs = {place: reached.runs for place, reached in coverage.reached.items()}
         tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES, width=output_console().width))
+    if tally.rules.reached:
+        tables.append(_table_of_rules(tally))
     print_tables(tables)
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
     fresh = tally.done - tally.resumed
@@ -176,6 +191,11 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         reached = len(coverage.promised) - len(coverage.empty)
         lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
         lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
+    if tally.rules.promised:
+        reached = len(tally.rules.promised) - len(tally.rules.empty)
+        lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
+        empty = [CELLS[label] for (label,) in tally.rules.empty]
+        lines += [f"never reached: {cell.label} ({cell.code}): {cell.sentence}" for cell in empty]
     lines.append(
         f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
     )
@@ -186,6 +206,12 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     lines += [str(this_code()), f"results {path}"]
     lines += [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
     print_lines(lines)
+
+
+def _table_of_rules(tally: SweepTally) -> Table:
+    rooms = {room: [cell.label for cell in cells] for room, cells in ROOMS.items()}
+    runs = {label: reached.runs for (label,), reached in tally.rules.reached.items()}
+    return rules_table(rooms, runs, [label for (label,) in tally.rules.empty])
 
 
 def _examples(tally: SweepTally) -> list[SeedResult]:
@@ -219,6 +245,7 @@ def _as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> dict[s
             signature: [{"seed": each.seed, "headline": each.headline, "directory": each.directory} for each in group]
             for signature, group in tally.groups.items()
         },
-        "coverage": tally.coverage.as_json(),
+        "coverage": tally.coverage.as_json(FAULT_PLACE),
+        "rules": tally.rules.as_json(RULE_PLACE),
         "results": str(path),
     }

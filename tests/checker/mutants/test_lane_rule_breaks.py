@@ -5,9 +5,8 @@ import json
 import msgspec
 import pytest
 
-from scheduler import LaneConfig, PoolRules, Prices, fee_market, lane_calls
+from scheduler import LaneConfig, PoolRules, Prices, auction, fee_market, lane_calls
 from scheduler.fairness import Weights, count_fires
-from scheduler.policies import eip1559
 from scheduler.ranking import Scale
 from tests.conformance.conftest import PUBLISHED
 from tests.conformance.lane_adapters import ADAPTERS
@@ -96,7 +95,7 @@ BREAKS = {
     "a slope that saturates late": ("A-BF-05", patched(fee_market, "basefee_delta", classic)),
     "a tip beyond the room": ("A-SEL-01", patched(Scale, "priority", lambda _: lambda self, offer: offer.tip)),
     "weights that are truncated": ("A-W-03", patched(Weights, "numerator", whole)),
-    "fires that count a block too long": ("A-WIN-01", patched(eip1559, "count_fires", late)),
+    "fires that count a block too long": ("A-WIN-01", patched(auction, "count_fires", late)),
     "a median that is the upper one": ("A-GBA-03", patched(fee_market, "doubled_median", upper)),
     "ties that age decides": (
         "A-SEL-03",

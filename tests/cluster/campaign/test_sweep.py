@@ -9,10 +9,12 @@ import sys
 import msgspec
 import pytest
 
+from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayProcessError, ColdReplayWorker, run_cold_replay
 from checker.record.fingerprint import this_code
 from checker.record.root import PROJECT_ROOT
 from checker.results import CheckResult
+from cluster.campaign.coverage import CoverageTable
 from cluster.campaign.results_db import DamagedResultsError, ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
 from cluster.campaign.tasks import Task, signature_of
@@ -134,8 +136,9 @@ def test_results_come_back_as_they_were_written(tmp_path):
 
 def test_a_seed_run_again_has_its_new_result_and_cells_alone(tmp_path):
     again = RESULT._replace(verdict="passed", exit_code=0, cells=(Cell("crash", "voting", "leader", 2),))
+    again = again._replace(rules=(RuleHit("expired", 2),))
     with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
-        results.add(RESULT._replace(cells=(Cell("pause", "voting", "leader", 1),)))
+        results.add(RESULT._replace(cells=(Cell("pause", "voting", "leader", 1),), rules=(RuleHit("due-next", 1),)))
         results.add(again)
         assert list(results.results()) == [again]
 
@@ -191,12 +194,35 @@ def test_results_of_the_format_before_are_of_unknown_code(tmp_path):
     with ResultsFile(path, "calm") as results:
         results.add(PASSED._replace(seed=2))
     with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE rules")
         connection.execute("ALTER TABLE results DROP COLUMN fingerprint")
         connection.execute("UPDATE sweep SET format = 'stampede-sweep 3'")
     connection.close()
 
     assert seeds_judged(path) == ([1, 2, 3], {"unknown": 1})
     assert seeds_judged(path) == ([], {})
+
+
+def test_results_of_the_format_before_rules_have_none(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(seed=2, rules=(RuleHit("due-next", 3),)))
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE rules")
+        connection.execute("UPDATE sweep SET format = 'stampede-sweep 4'")
+    connection.close()
+
+    with ResultsFile(path, "calm") as results:
+        assert [result.rules for result in results.results()] == [()]
+
+
+def test_an_empty_promised_cell_of_the_rules_makes_a_sweep_inconclusive():
+    tally = SweepTally(1, rules=CoverageTable((("due-next",), ("expired",))))
+    tally.add(PASSED._replace(rules=(RuleHit("due-next", 3),)))
+
+    assert (tally.verdict, tally.rules.empty) == ("inconclusive", (("expired",),))
+    tally.add(PASSED._replace(rules=(RuleHit("expired", 1),)))
+    assert (tally.verdict, tally.rules.empty) == ("passed", ())
 
 
 def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):

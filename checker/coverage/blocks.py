@@ -1,0 +1,136 @@
+"""The rule cells of the final blocks: those that execution kept, and those that the results tell of."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from scheduler import Basefees, EpochPromoted, RuleCell, Timebase
+from validators.actors import Status
+from validators.execution import Executed
+from validators.execution.receipts import TransactionReceipt, decode_receipt
+from validators.execution.rules import BlockRule
+from validators.execution.schema import ACCOUNTS, CALENDAR, EPOCHS, LONG_STORAGE, OVERFLOW, STORAGE, TIMER_CONFIG
+
+Reach = Callable[[RuleCell], None]
+"""Counts a cell as reached."""
+
+TRANSACTION_TAG: Final = 0
+"""The second byte of an encoded receipt of a transaction."""
+
+_OF_STATUS: Final[Mapping[Status, RuleCell]] = {
+    Status.REVERTED: BlockRule.TRANSACTION_REVERTED,
+    Status.OUT_OF_GAS: BlockRule.TRANSACTION_OUT_OF_GAS,
+    Status.FAULT: BlockRule.TRANSACTION_FAULTED,
+}
+
+_OF_WRITE: Final[Mapping[int, RuleCell]] = {
+    EPOCHS.code: BlockRule.EPOCH_QUEUE_FILLED,
+    OVERFLOW.code: BlockRule.OVERFLOW_FILLED,
+    CALENDAR.code: BlockRule.CALENDAR_RESIZED,
+    TIMER_CONFIG.code: BlockRule.TIMER_CONFIG_CHANGED,
+    LONG_STORAGE.code: BlockRule.LONG_KEY_STORED,
+}
+"""The cell of a written value, by the table that it stands in."""
+
+_OF_DELETION: Final[Mapping[int, RuleCell]] = {
+    EPOCHS.code: BlockRule.EPOCH_QUEUE_EMPTIED,
+    OVERFLOW.code: BlockRule.OVERFLOW_EMPTIED,
+    LONG_STORAGE.code: BlockRule.LONG_KEY_DELETED,
+    STORAGE.code: BlockRule.VALUE_DELETED,
+    ACCOUNTS.code: BlockRule.ACCOUNT_EMPTIED,
+}
+
+
+class BlockCells:
+    """Reads the cells of one chain, block by block."""
+
+    def __init__(self, timebase: Timebase, reach: Reach) -> None:
+        self._is_in_slots = timebase == "slot"
+        self._reach = reach
+        self._slot: int | None = None
+        self._epoch: int | None = None
+        self._prices: Basefees | None = None
+
+    def add(self, executed: Executed) -> None:
+        """Read one block; each of its cells counts once."""
+        for cell in dict.fromkeys(self._cells(executed)):
+            self._reach(cell)
+        self._slot = executed.header.slot
+        self._prices = _prices(executed)
+
+    def _cells(self, executed: Executed) -> Iterator[RuleCell]:
+        yield from executed.reached
+        yield from _cells_of_transactions(executed)
+        yield from _cells_of_messages(executed)
+        yield from _cells_of_changes(executed.changes)
+        yield from self._cells_of_time(executed)
+        if self._prices is not None:
+            yield from _cells_of_prices(self._prices, _prices(executed))
+
+    def _cells_of_time(self, executed: Executed) -> Iterator[RuleCell]:
+        if self._is_in_slots and self._slot is not None:
+            step = executed.header.slot - self._slot
+            if step != 1:
+                yield BlockRule.SLOTS_SKIPPED if step else BlockRule.SLOT_REPEATED
+        # Epoch maintenance comes before everything else in a block.
+        for event in executed.events[:1]:
+            if isinstance(event, EpochPromoted):
+                yield BlockRule.EPOCH_BEGAN
+                if self._epoch is not None and event.epoch > self._epoch + 1:
+                    yield BlockRule.EPOCH_SKIPPED
+                self._epoch = event.epoch
+        if any(key[0] == CALENDAR.code for key in executed.changes):
+            # Epochs of another length have other numbers.
+            self._epoch = None
+
+
+def _prices(executed: Executed) -> Basefees:
+    return Basefees(executed.summary.cycle_basefee, executed.summary.cell_basefee)
+
+
+def _cells_of_transactions(executed: Executed) -> Iterator[RuleCell]:
+    if not executed.block.transactions:
+        yield BlockRule.NO_TRANSACTIONS
+    for encoded in executed.receipts:
+        # A storm has thousands of receipts of timers, which need no decoding here.
+        receipt = decode_receipt(encoded) if encoded[1] == TRANSACTION_TAG else None
+        if isinstance(receipt, TransactionReceipt):
+            cell = _OF_STATUS.get(Status(receipt.status))
+            if cell is not None:
+                yield cell
+            if receipt.tip:
+                yield BlockRule.TRANSACTION_TIPPED
+
+
+def _cells_of_messages(executed: Executed) -> Iterator[RuleCell]:
+    summary = executed.summary
+    if summary.messages_delivered > summary.messages_reverted:
+        yield BlockRule.MESSAGE_DELIVERED
+    if summary.messages_reverted:
+        yield BlockRule.MESSAGE_REVERTED
+    for entry in executed.phases:
+        if entry.phase == "mailbox":
+            if entry.counts["left"]:
+                yield BlockRule.MESSAGE_WAITS
+            if entry.counts["sent_meanwhile"]:
+                yield BlockRule.MESSAGE_SENT_MEANWHILE
+        elif entry.phase == "promotion" and entry.counts["left_overflow"] > 0:
+            yield BlockRule.OVERFLOW_SHRANK
+
+
+def _cells_of_changes(changes: Mapping[bytes, bytes | None]) -> Iterator[RuleCell]:
+    for key, value in changes.items():
+        cell = (_OF_DELETION if value is None else _OF_WRITE).get(key[0])
+        if cell is not None:
+            yield cell
+
+
+def _cells_of_prices(before: Basefees, after: Basefees) -> Iterator[RuleCell]:
+    cycle, cell = after.cycle - before.cycle, after.cell - before.cell
+    if cycle:
+        yield BlockRule.CYCLE_PRICE_ROSE if cycle > 0 else BlockRule.CYCLE_PRICE_FELL
+    if cycle == 1:
+        yield BlockRule.CYCLE_PRICE_ROSE_BY_ONE
+    if cell:
+        yield BlockRule.CELL_PRICE_ROSE if cell > 0 else BlockRule.CELL_PRICE_FELL
+    if cycle * cell < 0:
+        yield BlockRule.PRICES_PARTED

@@ -1,0 +1,39 @@
+"""The page of all rule cells, written from their declarations: `python -m checker.coverage.catalogue`."""
+
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from checker.coverage.registry import CELLS, ROOMS
+from scheduler import SWARM
+
+_HEAD: Final = """\
+# Rule coverage
+
+`python -m checker.coverage.catalogue > docs/rule-coverage.md` writes this page from the declarations; do not edit it.
+
+A run may pass because nothing of what it drew took effect. So each branch of a rule is a *cell*, and each run notes
+which cells it reached. Only effects that stayed count: what a refused or reverted call did is dropped with it, a block
+that lost counts for nothing. The cells are in no state, no receipt and no digest, and no validator reads them.
+
+`sweep` prints in how many runs each room's cells were reached; `--json` and the results file have every cell, and
+`verdict.json` those of one run (`rules`). A cell is promised by the swarm or by a scenario. A sweep of the swarm over
+2,000 seeds or more, without `--set`, is *inconclusive* if a cell that the swarm promises stayed empty, and names it;
+below that nothing is promised. `--require-coverage` asks for it in any sweep, of a scenario for the scenario's cells.
+A line has the cell, its rule ([rules.md](rules.md)), and the thing that happened.
+"""
+
+
+def page() -> Iterator[str]:
+    """Yield the lines of docs/rule-coverage.md."""
+    yield from _HEAD.splitlines()
+    yield from ("", f"There are {len(CELLS)} cells.")
+    for room, cells in ROOMS.items():
+        yield from ("", f"## {room[0].upper()}{room[1:]}", "")
+        for cell in cells:
+            promise = "" if cell.promised_by == SWARM else f" Promised by the scenario `{cell.promised_by}`."
+            yield f"- `{cell.label}`, {cell.code}: {cell.sentence}{promise}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write("".join(f"{line}\n" for line in page()))

@@ -1,0 +1,167 @@
+"""The scheduler's rule cells: branches of the rules (docs/rules.md) that a campaign has to reach.
+
+A cell says that a rule took this branch and that its effect stayed: what a refused or reverted call did counts for
+nothing. `Admission`, `PhaseResult` and `PolicyInBlock` report the cells that were reached as plain data. Nothing reads
+them in a run: they are in no state, no receipt, no trace and no digest. docs/rule-coverage.md lists all cells.
+
+Rejected: counting lines or branches of the code. A refactoring would change them, and most say nothing of the rules.
+"""
+
+import enum
+from typing import Final
+
+SWARM: Final = "swarm"
+"""Promises a cell: a campaign of drawn scenarios has to reach it. Other promises are names of scenarios."""
+
+
+class RuleCell(enum.Enum):
+    """The base of the enums of cells; each room has one, and every member a name of its own.
+
+    Attributes:
+        code: The rule that the cell is a branch of (docs/rules.md), or a section of a page.
+        sentence: The thing that happened.
+        promised_by: `swarm`, or the name of the scenario that reaches the cell in every run.
+    """
+
+    def __init__(self, code: str, sentence: str, promised_by: str = SWARM) -> None:
+        self.code = code
+        self.sentence = sentence
+        self.promised_by = promised_by
+
+    # Enum's own hash is a Python function of the name, which costs more than the rest of a hit.
+    __hash__ = object.__hash__
+
+    @property
+    def label(self) -> str:
+        """The name in results, tables and pages."""
+        return self.name.lower().replace("_", "-")
+
+
+@enum.unique
+class CallRule(RuleCell):
+    """Branches of the rules for calls about timers: scheduling, extending, cancelling, governance."""
+
+    PAYER_IS_SENDER = "C-14", "The sender of a call pays for the timer of its actor."
+    GAS_LIMIT_DEFAULT = "K-5", "A timer states no gas limit and gets the greatest one."
+    GAS_LIMIT_AT_CEILING = "Q-18", "A stated gas limit is the greatest one admitted."
+    EXPIRY_AT_LIMIT = "C-14", "A stated expiry is the latest one allowed."
+    EXPIRY_BEFORE_DUE = "Q-38", "A timer expires before it is due, and can never fire."
+    NO_EXPIRY = "C-10", "A timer of a policy without a time to live keeps none of the expiry stated."
+    DUE_NEXT = "X-2", "A timer is due at the very next height or slot."
+    HEIGHT_SHARED = "C-7", "A timer joins others of its height."
+    LAST_PLACE_TAKEN = "C-11", "A timer is the last one that its actor may have."
+    INDEX_FREE = "K-36", "A timer pays no cells for its place in the index."
+    TIP_AND_TIER = "A-18", "A call states a tip beside a tier, and the tip holds."
+    TIER_ECONOMY = "A-18", "The tier economy sets a tip."
+    TIER_STANDARD = "A-18", "The tier standard sets a tip."
+    TIER_FAST = "A-18", "The tier fast sets a tip."
+    TIER_URGENT = "A-18", "The tier urgent sets a tip."
+    FEES_UNSTATED = "A-27", "A call states neither fee nor tip, and both are defaults from then on."
+    FEE_DEFAULT_FROZEN = "Q-12", "A call states a tip alone, and its fee is the default from then on."
+    FEES_OPEN = "Q-12", "A timer without an agent leaves a fee open until it fires."
+    AGENT_FOR_BOTH = "A-15", "A timer leaves fee and tip to its agent."
+    AGENT_FOR_TIP = "Q-12", "A timer states its fee and leaves the tip to its agent."
+    AGENT_UNNEEDED = "Q-12", "A timer names an agent and leaves it nothing to decide."
+    TIP_CLAMPED = "A-13", "A tip above the room of its fee is clamped."
+    FEE_AT_PRICE = "A-13", "A greatest fee is just the lane's price, which leaves no room for a tip."
+    BID_IGNORED = "A-14", "A bid is ignored before it is refused."
+    EXTENDED = "C-14", "An owner moves an expiry further away."
+    SHORTENED = "C-14", "An owner moves an expiry nearer."
+    EXTENSION_CLAMPED = "C-14", "A new expiry is clamped to the longest time to live."
+    EXTENDED_OVERDUE = "Q-19", "A timer is extended while it is overdue, and keeps its place."
+    EXTENDED_FOR_NOTHING = "C-10", "A timer that never expires is extended."
+    EXTENDED_BY_GOVERNANCE = "A-20", "A system deployer moves an expiry."
+    CANCELLED_BEFORE_DUE = "Q-28", "An owner cancels a timer that is not due."
+    CANCELLED_ON_DUE = "Q-28", "An owner cancels a timer in the block that it is due in."
+    CANCELLED_DEFERRED = "Q-28", "An owner cancels a timer that was deferred."
+    CANCELLED_BY_TIMER = "Q-28", "A handler cancels a later timer while timers fire."
+    GOVERNANCE_CANCELLED = "A-20", "A system deployer cancels a timer that is not overdue."
+    GOVERNANCE_CANCELLED_DEFERRED = "A-20", "A system deployer cancels a timer that was deferred."
+    GOVERNANCE_CANCELLED_GONE = "A-20", "A system deployer cancels a timer that has left already."
+    CONFIG_REPLACED = "A-20", "A system deployer replaces the timer configuration as a whole."
+    PARAMETERS_CHANGED = "A-20", "A system deployer changes parameters by their keys."
+
+
+@enum.unique
+class PhaseRule(RuleCell):
+    """Branches of the rules of the timer phase that policies share."""
+
+    FIRED_DEFERRED = "X-5", "A timer fires that an earlier block deferred."
+    CARRIED_BEFORE_NEW = "Q-19", "A deferred timer and one that is newly due fire in the same block."
+    FIRE_REVERTED = "Q-21", "A fire reverts, costs what it used, and the timer is gone."
+    FIRE_USED_UP = "C-8", "A fire uses its gas limit to the last cycle."
+    FIRED_ON_EXACT_BALANCE = "A-7", "A payer has just the greatest cost of a fire, and no unit more."
+    FIRED_FREE = "C-10", "A timer fires for nothing."
+    EXPIRED = "Q-38", "A timer is removed past its expiry."
+    EXPIRED_UNATTEMPTED = "Q-21", "A timer is past its expiry in the first block that could fire it."
+    INSOLVENT = "A-3", "A timer is removed because its payer cannot cover its greatest cost."
+    INSOLVENT_AT_TURN = "A-8", "A payer that could pay at the start of the phase cannot at its timer's turn."
+    GC_BUDGET_SPENT = "Q-20", "Dead timers wait because the GC lane's budget is spent."
+    GC_LANE_PAUSED = "A-19", "Dead timers wait because the GC lane is paused."
+    LANE_PAUSED = "A-19", "Live timers wait because the execution lane is paused."
+    LANE_FULL = "X-4", "A live timer waits because the lane has no room for it."
+    OVER_CAP = "Q-18", "A timer waits whose gas limit is above what a fire may have now."
+    BELOW_BASEFEE = "Q-8", "A timer waits whose greatest fee is below the lane's price."
+    LIMIT_FITS_EXACTLY = "Q-17", "A gas limit is just the room that the lane has left."
+    FIRST_BLOCKS_REST = "Q-30", "A timer that does not fit blocks one behind it that would."
+    BOTH_LANES_BUSY = "A-19", "A block removes timers in the GC lane and fires others in the execution lane."
+
+
+@enum.unique
+class LaneRule(RuleCell):
+    """Branches of the rules of the timer lane (CIP-1)."""
+
+    AGENT_DECIDED = "A-15", "An agent answered, and its answer decided what the fire paid."
+    AGENT_BELOW_PRICE = "Q-8", "An agent answered with a fee below the lane's price, and its timer waits."
+    AGENT_INSOLVENT = "A-8", "An agent answered with more than its timer's payer can cover."
+    AGENT_FAILED = "Q-13", "An agent is missing or failed, and its timer has the defaults."
+    AGENT_OVERRAN = "Q-13", "An agent used up its cycles, and its timer has the defaults."
+    AGENT_ABSURD = "Q-13", "An agent's answer is malformed or out of range, and its timer has the defaults."
+    AGENT_NOT_ASKED = "Q-13", "A block has asked as many agents as it may."
+    DEFAULTS_AT_FIRE = "A-16", "A timer fires at the defaults of its block."
+    TIP_PAID = "A-7", "A fire pays a tip."
+    TIPLESS_FIRED = "A-23", "A timer without a tip fires because the lane has room."
+    TIP_CUT_BY_FEE = "A-5", "A fire pays less than its tip because its greatest fee leaves no more."
+    MISFIT_PASSED_OVER = "Q-17", "A timer that does not fit is passed over, and one behind it fires."
+    MISFIT_STOPPED = "K-34", "A timer that does not fit ends the selection."
+    LIMIT_ACCOUNTED = "K-34", "A fire takes its whole limit off the lane, though it used less."
+    SETTLED_LITERALLY = "K-4", "A fire pays no lane basefee, by the literal reading."
+    TIE_BY_ID = "K-11", "Two timers of one actor and one priority fire in the order of identifiers."
+    TIE_BY_AGE = "Q-15", "Two timers of one actor and one priority fire in the order of age."
+    WEIGHT_MULTIPLIED = "A-5", "A weight puts a timer before another actor's of a higher priority."
+    WEIGHT_ADDED = "Q-15", "The same by weights that add to the priority."
+    WEIGHT_LOWEST = "A-11", "An actor competes with the lowest weight."
+    WEIGHT_BETWEEN = "A-11", "An actor competes with a weight between the lowest and the highest."
+    WINDOW_MOVED = "Q-14", "Fires leave the fairness window."
+    SUBJECT_OWNER = "Q-16", "A fire counts under the owner of its actor."
+    MEDIAN_MEAN = "Q-11", "An even number of tips has the mean of its middle two as median."
+    MEDIAN_LOWER = "Q-11", "An even number of tips has the lower of its middle two as median."
+    MEDIAN_UPPER = "Q-11", "An even number of tips has the upper of its middle two as median."
+    PRICE_ROSE = "A-4", "The lane basefee rises by less than its greatest step."
+    PRICE_ROSE_MOST = "A-4", "The lane basefee rises by its greatest step."
+    PRICE_ROSE_BY_ONE = "Q-3", "The lane basefee rises by 1 because its step is floored to 0."
+    PRICE_FELL = "A-4", "The lane basefee falls by less than its greatest step."
+    PRICE_FELL_MOST = "Q-7", "The lane basefee falls by its greatest step."
+    PRICE_AT_FLOOR = "Q-3", "The lane basefee would fall below its floor and stands there."
+    PRICE_LIFTED = "Q-3", "A raised floor lifts the lane basefee."
+    PRICE_AT_CEILING = "A-4", "The lane basefee would rise above its ceiling and stands there."
+    PRICE_BY_CLASSIC_SLOPE = "Q-1", "The lane basefee moves by the classic slope."
+    PRICE_MULTIPLIED = "A-26", "A timer fires at a price that is not the basefee because of the multiplier."
+    OPENED_AT_CYCLE_BASEFEE = "Q-4", "The lane's first price is the cycle basefee."
+    OPENED_AT_INITIAL = "Q-4", "The lane's first price is the one that is configured."
+    PENDING_FIRED = "A-22", "A timer fires that was scheduled before the lane was activated."
+    DEFAULT_LIMIT_LOWERED = "K-5", "A timer with a default gas limit fires under a lower one than it was given."
+    CURSOR_WRAPPED = "Q-20", "The walk for dead timers goes on at the first timer after the last one."
+    CURSOR_STOPPED = "Q-20", "The walk for dead timers ends at the number that a block may look at."
+    CURSOR_SPENT = "Q-20", "The walk for dead timers ends because the GC lane's budget is spent."
+    DELAY_FORCED = "E-7", "A timer that was put off too often fires first."
+    DELAY_FORCED_MISFIT = "Q-34", "A timer is to be forced and does not fit."
+    DELAY_CANCELLED = "Q-34", "A timer that was put off too often is cancelled with a penalty."
+    PENALTY_PARTIAL = "Q-34", "A payer has less than the penalty of a cancellation."
+    PAYER_BANKRUPT = "A-8", "A payer can cover none of its timers."
+    PAYER_SPLIT = "A-8", "A payer can cover some of its timers and not others."
+    FUNDS_TOO_LATE = "A-8", "A payer gets during the phase what it lacked at its start, too late for its timer."
+
+
+SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (CallRule, PhaseRule, LaneRule)
+"""The enums of this package."""

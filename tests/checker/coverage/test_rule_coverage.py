@@ -1,0 +1,67 @@
+"""Coverage of rules: declarations that hold, a page that is theirs, counts that nothing in a run reads."""
+
+import pytest
+
+from checker.coverage.catalogue import page
+from checker.coverage.registry import CELLS, ROOMS, promised_by
+from checker.record.root import PROJECT_ROOT
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.load import load_scenario, scenario_paths
+from cluster.verdict.pipeline import run_pipeline
+from report.console import LiveProgress
+from scheduler import SWARM, lifecycle
+from scheduler.tally import Tally
+
+SMALL = ("run.until_height=6", 'chain.policy="eip1559"')
+
+
+def test_every_cell_has_a_name_of_its_own():
+    assert len(CELLS) == sum(len(cells) for cells in ROOMS.values())
+
+
+def test_every_cell_names_a_rule_that_is_written_down():
+    rules = (PROJECT_ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+
+    assert [cell.label for cell in CELLS.values() if f"- **{cell.code}** " not in rules] == []
+
+
+def test_every_cell_is_promised_by_the_swarm_or_a_shipped_scenario():
+    subjects = {SWARM, *(path.stem for path in scenario_paths())}
+
+    assert [cell.label for cell in CELLS.values() if cell.promised_by not in subjects] == []
+    assert len(promised_by()) > 100
+
+
+def test_the_page_of_cells_is_that_of_the_declarations():
+    """`python -m checker.coverage.catalogue > docs/rule-coverage.md` writes it."""
+    written = (PROJECT_ROOT / "docs" / "rule-coverage.md").read_text(encoding="utf-8")
+
+    assert written == "".join(f"{line}\n" for line in page())
+
+
+def test_a_run_counts_its_cells_and_says_so():
+    with LiveProgress(title="", is_quiet=True) as progress:
+        result = run_pipeline(load_scenario("calm", SMALL), 0, runs=None, progress=progress)
+    hits = dict(result.rules)
+
+    assert 0 < hits["due-next"] <= 6
+    assert result.as_json("")["rules"] == hits
+    assert list(hits) == [label for label in CELLS if label in hits]
+
+
+def test_counting_changes_no_digest(monkeypatch):
+    def digest():
+        return Cluster(load_scenario("calm", SMALL), 0).run().trace.digest
+
+    counted = digest()
+    monkeypatch.setattr(Tally, "_cells", lambda _self, _waiting: iter(()))
+    monkeypatch.setattr(lifecycle, "_cells_of_terms", lambda *_arguments: ())
+
+    assert digest() == counted
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_sentences_are_whole(room):
+    wrong = [cell.label for cell in ROOMS[room] if not cell.sentence.endswith(".") or not cell.sentence[0].isupper()]
+
+    assert wrong == []
