@@ -3,20 +3,17 @@
 import msgspec
 import pytest
 
-from checker.record.cold_replay import replay_directory
 from cluster.campaign.fewer_validators import with_validators
 from cluster.cli.commands.check import explain_plan
 from cluster.cli.main import main
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import run_pipeline
 from faults import add_fault, fault_kinds
 from faults.kinds.base import Fault, Windowed
 from faults.kinds.fields import Start, Stop
 from faults.kinds.registry import decode_fault
-from report.console import LiveProgress
-from tests.support.cluster_runs import check_named
+from tests.support.cluster_runs import check_named, judge_in_process
 from tests.support.examples import blocks_of, scenario_of
 from tests.support.plugins import install_module
 
@@ -44,19 +41,8 @@ def convert(**changes):
     return convert_scenario(raw, "deaf.toml")
 
 
-def result_of(scenario):
-    with LiveProgress(title="", is_quiet=True) as progress:
-        return run_pipeline(
-            scenario,
-            0,
-            runs=None,
-            progress=progress,
-            replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
-        )
-
-
 def test_the_example_of_the_page_takes_effect():
-    found = result_of(convert())
+    found = judge_in_process(convert())
 
     assert (found.verdict, found.figures["fault_deaf-3"] > 10) == ("passed", True), found.headline
     assert check_named(found, "faults-effective").status == "passed"
@@ -65,7 +51,7 @@ def test_the_example_of_the_page_takes_effect():
 def test_a_fault_without_effect_is_inconclusive():
     idle = {"deaf-3": {**scenario_of("fault.md")["faults"]["deaf-3"], "kind": "idle"}}
 
-    found = result_of(convert(faults=idle))
+    found = judge_in_process(convert(faults=idle))
 
     assert (found.verdict, check_named(found, "faults-effective").status) == ("inconclusive", "inconclusive")
 

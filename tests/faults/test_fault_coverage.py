@@ -13,11 +13,11 @@ from cluster.swarm.generator import draw_scenario, drawn_kinds
 from faults import PHASES, ROLES, Cell, Coverage, kind_named, kind_of
 from faults.coverage.phases import Phases
 from faults.events import FaultEdge
-from network.events import Event, EventRouter
+from network.events import Event, EventRouter, events_of_type
 from network.types import SUPERVISOR
 from tests.support.events import logged
 from tests.support.network_harness import shuffled
-from validators.events import Booted, Entered
+from validators.events import Booted, Entered, Voted
 
 CRASH = 'faults.it={{kind="crash", validator={0}, at_ms={1}, restart_ms={2}}}'
 
@@ -115,7 +115,7 @@ def calm_events():
 
 
 def test_a_crash_of_a_leader_with_a_block_to_propose_is_that_cell(calm_events):
-    entered = next(event for event in calm_events if event.kind == "enter" and event.values == (6, event.node))
+    entered = next(event for event, body in events_of_type(calm_events, Entered) if body == Entered(6, event.node))
     at_ms = entered.at_us // 1_000 + 20
 
     cells = cells_of(CRASH.format(entered.node, at_ms, at_ms + 2_000))
@@ -125,7 +125,9 @@ def test_a_crash_of_a_leader_with_a_block_to_propose_is_that_cell(calm_events):
 
 def test_a_crash_between_vote_and_certificate_is_that_cell(calm_events):
     """The run with the crash is the calm one until then."""
-    voted = next(event for event in calm_events if event.kind == "vote" and event.values[:2] == ("notarize", 6))
+    voted = next(
+        event for event, body in events_of_type(calm_events, Voted) if (body.vote, body.view) == ("notarize", 6)
+    )
     at_ms = voted.at_us // 1_000 + 1
 
     (cell,) = cells_of(CRASH.format(voted.node, at_ms, at_ms + 2_000))

@@ -5,6 +5,8 @@ import pytest
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.verdict.determinism import repeat_in_fresh_process
+from faults.events import Crashed
+from network.events import Sent, events_of_type
 from tests.support.cluster_runs import check_named, result_of
 
 BOUNDARIES = ["before-append", "after-append", "after-sync", "after-send"]
@@ -40,9 +42,9 @@ def test_crashes_at_a_boundary_make_nobody_contradict_itself(boundary):
 def last_step_before_crash(boundary):
     """Return the victim's events of the instant of its first crash at a boundary, and how many bytes it lost."""
     _, events = events_of(crash_at(boundary, 1, every=9))
-    crash = next(event for event in events if event.kind == "crash")
+    crash, crashed = next(events_of_type(events, Crashed))
     step = [event for event in events if event.at_us == crash.at_us and event.node == 1]
-    return step, crash.values[1]
+    return step, crashed.lost_bytes
 
 
 def test_between_append_and_sync_both_copies_of_the_record_are_lost():
@@ -67,8 +69,8 @@ def test_after_the_send_one_receiver_has_the_vote_and_the_others_have_not():
     """The more dangerous half of a broadcast."""
     step, _ = last_step_before_crash("after-send")
 
-    votes = [event for event in step if event.kind == "send" and event.values[2] in {"Notarize", "Nullify", "Finalize"}]
-    assert votes[-1].values[0] == 0
+    votes = [body for _, body in events_of_type(step, Sent) if body.label in {"Notarize", "Nullify", "Finalize"}]
+    assert votes[-1].destination == 0
     assert len(votes) % 3 == 1
 
 

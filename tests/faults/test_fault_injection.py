@@ -8,15 +8,16 @@ from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.verdict.determinism import repeat_in_fresh_process
 from faults import Injector, kind_of
+from faults.events import FaultEdge, Restarted, TransactionSubmitted
 from faults.kinds.isolate_leader import IsolateLeader
 from faults.kinds.registry import BUILT_IN
 from network.chance import Chance
-from network.events import Event, EventRouter
+from network.events import Dropped, Event, EventRouter, events_of_type, read_event
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.fault_runs import count_of, run_with
 from tests.support.network_harness import build_rig, record_inbound
-from validators.events import Entered
+from validators.events import BlockFinalized, Entered
 
 
 def test_isolate_leader_cuts_the_links_of_whoever_leads_and_moves_on():
@@ -26,10 +27,11 @@ def test_isolate_leader_cuts_the_links_of_whoever_leads_and_moves_on():
     leader, isolated = None, []
     view = 0
     for event in events:
-        if event.kind == "enter" and event.values[0] > view:
-            view, leader = event.values
-        if event.kind == "drop" and event.values[3] == "it":
-            assert leader in {event.node, event.values[0]}
+        entered, dropped = read_event(event, Entered), read_event(event, Dropped)
+        if entered is not None and entered.view > view:
+            view, leader = entered.view, entered.leader
+        if dropped is not None and dropped.condition == "it":
+            assert leader in {event.node, dropped.destination}
             isolated.append(leader)
     assert len(dict.fromkeys(isolated)) == 4
     assert count_of(run) == len(isolated)
@@ -62,7 +64,7 @@ def test_flapping_cuts_again_and_again():
         '{kind="flapping", groups=[[0, 1, 2], [3]], start_ms=2_000, stop_ms=9_000, cut_ms=1_000, open_ms=2_000}'
     )
 
-    edges = [(event.at_us // 1_000, event.values[1]) for event in events if event.kind == "fault"]
+    edges = [(event.at_us // 1_000, body.edge) for event, body in events_of_type(events, FaultEdge)]
     lost = [event.at_us // 1_000 for event in events if event.kind == "drop"]
     windows = [(2_000, 3_000), (5_000, 6_000), (8_000, 9_000)]
     assert edges == [edge for start, stop in windows for edge in ((start, "start"), (stop, "stop"))]
@@ -74,7 +76,7 @@ def test_a_one_way_cut_leaves_the_way_back():
     """Only the direction that is named loses messages."""
     run, events = run_with('{kind="cut", links=[[0, 1]], start_ms=2_000, stop_ms=9_000}')
 
-    lost = {(event.node, event.values[0]) for event in events if event.kind == "drop"}
+    lost = {(event.node, body.destination) for event, body in events_of_type(events, Dropped)}
     assert lost == {(0, 1)}
     assert count_of(run) > 0
 
@@ -87,7 +89,11 @@ def test_a_paused_validator_does_nothing_until_it_is_resumed():
     during = [event for event in events if event.node == 1 and event.at_us in span]
     assert {event.kind for event in during} <= {"deliver", "timer", "work"}
     assert {"deliver", "timer"} <= {event.kind for event in during}
-    submitted = [event for event in events if event.values[:2] == ("submitted", 1) and event.at_us in span]
+    submitted = [
+        event
+        for event, body in events_of_type(events, TransactionSubmitted)
+        if (body.outcome, body.validator) == ("submitted", 1) and event.at_us in span
+    ]
     assert count_of(run) == len(during) + len(submitted)
     assert any(event.node == 1 and event.kind == "send" and event.at_us == 8_987_000 for event in events)
 
@@ -99,11 +105,10 @@ def test_a_slow_validator_is_late():
 
     first = {}
     lags_us = []
-    for event in events:
-        if event.kind == "finalized":
-            first.setdefault(event.values[0], event.at_us)
-            if event.node == 2:
-                lags_us.append((event.at_us, event.at_us - first[event.values[0]]))
+    for event, block in events_of_type(events, BlockFinalized):
+        first.setdefault(block.height, event.at_us)
+        if event.node == 2:
+            lags_us.append((event.at_us, event.at_us - first[block.height]))
     before = [lag_us for at_us, lag_us in lags_us if at_us < 6_000_000]
     restarted = [lag_us for at_us, lag_us in lags_us if 9_500_000 < at_us < 15_000_000]
     after = [lag_us for at_us, lag_us in lags_us if at_us > 16_000_000]
@@ -161,7 +166,7 @@ def test_a_blackout_in_waves_counts_everybody_who_came_back():
         '{kind="blackout", validators=[2, 0], at_ms=4_000, restart_ms=6_000, restart_every_ms=1_500}'
     )
 
-    assert [(event.at_us, event.values[0]) for event in events if event.kind == "restart"] == [
+    assert [(event.at_us, body.machine) for event, body in events_of_type(events, Restarted)] == [
         (6_000_000, 2),
         (7_500_000, 0),
     ]

@@ -6,14 +6,17 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
+from faults.events import Crashed, Restarted
+from network.events import Delivered, Dropped, HeldBack, Lost, Sent, events_of_type
 from tests.support.fault_runs import count_of, run_with
 
 HALVES = 'kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_060, stop_ms=6_000'
 BETWEEN_HALVES = {(first, second) for first in range(4) for second in range(4) if (first < 2) != (second < 2)}
 
 
-def links_of(events, kind):
-    return {(event.node, event.values[0]) for event in events if event.kind == kind}
+def links_of(events, expected):
+    """Return the links of sent messages, from a type of event that names the destination."""
+    return {(event.node, body.destination) for event, body in events_of_type(events, expected)}
 
 
 def test_a_jammed_partition_loses_nothing_and_delivers_all_at_its_end():
@@ -21,7 +24,7 @@ def test_a_jammed_partition_loses_nothing_and_delivers_all_at_its_end():
 
     held = [event for event in events if event.kind == "hold"]
     assert [event for event in events if event.kind == "drop"] == []
-    assert links_of(events, "hold") == BETWEEN_HALVES
+    assert links_of(events, HeldBack) == BETWEEN_HALVES
     assert {event.at_us for event in events if event.kind == "release"} == {6_000_000}
     assert count_of(run) == len(held) == sum(event.kind == "release" for event in events)
 
@@ -29,11 +32,11 @@ def test_a_jammed_partition_loses_nothing_and_delivers_all_at_its_end():
 def test_a_slowed_partition_loses_nothing_and_lets_messages_come_later():
     run, events = run_with(f'{{{HALVES}, manner="slowed", delay_ms=300}}')
 
-    sent = {(event.node, *event.values[:2]): event.at_us for event in events if event.kind == "send"}
+    sent = {(event.node, body.destination, body.ordinal): event.at_us for event, body in events_of_type(events, Sent)}
     late_us = [
-        event.at_us - sent[event.values[0], event.node, event.values[1]]
-        for event in events
-        if event.kind == "deliver" and 3_400_000 < event.at_us < 6_000_000 and (event.node < 2) != (event.values[0] < 2)
+        event.at_us - sent[body.source, event.node, body.ordinal]
+        for event, body in events_of_type(events, Delivered)
+        if 3_400_000 < event.at_us < 6_000_000 and (event.node < 2) != (body.source < 2)
     ]
     assert [event for event in events if event.kind == "drop"] == []
     assert min(late_us) > 300_000
@@ -46,10 +49,10 @@ def test_a_torn_partition_loses_what_is_on_its_way():
     torn, events = run_with(f'{{{HALVES}, in_flight="lost"}}', latency)
     cut, plain = run_with(f"{{{HALVES}}}", latency)
 
-    lost = [event for event in events if event.kind == "lost"]
+    lost = list(events_of_type(events, Lost))
     assert len(lost) > 0
-    assert all((event.node, event.values[0]) in BETWEEN_HALVES for event in lost)
-    assert all(event.at_us < 3_300_000 for event in lost)
+    assert all((event.node, body.source) in BETWEEN_HALVES for event, body in lost)
+    assert all(event.at_us < 3_300_000 for event, _ in lost)
     assert [event for event in plain if event.kind == "lost"] == []
     assert count_of(torn) == len(lost) + sum(event.kind == "drop" for event in events)
     assert count_of(cut) == sum(event.kind == "drop" for event in plain)
@@ -58,15 +61,15 @@ def test_a_torn_partition_loses_what_is_on_its_way():
 def test_a_one_way_partition_cuts_from_earlier_groups_to_later_ones():
     _, events = run_with(f"{{{HALVES}, one_way=true}}")
 
-    assert links_of(events, "drop") == {(first, second) for first, second in BETWEEN_HALVES if first < 2}
+    assert links_of(events, Dropped) == {(first, second) for first, second in BETWEEN_HALVES if first < 2}
 
 
 def test_a_clog_of_a_channel_holds_its_messages_only():
     _, events = run_with('{kind="clog", validators=[3], way="in", channels=["votes"], start_ms=3_000, stop_ms=5_000}')
 
-    sends = {(event.node, *event.values[:2]): event.values[2] for event in events if event.kind == "send"}
-    held = [sends[event.node, *event.values[:2]] for event in events if event.kind == "hold"]
-    assert {event.values[0] for event in events if event.kind == "hold"} == {3}
+    sends = {(event.node, body.destination, body.ordinal): body.label for event, body in events_of_type(events, Sent)}
+    held = [sends[event.node, body.destination, body.ordinal] for event, body in events_of_type(events, HeldBack)]
+    assert {body.destination for _, body in events_of_type(events, HeldBack)} == {3}
     assert set(held) <= {"Notarize", "Nullify", "Finalize"}
     assert len(held) > 0
 
@@ -74,7 +77,7 @@ def test_a_clog_of_a_channel_holds_its_messages_only():
 def test_parts_of_a_swizzle_clog_are_counted_together():
     run, events = run_with('{kind="swizzle-clog", pairs=1, start_ms=2_000, stop_ms=9_000}')
 
-    holders = {event.values[2] for event in events if event.kind == "hold"}
+    holders = {body.condition for _, body in events_of_type(events, HeldBack)}
     assert len(holders) == 3
     assert all(holder.startswith("it@") for holder in holders)
     # One that passes from one clog to the next is touched by both.
@@ -86,8 +89,8 @@ def test_a_restart_storm_restarts_everybody_and_counts_each_return():
         '{kind="restart-storm", every_ms=[400, 900], down_ms=[100, 1_200], start_ms=2_000, stop_ms=9_000}'
     )
 
-    crashed = [event.values[0] for event in events if event.kind == "crash"]
-    restarted = [event.values[0] for event in events if event.kind == "restart"]
+    crashed = [body.machine for _, body in events_of_type(events, Crashed)]
+    restarted = [body.machine for _, body in events_of_type(events, Restarted)]
     assert sorted(crashed) == sorted(restarted)
     assert set(crashed) == {0, 1, 2, 3}
     assert count_of(run) == len(restarted) > 7
@@ -99,10 +102,10 @@ def test_those_who_crash_together_do_so_in_one_instant_and_return_in_one():
         "restart_after_ms=700, start_ms=3_000, stop_ms=9_000}"
     )
 
-    crashes = [event for event in events if event.kind == "crash"]
-    restarts = [event for event in events if event.kind == "restart"]
-    assert sorted(event.values[0] for event in crashes) == sorted(event.values[0] for event in restarts) == [1, 2, 3]
-    assert len({event.at_us for event in crashes}) == len({event.at_us for event in restarts}) == 1
+    crashes = list(events_of_type(events, Crashed))
+    restarts = list(events_of_type(events, Restarted))
+    assert sorted(body.machine for _, body in crashes) == sorted(body.machine for _, body in restarts) == [1, 2, 3]
+    assert len({event.at_us for event, _ in crashes}) == len({event.at_us for event, _ in restarts}) == 1
     assert count_of(run) == 3
 
 
@@ -160,7 +163,7 @@ def test_votes_held_in_one_instant_are_released_alike_in_any_task_order():
     scenario = load_scenario("held-in-one-instant")
     events = []
     run = Cluster(scenario, 0, hooks=RunHooks(on_event=events.append)).run()
-    held = [(event.at_us, event.values[0]) for event in events if event.kind == "hold"]
+    held = [(event.at_us, body.destination) for event, body in events_of_type(events, HeldBack)]
 
     logs = [repeat_in_fresh_process(encode_scenario(scenario), 0, hash_seed=7, shuffle=shuffle) for shuffle in (1, 2)]
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from network.bus import Bus
 from network.chance import Chance
 from network.conditions import Condition
+from network.events import Delivered, Dropped, events_of_type
 from network.latency import Latency
 from network.outcome import BusError, ConditionError, UnknownLinkError
 from network.port import Delivery
@@ -16,6 +17,10 @@ from tests.support.bus_runs import JITTERED, cut, degrade, run_bus
 from tests.support.network_harness import Rig, build_rig, shuffled
 
 FIXED = Latency("fixed", 1_000)
+
+
+def dropped_of(rig):
+    return [body for _, body in events_of_type(rig.events, Dropped)]
 
 
 class TestDelivery:
@@ -61,7 +66,7 @@ class TestDelivery:
         rig.kernel.post(0, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, rig.bus.send, 0, 1, b"hello")
         rig.run(rig.port(0).receive)
         assert rig.bus.statistics().dropped_down == 1
-        assert [event.values for event in rig.kinds("drop")] == [(1, 0, "down", "")]
+        assert dropped_of(rig) == [Dropped(1, 0, "down", "")]
 
     def test_an_oversize_message_is_dropped_when_it_is_sent(self):
         """The limit itself still passes."""
@@ -105,7 +110,8 @@ class TestDelivery:
 
         rig = play(0)
         for node in range(4):
-            arrivals = [(event.at_us, *event.values[:2]) for event in rig.kinds("deliver") if event.node == node]
+            found = events_of_type(rig.events, Delivered)
+            arrivals = [(event.at_us, body.source, body.ordinal) for event, body in found if event.node == node]
             assert arrivals == sorted(arrivals)
         assert play(shuffle).trace.digest == rig.trace.digest
 
@@ -126,7 +132,7 @@ class TestConditions:
         assert [message.payload for _, message in heard[1]] == [b"before", b"after"]
         assert [message.payload for _, message in heard[0]] == [b"back"]
         assert (rig.bus.touched("split"), rig.bus.statistics().dropped_cut) == (1, 1)
-        assert [event.values for event in rig.kinds("drop")] == [(1, 1, "cut", "split")]
+        assert dropped_of(rig) == [Dropped(1, 1, "cut", "split")]
 
     @pytest.mark.parametrize("link", [(0, 1), (1, 0), (2, 1)])
     def test_a_cut_is_of_the_links_that_it_names_whatever_their_direction(self, link):
@@ -183,7 +189,7 @@ class TestConditions:
         """Then no condition is named."""
         rig = build_rig(latency=LinkSpec(FIXED, loss_ppm=1_000_000))
         assert run_bus(rig, (0, rig.bus.send, 0, 1, b""))[1] == []
-        assert [event.values for event in rig.kinds("drop")] == [(1, 0, "loss", "")]
+        assert dropped_of(rig) == [Dropped(1, 0, "loss", "")]
 
     @pytest.mark.parametrize("way", ["link", "condition"])
     def test_reordering_lets_later_messages_overtake(self, way):

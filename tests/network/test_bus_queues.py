@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from network.events import Dropped, Lost, events_of_type
 from network.latency import Latency
 from network.outcome import ConditionError
 from network.types import Label
@@ -65,12 +66,14 @@ class TestQueue:
         rig = build_rig()
         heard = run_bus(rig, (0, degrade(rig, "queue", queue_max=4)), *sends(rig, 10))
         arrived = [message.payload[0] for _, message in heard[1]]
-        thrown = [event.values[1] for event in rig.kinds("drop")]
+        thrown = [body.ordinal for _, body in events_of_type(rig.events, Dropped)]
 
         assert len(arrived) == 4
         assert arrived[-1] == 9
         assert sorted(arrived + thrown) == list(range(10))
-        assert {event.values[2:] for event in rig.kinds("drop")} == {("queue", "queue")}
+        assert {(body.reason, body.condition) for _, body in events_of_type(rig.events, Dropped)} == {
+            ("queue", "queue")
+        }
         assert (rig.bus.touched("queue"), rig.bus.statistics().dropped_queue) == (6, 6)
         assert rig.bus.statistics().in_flight == 0
 
@@ -134,7 +137,7 @@ class TestReset:
             *sends(rig, 1, start_us=700),
         )
         assert [at_us for at_us, _ in heard[1]] == [1_700]
-        assert [event.values for event in rig.kinds("lost")] == [(0, 0, "torn"), (0, 1, "torn")]
+        assert [body for _, body in events_of_type(rig.events, Lost)] == [Lost(0, 0, "torn"), Lost(0, 1, "torn")]
         assert (rig.bus.touched("torn"), rig.bus.statistics().dropped_reset) == (2, 2)
         assert rig.bus.statistics().in_flight == 0
 

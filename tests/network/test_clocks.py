@@ -10,15 +10,16 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from faults import PlanError, all_over_ms, check_plan
+from faults.events import ClockSet
 from faults.kinds.registry import decode_fault
 from faults.plan import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock
-from network.events import TimerElapsed, read_event
+from network.events import TimerElapsed, events_of_type, read_event
 from network.port import Port, TimerDue
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.network_harness import build_rig, record_inbound
-from validators.events import Entered
+from validators.events import BlockFinalized, Entered
 
 SECOND_US = 1_000_000
 
@@ -158,7 +159,7 @@ def test_a_leader_within_the_skew_is_followed():
     """Its clock reaches the chain by the header of its blocks: they say more than was shown when they became final."""
     headers, events = run_with(offset([1], 450))
 
-    final_ms = {event.values[0]: event.at_us // 1_000 for event in reversed(events) if event.kind == "finalized"}
+    final_ms = {body.height: event.at_us // 1_000 for event, body in events_of_type(reversed(events), BlockFinalized)}
     ahead = [header.proposer for header in headers if header.timestamp_ms > final_ms[header.height]]
     assert len(ahead) >= 2
     assert set(ahead) == {1}
@@ -232,7 +233,7 @@ def test_a_rate_that_changes_moves_the_timers_that_are_armed():
     _, events = run_with(drift)
 
     fired_us = [
-        event.at_us for event in events if (event.node, event.kind, event.values) == (2, "timer", ("regossip",))
+        event.at_us for event, body in events_of_type(events, TimerElapsed) if (event.node, body.key) == (2, "regossip")
     ]
     assert fired_us[:5] == [2_000_000, 3_500_000, 4_500_000, 6_000_000, 8_000_000]
 
@@ -243,7 +244,10 @@ def test_a_swing_turns_round_in_the_middle_of_each_period():
     )
     _, events = run_with(swing)
 
-    reported = [(event.at_us // 1_000, *event.values) for event in events if event.kind == "clock"]
+    reported = [
+        (event.at_us // 1_000, body.machine, body.offset_us, body.ppm, body.strobe_us)
+        for event, body in events_of_type(events, ClockSet)
+    ]
     assert reported == [
         (3_000, 2, 0, -50_000, 0),
         (4_000, 2, None, 50_000, 0),

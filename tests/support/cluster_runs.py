@@ -1,5 +1,6 @@
 """Short runs for tests: judge a scenario without a run directory, or keep what each validator applied."""
 
+from checker.record.cold_replay import replay_directory
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
@@ -15,6 +16,18 @@ def judge(scenario, *, seed=0, factories=None, runs=None):
     """Run a scenario and judge it."""
     with LiveProgress(title=scenario.name, is_quiet=True) as progress:
         return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories)
+
+
+def judge_in_process(scenario):
+    """Run a scenario and judge it, with the cold replay in this process, which knows what a test has installed."""
+    with LiveProgress(title="", is_quiet=True) as progress:
+        return run_pipeline(
+            scenario,
+            0,
+            runs=None,
+            progress=progress,
+            replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
+        )
 
 
 def check_named(result, name):

@@ -5,12 +5,10 @@ import tomllib
 import pytest
 
 from checker.checks import CHECKS, DuplicateCheckError, with_plugins
-from checker.record.cold_replay import replay_directory
 from cluster.scenario.load import convert_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import run_pipeline
-from report.console import LiveProgress
 from tests.support.checks import finish, make_run
+from tests.support.cluster_runs import judge_in_process
 from tests.support.examples import blocks_of, scenario_of
 from tests.support.plugins import install_module
 
@@ -29,26 +27,15 @@ def convert(**changes):
     return convert_scenario({**scenario_of("check.md"), "run": {"until_height": 6}, **changes}, "on-time.toml")
 
 
-def result_of(scenario):
-    with LiveProgress(title="", is_quiet=True) as progress:
-        return run_pipeline(
-            scenario,
-            0,
-            runs=None,
-            progress=progress,
-            replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
-        )
-
-
 def test_the_example_of_the_page_passes_behind_all_others():
-    last = result_of(convert()).checks[-1]
+    last = judge_in_process(convert()).checks[-1]
 
     assert (last.name, last.status) == ("finality-lag", "passed")
 
 
 def test_the_example_fails_over_the_outage_of_the_page():
     outage = tomllib.loads(blocks_of("check.md", "toml")[1])
-    found = result_of(convert(**outage, expect={"fails": ["finality-lag"]}))
+    found = judge_in_process(convert(**outage, expect={"fails": ["finality-lag"]}))
 
     assert found.verdict == "failed as expected"
     assert "validator 3 finalized height" in found.checks[-2].summary

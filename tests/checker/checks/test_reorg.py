@@ -6,9 +6,11 @@ from checker.checks.context import Expectations, ReorgCounts
 from checker.checks.reorg import Reorganizations
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
+from network.events import events_of_type, read_event
 from tests.support.checks import make_run, show
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.events import logged
+from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, CertificateHeld, Reported, Voted
 
 CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
 
@@ -89,13 +91,25 @@ def events_of(name, seed=0):
     return events
 
 
+def is_nullify(event, view):
+    voted = read_event(event, Voted)
+    return voted is not None and (voted.vote, voted.view) == ("nullify", view)
+
+
+def is_notarization(event, view):
+    held = read_event(event, CertificateHeld)
+    return held is not None and (held.certificate, held.view) == ("notarization", view)
+
+
 def test_certified_split_rolls_a_block_back_and_executes_its_sibling():
     """Two validators leave view 9 by its notarization, two by its nullification; all execute both blocks."""
     events = events_of("certified-split")
 
-    executed = {(event.node, *event.values[:3]) for event in events if event.kind == "executed"}
-    dropped = {(event.node, *event.values) for event in events if event.kind == "rolled-back"}
-    final = {(event.node, event.values[0], event.values[2]) for event in events if event.kind == "finalized"}
+    executed = {
+        (event.node, body.height, body.view, body.digest) for event, body in events_of_type(events, BlockExecuted)
+    }
+    dropped = {(event.node, body.height, body.digest) for event, body in events_of_type(events, BlockRolledBack)}
+    final = {(event.node, body.height, body.digest) for event, body in events_of_type(events, BlockFinalized)}
     ((height, digest),) = {(height, digest) for _, height, digest in dropped}
     assert {node for node, _, _ in dropped} == {0, 1, 2, 3}
     for node in range(4):
@@ -103,7 +117,7 @@ def test_certified_split_rolls_a_block_back_and_executes_its_sibling():
         assert sibling != digest
         assert {(node, height, 9, digest), (node, height, 10, sibling)} <= executed
     entries = [
-        (event.node, event.values[0]) for event in events if event.kind == "certificate" and event.values[1] == 9
+        (event.node, body.certificate) for event, body in events_of_type(events, CertificateHeld) if body.view == 9
     ]
     before = {(node, kind) for node, kind in entries[:4]}
     assert before == {(1, "notarization"), (3, "notarization"), (0, "nullification"), (2, "nullification")}
@@ -116,27 +130,20 @@ def test_certified_split_deep_nullifies_and_then_certifies_in_each_view(seed):
 
     for view in CHAIN_VIEWS:
         kinds = [
-            (event.node, event.kind, event.values[0])
+            (event.node, event.kind)
             for event in events
-            if event.node in {1, 2, 3}
-            and (
-                (event.kind == "vote" and event.values[:2] == ("nullify", view))
-                or (event.kind == "certificate" and event.values[:2] == ("notarization", view))
-            )
+            if event.node in {1, 2, 3} and (is_nullify(event, view) or is_notarization(event, view))
         ]
-        first = kinds.index(next(each for each in kinds if each[1] == "certificate"))
-        assert {node for node, kind, _ in kinds[:first] if kind == "vote"} == {1, 2, 3}, view
-        reasons = [event.values for event in events if event.kind == "report" and event.values[2] == view]
-        assert {activity for activity, _, _, _ in reasons} == {"TimedOut"}
-    held = {event.values[1] for event in events if event.node == 0 and event.kind == "certificate"}
-    notarized = {
-        event.values[1]
-        for event in events
-        if event.node == 0 and event.kind == "certificate" and event.values[0] == "notarization"
-    }
+        first = next(place for place, (_, kind) in enumerate(kinds) if kind == "certificate")
+        assert {node for node, _ in kinds[:first]} == {1, 2, 3}, view
+        reports = [body for _, body in events_of_type(events, Reported) if body.view == view]
+        assert {report.activity for report in reports} == {"TimedOut"}
+    certificates = [body for event, body in events_of_type(events, CertificateHeld) if event.node == 0]
+    held = {each.view for each in certificates}
+    notarized = {each.view for each in certificates if each.certificate == "notarization"}
     assert set(range(9, 20)) <= held
     assert not set(range(9, 20)) & notarized
-    deepest = [event.values[0] for event in events if event.node == 1 and event.kind == "rolled-back"]
+    deepest = [body.height for event, body in events_of_type(events, BlockRolledBack) if event.node == 1]
     assert len(deepest) == 9
     assert sorted(deepest) == list(range(min(deepest), min(deepest) + 9))
 

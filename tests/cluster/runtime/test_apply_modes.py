@@ -6,7 +6,9 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
+from network.events import events_of_type, read_event
 from tests.support.cluster_runs import check_named, result_of
+from validators.events import BlockFinalized, BlockUndone, Booted, CertificateHeld
 
 MIXED = (
     "validators.0={prune_every=1, retain_blocks=0, rebuild_indexes_every=1}",
@@ -39,7 +41,9 @@ def test_a_split_is_undone_by_those_who_had_applied_it():
     _, events, undone = events_of("certified-split", *MIXED)
 
     certified = [
-        event.node for event in events if event.kind == "certificate" and event.values[:2] == ("notarization", 9)
+        event.node
+        for event, held in events_of_type(events, CertificateHeld)
+        if (held.certificate, held.view) == ("notarization", 9)
     ]
     assert {1, 3} <= set(certified)
     assert [event.node for event in undone] == [1]
@@ -62,10 +66,11 @@ def test_deep_rewind_undoes_ten_blocks_at_once_that_become_final_later():
 
     for node in (1, 2):
         mine = [event for event in undone if event.node == node]
-        digests = [event.values[1] for event in mine]
-        final = [event.values[2] for event in events if event.node == node and event.kind == "finalized"]
+        bodies = [read_event(event, BlockUndone) for event in mine]
+        digests = [body.digest for body in bodies]
+        final = [body.digest for event, body in events_of_type(events, BlockFinalized) if event.node == node]
         assert len({event.at_us for event in mine}) == 1
-        assert [event.values[0] for event in mine] == list(range(20, 10, -1))
+        assert [body.height for body in bodies] == list(range(20, 10, -1))
         assert final[10:20] == digests[::-1]
     assert {event.node for event in undone} == {1, 2}
 
@@ -75,11 +80,14 @@ def test_what_was_applied_early_before_a_crash_is_applied_early_again():
     crash = 'faults.outage={kind="crash", validator=1, at_ms=57_300, restart_ms=57_500}'
     _, events, undone = events_of("deep-rewind", crash)
 
-    (boot,) = [event for event in events if event.kind == "boot" and event.node == 1 and event.at_us]
-    (tenth,) = [event for event in events if event.kind == "finalized" and event.node == 1 and event.values[0] == 10]
-    assert boot.values[2:] == (10, tenth.values[3])
-    assert [event.values[0] for event in undone if event.node == 1] == list(range(20, 10, -1))
-    assert all(event.at_us > boot.at_us for event in undone)
+    ((booted_us, boot),) = [
+        (event.at_us, body) for event, body in events_of_type(events, Booted) if event.node == 1 and event.at_us
+    ]
+    (tenth,) = [body for event, body in events_of_type(events, BlockFinalized) if event.node == 1 and body.height == 10]
+    assert (boot.finalized_height, boot.root) == (10, tenth.root)
+    heights = [body.height for event, body in events_of_type(undone, BlockUndone) if event.node == 1]
+    assert heights == list(range(20, 10, -1))
+    assert all(event.at_us > booted_us for event in undone)
 
 
 def test_undone_blocks_are_missing_without_a_validator_that_applies_early():

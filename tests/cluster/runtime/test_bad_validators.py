@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import msgspec
 
 from checker.record.streams import iterate_events
+from network.events import events_of_type
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import check_named, result_of
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.events import MessageRefused
 from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
 from validators.mempool.gossip import Gossip
@@ -96,7 +98,7 @@ def test_a_wiped_validator_refuses_forged_snapshots_and_joins_a_sound_one():
     }
     result = result_of("wiped-rejoin", "network.loss_ppm=0", factories=forgers)
     events = [event for event in iterate_events(bytes(result.log)) if event.node == 2]
-    refusals = [event.values[1] for event in events if event.kind == "refused" and event.values[0] == "snapshot"]
+    refusals = [body.reason for _, body in events_of_type(events, MessageRefused) if body.message == "snapshot"]
 
     assert result.exit_code == 0, result.headline
     assert [reason.split(":")[0] for reason in refusals] == ["of validator 3", "of validator 0"]

@@ -3,8 +3,10 @@
 import pytest
 
 from checker.record.streams import iterate_events
+from network.events import Sent, events_of_type, read_event
 from tests.support.cluster_runs import applied_blocks, check_named, result_of
 from validators import node, recovery
+from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined, Voted
 from validators.storage import JournalLostError, provision
 
 WIPED = 2
@@ -40,20 +42,20 @@ def test_an_observer_says_nothing_after_either_of_its_restarts(rejoined):
     first = next(event.at_us for event in own if event.kind == "observer")
 
     assert [event.at_us for event in own if event.kind == "vote" and event.at_us >= first] == []
-    assert [event.values[4] for event in own if event.kind == "executed"].count("propose") == sum(
-        event.kind == "executed" and event.values[4] == "propose" and event.at_us < first for event in own
+    assert [body.mode for _, body in events_of_type(own, BlockExecuted)].count("propose") == sum(
+        body.mode == "propose" and event.at_us < first for event, body in events_of_type(own, BlockExecuted)
     )
     assert sum(event.kind == "observer" for event in own) == 2
-    assert max(event.values[0] for event in own if event.kind == "finalized") >= 28
+    assert max(body.height for _, body in events_of_type(own, BlockFinalized)) >= 28
 
 
 def test_a_restart_goes_on_from_the_snapshot_on_the_own_disk(rejoined):
     """It boots at least at the height at which it joined, and joins no second time."""
     own = [event for event in iterate_events(bytes(rejoined.log)) if event.node == WIPED]
-    (joined,) = [event for event in own if event.kind == "snapshot-joined"]
-    last_boot = [event for event in own if event.kind == "boot"][-1]
+    ((_, joined),) = events_of_type(own, SnapshotJoined)
+    *_, (_, last_boot) = events_of_type(own, Booted)
 
-    assert last_boot.values[2] >= joined.values[0] > 0
+    assert last_boot.finalized_height >= joined.height > 0
 
 
 def test_a_wiped_validator_that_votes_again_is_caught(monkeypatch):
@@ -90,15 +92,14 @@ def test_a_validator_without_its_state_votes_only_on_executed_blocks(gap_blocks)
     for event in iterate_events(bytes(result.log)):
         if event.node != WIPED:
             continue
-        if event.kind == "boot":
+        if booted := read_event(event, Booted):
             executed.clear()
-            boots.append(event.values[2])
-        elif event.kind == "executed":
-            executed[event.values[2]] = None
-        elif event.kind == "vote" and event.values[0] != "nullify":
-            vote = tuple(event.values)
-            assert vote in said or event.values[2] in executed, vote
-            said[vote] = None
+            boots.append(booted.finalized_height)
+        elif block := read_event(event, BlockExecuted):
+            executed[block.digest] = None
+        elif (voted := read_event(event, Voted)) and voted.vote != "nullify":
+            assert voted in said or voted.payload in executed, voted
+            said[voted] = None
 
     assert result.exit_code == 0, result.headline
     assert 0 in boots[1:], "the state was lost"
@@ -119,6 +120,6 @@ def test_a_snapshot_that_is_on_its_way_to_the_disk_is_the_only_one():
     """Messages that arrive in the meantime start no second download, which would be written over the older base."""
     run, _ = applied_blocks("wiped-rejoin", *SLOW_JOIN)
     events = iterate_events(bytes(run.trace.log))
-    requests = [event for event in events if event.node == WIPED and "SnapshotRequest" in event.values]
+    requests = [event for event, sent in events_of_type(events, Sent) if sent.label == "SnapshotRequest"]
 
-    assert [event.kind for event in requests] == ["send"]
+    assert [event.node for event in requests] == [WIPED]

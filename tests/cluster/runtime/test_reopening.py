@@ -14,9 +14,11 @@ from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
 from faults import FaultEffect
+from faults.events import Crashed, Restarted
 from faults.injection.edges import Edge
 from faults.kinds.clock import ClockDrift, ClockSwing
 from network.clock import ClockSetting, MachineClock
+from network.events import events_of_type
 from network.outcome import RunFailedError
 from report.console import LiveProgress
 from tests.support.checks import finish, make_run
@@ -81,8 +83,8 @@ def events_after(path, scenario):
     return events
 
 
-def moments(events, kind, node):
-    return [event.at_us // 1_000 for event in events if event.kind == kind and event.values[0] == node]
+def moments(events, expected, node):
+    return [event.at_us // 1_000 for event, body in events_of_type(events, expected) if body.machine == node]
 
 
 @pytest.mark.parametrize("until", [3, 14])
@@ -162,9 +164,9 @@ def test_a_validator_that_was_down_stays_down_until_its_restart(tmp_path):
     kill_at(tmp_path / "data", scenario, 8_500_000)
     events = events_after(tmp_path / "data", scenario)
 
-    assert (moments(events, "crash", 0), moments(events, "restart", 0)) == ([], [])
-    assert len(moments(events, "crash", 2)) == 1
-    assert moments(events, "restart", 2) == [10_000]
+    assert (moments(events, Crashed, 0), moments(events, Restarted, 0)) == ([], [])
+    assert len(moments(events, Crashed, 2)) == 1
+    assert moments(events, Restarted, 2) == [10_000]
 
 
 def test_outages_of_a_storm_that_were_over_do_not_come_back(tmp_path):
@@ -177,8 +179,8 @@ def test_outages_of_a_storm_that_were_over_do_not_come_back(tmp_path):
     reopened_ms = after[0].at_us // 1_000
     assert sum(event.kind == "crash" for event in before) > 2
     for node in range(4):
-        planned = [at_ms for at_ms in moments(all_of_them, "crash", node) if at_ms > reopened_ms]
-        assert [at_ms for at_ms in moments(after, "crash", node) if at_ms > reopened_ms] == planned
+        planned = [at_ms for at_ms in moments(all_of_them, Crashed, node) if at_ms > reopened_ms]
+        assert [at_ms for at_ms in moments(after, Crashed, node) if at_ms > reopened_ms] == planned
 
 
 def test_a_crash_that_a_process_did_not_live_to_end_was_one(tmp_path, run_on):

@@ -14,11 +14,11 @@ from cluster.verdict.pipeline import run_pipeline
 from faults import PlanError, check_plan
 from faults.kinds.registry import decode_fault
 from faults.plan import true_again_ms
-from network.events import Event, TimerElapsed
+from network.events import Event, Sent, TimerElapsed, events_of_type, read_event
 from report.console import LiveProgress
 from tests.support.checks import finish, make_run, show
 from tests.support.cluster_runs import check_named, result_of
-from validators.events import BlockFinalized, StoppedVoting
+from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined, StoppedVoting
 from validators.identity import NEVER_VOTED
 from validators.settings import ValidatorFactory, make_scheme
 
@@ -84,11 +84,11 @@ class TestWithoutAVote:
     def test_an_observer_says_nothing_and_asks_for_what_it_lacks(self):
         """It sends requests alone, and none of its events is a vote."""
         events = [event for event in events_of("calm", *SHORT, *MODES) if event.node >= FIRST]
-        sent = {event.values[2] for event in events if event.kind == "send"}
+        sent = {body.label for _, body in events_of_type(events, Sent)}
 
         assert sorted(sent) == ["BlockRequest", "SnapshotChunkRequest", "SnapshotRequest"]
         assert [event for event in events if event.kind == "vote"] == []
-        assert {event.values[0] for event in events if event.kind == "observer"} == {NEVER_VOTED}
+        assert {body.reason for _, body in events_of_type(events, StoppedVoting)} == {NEVER_VOTED}
 
     def test_an_observer_has_no_part_in_quorum_and_votes_lost(self):
         """More of them than f would be are no reason to judge nothing, and a lost journal of one is a finding."""
@@ -118,33 +118,35 @@ class TestReplicaModes:
         """Each validator rolls a block back that this observer never executed."""
         events = events_of("certified-split", *MODES[:2])
 
-        def digests(node, kind):
-            return [event.values[2] for event in events if event.node == node and event.kind == kind]
+        def digests(node, expected):
+            return [body.digest for event, body in events_of_type(events, expected) if event.node == node]
 
-        assert digests(FIRST, "executed") == digests(FIRST, "finalized")
-        assert len(digests(FIRST + 1, "executed")) > len(digests(FIRST + 1, "finalized"))
+        assert digests(FIRST, BlockExecuted) == digests(FIRST, BlockFinalized)
+        assert len(digests(FIRST + 1, BlockExecuted)) > len(digests(FIRST + 1, BlockFinalized))
 
     def test_restart_comes_back_at_the_height_at_which_it_was_switched_off(self):
         """The state is read from its log, block by block of three."""
-        assert [life[0].values[2] for life in lives("off")] == [0, 3, 6, 9]
+        assert [read_event(life[0], Booted).finalized_height for life in lives("off")] == [0, 3, 6, 9]
 
     def test_snapshot_join_comes_back_empty_and_takes_a_peers_state(self):
         """It executes nothing below."""
         _, life, *_ = lives("joined")
 
         assert [event.kind for event in life[:2]] == ["boot", "snapshot-joined"]
-        assert (life[0].values[2], life[1].values[0]) == (0, 6)
-        assert min(event.values[0] for event in life[2:]) > life[1].values[0]
+        joined = read_event(life[1], SnapshotJoined)
+        assert (read_event(life[0], Booted).finalized_height, joined.height) == (0, 6)
+        later = [body.height for kind in (BlockExecuted, BlockFinalized) for _, body in events_of_type(life, kind)]
+        assert min(later) > joined.height
 
     @pytest.mark.parametrize(("name", "mode"), [("own", "recover"), ("peers", "verify")])
     def test_cold_replay_executes_the_chain_from_genesis(self, name, mode):
         """At its start from its own blocks, or as they come from peers."""
         _, life, *_ = lives(name)
-        boot = next(event for event in life if event.kind == "boot")
-        again = [event.values for event in of(name, "executed") if event.values[4] == mode and event.values[0] <= 5]
+        _, boot = next(events_of_type(life, Booted))
+        executed = [body for _, body in events_of_type(of(name, "executed"), BlockExecuted)]
 
-        assert boot.values[2] == 0
-        assert [values[0] for values in again][-5:] == [1, 2, 3, 4, 5]
+        assert boot.finalized_height == 0
+        assert [body.height for body in executed if body.mode == mode and body.height <= 5][-5:] == [1, 2, 3, 4, 5]
         assert [event for event in life if event.kind == "snapshot-joined"] == []
 
     def test_what_was_replayed_is_made_final_again(self):
@@ -152,7 +154,7 @@ class TestReplicaModes:
         first, second, *_ = lives("own")
 
         def roots(life):
-            return [event.values[3] for event in life if event.kind == "finalized"]
+            return [body.root for _, body in events_of_type(life, BlockFinalized)]
 
         assert roots(second)[:5] == roots(first)
 
@@ -171,8 +173,8 @@ class TestReplicaModes:
         """A mode can be gone through once."""
         once = 'observers.once={kind="restart", every_blocks=2, times=1}'
 
-        boots = [event for event in events_of("calm", *SHORT, once) if event.kind == "boot" and event.node == FIRST]
-        assert [boot.values[2] for boot in boots] == [0, 2]
+        boots = events_of_type(events_of("calm", *SHORT, once), Booted)
+        assert [boot.finalized_height for event, boot in boots if event.node == FIRST] == [0, 2]
 
     def test_a_mode_that_never_acts_is_inconclusive(self):
         """Without a fork nothing that was applied early is taken back."""

@@ -3,14 +3,12 @@
 import msgspec
 import pytest
 
-from checker.record.cold_replay import replay_directory
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.pipeline import run_pipeline
 from cluster.workloads.registry import add_workload, workload_kinds
 from cluster.workloads.submission import WorkloadKind
-from report.console import LiveProgress
+from tests.support.cluster_runs import judge_in_process
 from tests.support.examples import blocks_of, scenario_of
 from tests.support.plugins import install_module
 
@@ -31,28 +29,17 @@ def convert(**changes):
     return convert_scenario(raw, "payday.toml")
 
 
-def result_of(scenario):
-    with LiveProgress(title="", is_quiet=True) as progress:
-        return run_pipeline(
-            scenario,
-            0,
-            runs=None,
-            progress=progress,
-            replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
-        )
-
-
 def test_the_example_of_the_page_passes():
-    found = result_of(convert(requires=["payday"]))
+    found = judge_in_process(convert(requires=["payday"]))
 
     effective = next(check for check in found.checks if check.name == "workloads-effective")
     assert (found.verdict, effective.summary.rpartition(": ")[2]) == ("passed", "payday 6")
 
 
 def test_a_workload_without_effect_is_inconclusive():
-    assert result_of(convert(workload={"late": {"kind": "salaries", "workers": 1, "start_ms": 10**6}})).verdict == (
-        "inconclusive"
-    )
+    assert judge_in_process(
+        convert(workload={"late": {"kind": "salaries", "workers": 1, "start_ms": 10**6}})
+    ).verdict == ("inconclusive")
 
 
 def test_the_scenario_is_written_and_read_back():

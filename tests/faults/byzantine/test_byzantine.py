@@ -10,10 +10,11 @@ from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
 from faults.events import Tampered
-from network.events import read_event
+from network.events import events_of_type
 from tests.support.cluster_runs import check_named, result_of
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
+from validators.events import BlockExecuted, BlockFinalized, MessageRefused, Reported, Voted
 from validators.messages import message_codec
 from validators.settings import make_scheme
 
@@ -41,16 +42,16 @@ def failed(result):
     return {check.name for check in result.checks if check.status == "failed"}
 
 
-def events_of(result, kind):
-    return [event for event in iterate_events(bytes(result.log)) if event.kind == kind]
+def events_of(result, expected):
+    """Return the events of a type with their typed values."""
+    return list(events_of_type(iterate_events(bytes(result.log)), expected))
 
 
 def test_one_of_four_with_two_faces_is_survived_and_not_judged():
     """Its votes contradict each other, and no check says so: the three others agree and go on."""
     result = short_run(*two_faced(1), 'requires=["blocks1", "votes1"]')
 
-    lies = [read_event(event, Tampered) for event in events_of(result, Tampered.kind)]
-    tampered = [each for each in lies if each.label == "Finalize"]
+    tampered = [each for _, each in events_of(result, Tampered) if each.label == "Finalize"]
     assert result.verdict == "passed", result.headline
     assert tampered
     assert check_named(result, "agreement").summary.startswith("3 validators agree")
@@ -91,8 +92,8 @@ def test_blind_colluders_fail_certification_first_and_then_the_checks():
     """Blocks with false roots are notarized by three of four, then made final; the fourth certifies none of them."""
     result = result_of("blind-colluders")
 
-    left = [event for event in events_of(result, "report") if event.values[3] == "FailedCertification"]
-    final = [event for event in events_of(result, "finalized") if event.node == 3]
+    left = [event for event, report in events_of(result, Reported) if report.detail == "FailedCertification"]
+    final = [event for event, _ in events_of(result, BlockFinalized) if event.node == 3]
     assert 3 in {event.node for event in left}
     assert any(event.at_us > left[0].at_us for event in final)
     assert failed(result) == {"agreement", "finality-regained"}
@@ -117,9 +118,9 @@ def test_what_a_leader_forges_is_refused_by_all_and_gets_no_honest_vote():
     ]
     result = short_run(*lies, 'requires=["state-root", "due-set", "order"]')
 
-    refused = {event.node for event in events_of(result, "refused") if event.values[1].startswith("state_root")}
-    voted = {event.values[2] for event in events_of(result, "vote") if event.node != 2 and event.values[0] != "nullify"}
-    diverged = {event.values[2] for event in events_of(result, "executed") if event.values[4] == "diverged"}
+    refused = {event.node for event, body in events_of(result, MessageRefused) if body.reason.startswith("state_root")}
+    voted = {body.payload for event, body in events_of(result, Voted) if event.node != 2 and body.vote != "nullify"}
+    diverged = {body.digest for _, body in events_of(result, BlockExecuted) if body.mode == "diverged"}
     assert result.verdict == "passed", result.headline
     assert refused == {0, 1, 3}
     assert len(diverged) >= 3
@@ -135,13 +136,13 @@ def test_a_block_dated_years_ahead_is_refused_before_anybody_executes_it():
     ]
     result = short_run(*lies, 'requires=["ahead", "latest", "earliest"]')
 
-    refused = [event for event in events_of(result, "refused") if event.values[1].startswith("time ")]
-    proposed = {event.values[2] for event in events_of(result, "executed") if event.values[4] == "propose"}
+    refused = [event for event, body in events_of(result, MessageRefused) if body.reason.startswith("time ")]
+    proposed = {body.digest for _, body in events_of(result, BlockExecuted) if body.mode == "propose"}
     dated_ahead = proposed - {executed.digest for executed in result.chain}
     assert dated_ahead
     assert result.verdict == "passed", result.headline
     assert {event.node for event in refused} == {0, 2, 3}
-    assert not {event.values[2] for event in events_of(result, "executed") if event.node != 1} & dated_ahead
+    assert not {body.digest for event, body in events_of(result, BlockExecuted) if event.node != 1} & dated_ahead
     assert [executed.header.proposer for executed in result.chain].count(1) >= 2
 
 
@@ -155,7 +156,7 @@ def test_votes_forgotten_over_restarts_are_survived():
 def test_evidence_is_counted_and_names_nobody_honest():
     result = short_run(lie("contrary", 1, "nullify-and-finalize"), 'requires=["contrary"]')
 
-    accused = {event.values[1] for event in events_of(result, "report") if event.values[0] == "NullifyFinalize"}
+    accused = {body.signer for _, body in events_of(result, Reported) if body.activity == "NullifyFinalize"}
     assert result.verdict == "passed", result.headline
     assert accused == {1}
     assert result.figures["evidence"] > 0

@@ -6,7 +6,9 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
+from network.events import read_event
 from tests.support.cluster_runs import check_named, result_of
+from validators.events import Voted
 from validators.settings import ValidatorFactory
 from validators.storage import Barrier
 
@@ -30,7 +32,8 @@ def time_of_vote(factories, kind, view):
     found = []
 
     def look(event):
-        if event.node == VICTIM and event.kind == "vote" and event.values[:2] == (kind, view):
+        voted = read_event(event, Voted)
+        if event.node == VICTIM and voted is not None and (voted.vote, voted.view) == (kind, view):
             found.append(event.at_us // 1_000)
 
     Cluster(load_scenario("calm", SLOW_DISK), 0, factories=factories, hooks=RunHooks(on_event=look)).run()
