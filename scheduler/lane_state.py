@@ -5,7 +5,7 @@ Invariant: what is carried equals what the window's records in the state lead to
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -42,6 +42,10 @@ RECENT_FIRES: Final = StateTable(0x11, "recent fires", RecentFires)
 GC_CURSOR: Final = StateTable(0x14, "GC cursor", GcCursor)
 
 
+LANE_TABLES: Final = (LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
+"""The tables that blocks in the lane write."""
+
+
 def fires_key(height: int) -> bytes:
     """Return the key of a block's fires."""
     return FIRES.key(height.to_bytes(8, "big"))
@@ -59,15 +63,12 @@ class LaneState:
         self,
         state: StateTables,
         pool: Callable[[int, PoolRules], WaitingPool],
-        height: int,
-        carried: Mapping[int, int] | None,
+        carried: Mapping[int, int],
     ) -> None:
         self._state = state
         self.pool = pool
-        self._height = height
         self._carried = carried
-        self.sums: dict[int, int] | None = None
-        """The number of subjects by their fires within the window; None while the block has not asked."""
+        self._sums: dict[int, int] | None = None
 
     def market(self) -> LaneMarket | None:
         """Return what the last block in the lane left; None before there was one."""
@@ -102,7 +103,7 @@ class LaneState:
 
     def fire_counts(self) -> Mapping[int, int]:
         """Return how many subjects fired how often within the window."""
-        return self._open_sums()
+        return self.sums
 
     def gc_cursor(self) -> tuple[int, int] | None:
         """Return the place of the last timer that the GC lane's walk looked at."""
@@ -113,22 +114,28 @@ class LaneState:
         """Remember a place."""
         self._state.set(GC_CURSOR.key(), GcCursor(*place))
 
-    def _open_sums(self) -> dict[int, int]:
-        if self.sums is None:
-            self.sums = self._count_sums() if self._carried is None else dict(self._carried)
-        return self.sums
+    @property
+    def sums(self) -> Mapping[int, int]:
+        """The number of subjects by their fires within the window."""
+        return self._carried if self._sums is None else self._sums
 
-    def _count_sums(self) -> dict[int, int]:
-        """Return how many subjects fired how often, worked out from the window's blocks: after a restart."""
-        market = self.market()
+    def _open_sums(self) -> dict[int, int]:
+        if self._sums is None:
+            self._sums = dict(self._carried)
+        return self._sums
+
+    @staticmethod
+    def count_sums(state: StateTables, height: int) -> dict[int, int]:
+        """Return how many subjects fired how often, worked out from the window's blocks before a height."""
+        market = state.get(LANE_MARKET, LANE_MARKET.key())
         subjects: dict[bytes, None] = {}
-        for height in range(self._height if market is None else market.window_start, self._height):
-            subjects.update(dict.fromkeys(subject for subject, _ in self.fires(height)))
+        for old in range(height if market is None else market.window_start, height):
+            subjects.update(dict.fromkeys(subject for subject, _ in state.get(FIRES, fires_key(old)) or ()))
         sums: dict[int, int] = {}
         for subject in subjects:
-            count = self.recent_fires(subject)
-            sums[count] = sums.get(count, 0) + 1
-        sums.pop(0, None)
+            record = state.get(RECENT_FIRES, recent_fires_key(subject))
+            if record is not None:
+                sums[record.count] = sums.get(record.count, 0) + 1
         return sums
 
 
@@ -139,8 +146,8 @@ def open_lane(block: "BlockContext") -> Lane:
     assert block.state is not None, "a chain hands its tables in"
     assert block.ask is not None, "a chain lets agents be asked"
     assert block.owner_of is not None, "a chain knows the owners of its actors"
-    carried = cast("Mapping[int, int] | None", block.carried)
-    tables = LaneState(block.state, block.timers.collect_pool, height, carried)
+    assert isinstance(block.carried, Mapping), "a chain derives the sums that no parent carried"
+    tables = LaneState(block.state, block.timers.collect_pool, block.carried)
     return Lane(
         config=config,
         market=read_market(tables, config, height=height, cycle_basefee=block.basefees.cycle),

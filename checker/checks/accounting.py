@@ -38,7 +38,7 @@ class StormAccounting(Check):
             # The list of waiting timers is in doubt, and the delivery check has reported that.
             return
         waiting = self._delivery.waiting() if claimed else []
-        if waiting and not _is_by_cursor(block):
+        if waiting and block.guarantees.clears_dead:
             self._classify(block, waiting)
         self._explain_held(block, [timer for timer in waiting if timer.expires_at >= block.now])
 
@@ -55,8 +55,8 @@ class StormAccounting(Check):
     def _predict_cleanup(self, block: SettledBlock) -> None:
         """Require that the GC lane removes dead timers as far as its budget goes, in every block."""
         spent, config = add_up(block), block.config
-        if _is_by_cursor(block):
-            # The walk's progress depends on the timers it visits, and a timer that it did not reach counts as held.
+        if not block.guarantees.clears_dead:
+            # Such as a walk with a cursor, whose progress depends on the timers that it visits.
             return
         removed, left = spent.removed, block.summary.waiting_dead
         budget = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
@@ -87,18 +87,17 @@ class StormAccounting(Check):
         live = block.summary.waiting_live
         self._held += held > 0
         self._require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
-        lane = block.lane_cycles_max
-        if block.lane is not None:
-            lane = min(lane, block.lane.max_cycles_per_fire_auction_phase)
+        cap = block.guarantees.attempt_cycles_max
+        lane = block.lane_cycles_max if cap is None else min(block.lane_cycles_max, cap)
         over_cap = sum(timer.gas_limit > lane for timer in unexpired)
         stated = counts.get(DeferralReason.OVER_CAP, 0)
-        if stated:
+        if stated and block.guarantees.caps_by_limit:
             self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
-        is_reserved = block.lane is not None and block.lane.packing_account == "limit"
-        if counts.get(DeferralReason.LANE_FULL, 0) and not block.config.execution_lane_paused and not is_reserved:
+        is_filled = block.guarantees.fills_lane and not block.config.execution_lane_paused
+        if counts.get(DeferralReason.LANE_FULL, 0) and is_filled:
             room = block.lane_cycles_max - add_up(block).lane_cycles
             # A default above the cap is read as the cap in the lane (K-5).
-            limits = [timer.gas_limit if block.lane is None else min(timer.gas_limit, lane) for timer in unexpired]
+            limits = [timer.gas_limit if cap is None else min(timer.gas_limit, lane) for timer in unexpired]
             greatest = max((limit for limit in limits if limit <= lane), default=0)
             text = "live timers of at most {} cycles wait beside {} free in the lane"
             self._require(greatest > room, block, text, greatest, room)
@@ -107,10 +106,6 @@ class StormAccounting(Check):
         self.tally.compared += 1
         if not holds:
             self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
-
-
-def _is_by_cursor(block: SettledBlock) -> bool:
-    return block.lane is not None and block.lane.classification == "cursor"
 
 
 def _deferred(block: SettledBlock) -> dict[str, int]:

@@ -15,6 +15,7 @@ from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
 from checker.tables import FEE_MARKET_KEY, FIRES, LANE_BOOKS, LANE_MARKET_KEY, LANE_TABLES, RECENT_FIRES, read_fields
 from scheduler import LaneConfig, LaneMarket, TimerFired
+from scheduler.lane_state import LANE_MARKET
 from validators.execution.receipts import TimerReceipt
 
 
@@ -25,7 +26,7 @@ class LaneBooks(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        self._first_height = run.rules.lane_from
+        self._first_height = run.rules.first_with(LANE_MARKET)
         self._blocks = 0
         self._active_blocks = 0
         self._fires: dict[int, dict[bytes, int]] = {}

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from checker.tables import LANE_CONFIG_KEY, TIMER_CONFIG_KEY
-from scheduler import MAX_U63, InvalidInput, LaneConfig, TimerConfig
+from checker.tables import TIMER_CONFIG_KEY
+from scheduler import MAX_U63, Guarantees, InvalidInput, LaneConfig, Parameters, Policy, TimerConfig
 from validators.execution.blocks import Header
 from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt
@@ -21,8 +21,9 @@ class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
     `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
-    `config` the timer configuration in it, and `lane` the lane's where the block is in one. Where the policy
-    `has_lane_budget` not, fires have no budget. `root` is that of the first replica to apply it.
+    `config` the timer configuration in it, `lane` the lane's where the block is in one, `guarantees` what its policy
+    promises. Where the policy `has_lane_budget` not, fires have no budget. `root` is that of the first replica to apply
+    it.
     """
 
     header: Header
@@ -38,6 +39,7 @@ class SettledBlock(NamedTuple):
     config: TimerConfig
     summary: BlockSummary
     lane: LaneConfig | None = None
+    guarantees: Guarantees = Guarantees()
     has_lane_budget: bool = True
     phases: Sequence[PhaseEntry] = ()
 
@@ -83,11 +85,12 @@ class Mirror:
             self._config = (encoded, read_timer_config(encoded, self._config[1]))
         return self._config[1]
 
-    def lane_config(self) -> LaneConfig | None:
-        """Return the lane configuration that holds for the next block; None where no readable one exists."""
-        encoded = self.values.get(LANE_CONFIG_KEY)
+    def parameters(self, policy: Policy) -> Parameters | None:
+        """Return the policy's own parameters that hold for the next block; None where no readable ones exist."""
+        table = policy.config_table
+        encoded = None if table is None else self.values.get(table.key())
         try:
-            return None if encoded is None else msgspec.msgpack.decode(encoded, type=LaneConfig)
+            return None if table is None or encoded is None else msgspec.msgpack.decode(encoded, type=table.record)
         except (msgspec.MsgspecError, InvalidInput):
             return None
 

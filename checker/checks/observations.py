@@ -1,9 +1,9 @@
 """The blocks that validators applied and what is read back of them at the end, as the checks see both."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from scheduler import Eip1559, Timebase
+from scheduler import POLICIES, StateTable, Timebase, tables_of
 from validators.execution.genesis import Genesis, PolicyEntry
 from validators.execution.phases import PhaseEntry
 from validators.execution.run import BlockSummary
@@ -110,19 +110,14 @@ class ChainRules(NamedTuple):
         """Return the policy of a block."""
         return [entry.policy for entry in self.policies if entry.height <= height][-1]
 
-    @property
-    def lane_from(self) -> int:
-        """The first height in the timer lane; 0 where the chain has none."""
-        return next((entry.height for entry in self.policies if entry.policy == Eip1559.name), 0)
+    def first_with(self, table: StateTable[Any]) -> int:
+        """Return the first height whose policy keeps a table; 0 where the chain has no such policy."""
+        return next((entry.height for entry in self.policies if table in tables_of(POLICIES[entry.policy])), 0)
 
     @property
     def activation_height(self) -> int:
         """The height of the chain's last change of policy; 0 without one."""
         return self.policies[-1].height if len(self.policies) > 1 else 0
-
-    def is_in_lane(self, height: int) -> bool:
-        """Return whether a block of this height follows the rules of the timer lane."""
-        return self.policy(height) == Eip1559.name
 
 
 def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:

@@ -20,7 +20,7 @@ from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult
 from network.events import Event, EventRouter
 from network.types import SUPERVISOR
-from scheduler import POLICIES
+from scheduler import POLICIES, LaneConfig
 from validators.execution.blocks import Block, Header, decode_block
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
@@ -122,6 +122,8 @@ class Suite:
 
     def _settle(self, block: AppliedBlock, decoded: Block) -> None:
         header, rules = decoded.header, self._run.rules
+        policy = POLICIES[rules.policy(block.height)]()
+        own = self._mirror.parameters(policy)
         settled = SettledBlock(
             header=header,
             digest=block.digest,
@@ -135,8 +137,9 @@ class Suite:
             before=self._mirror.values,
             config=self._mirror.config(),
             summary=block.summary,
-            lane=self._mirror.lane_config() if rules.is_in_lane(block.height) else None,
-            has_lane_budget=POLICIES[rules.policy(block.height)].has_budget,
+            lane=own if isinstance(own, LaneConfig) else None,
+            guarantees=policy.guarantees(own),
+            has_lane_budget=policy.has_budget,
             phases=block.phases,
         )
         for check in self._checks:

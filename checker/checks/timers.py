@@ -175,8 +175,7 @@ class TimerDelivery(Check):
         self._require(now <= timer.expires_at, block, timer_id, "fired at {}, expired at {}", now, timer.expires_at)
         self._require(timer.due == event.due, block, timer_id, "due at {} fired as due at {}", timer.due, event.due)
         place = (timer.due, timer.sequence)
-        if not self.run.rules.is_in_lane(block.height):
-            # Outside the lane fires follow the waiting order.
+        if block.guarantees.in_order:
             self._require(place > self._last_place, block, timer_id, "at {} fired after {}", place, self._last_place)
         self._last_place = place
 

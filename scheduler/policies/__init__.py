@@ -7,7 +7,7 @@ from typing import Any, Final
 from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
-from scheduler.policies.policy import BlockContext, Policy, PolicyInBlock
+from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.tables import AgentCall, StateTable
 
 PLUG_IN_TAGS: Final = range(0x80, 0x100)
@@ -47,11 +47,14 @@ __all__ = [
     "POLICIES",
     "AgentCall",
     "BlockContext",
+    "Carry",
     "Eip1559",
     "Fifo",
     "FifoFree",
+    "Guarantees",
     "Policy",
     "PolicyInBlock",
+    "Refusal",
     "register_policy",
     "tables_of",
 ]

@@ -1,10 +1,15 @@
 """The policy `eip1559`: timers bid for a lane whose price follows its use (CIP-1; docs/spec.md says every reading).
 
+Its rules by file: lane.py parameters and market, lane_state.py tables and carried sums, lane_calls.py calls and agents,
+quotes.py and bidding.py fees, fee_market.py the price, fairness.py weights, pool.py, books.py and ranking.py the order,
+auction.py the timer phase.
+
 Invariants: the two budgets are independent, and neither is exceeded; agents are asked and balances read before
 anything changes; each timer that leaves does so with exactly one event. The pool does not change while the auction
 reads from it: what left is taken out at the end.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,28 +18,45 @@ from scheduler.fairness import open_window
 from scheduler.lane import Lane, LaneConfig, note_used_cycles
 from scheduler.lane_calls import admit_in_lane, context_in_lane
 from scheduler.lane_cells import cells_of_opening
-from scheduler.lane_state import FIRES, GC_CURSOR, LANE_CONFIG, LANE_MARKET, RECENT_FIRES, LaneState, open_lane
+from scheduler.lane_state import LANE_CONFIG, LANE_TABLES, LaneState, open_lane
 from scheduler.lifecycle import Admission, ScheduleRequest
-from scheduler.policies.fifo import Fifo
-from scheduler.policies.policy import BlockContext, PolicyInBlock
+from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.pool import PoolRules, WaitingPool
-from scheduler.tables import StateTable
+from scheduler.tables import StateTable, StateTables
 from scheduler.tally import Tally
 from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
 
 
-class Eip1559:
+class Eip1559(Policy):
     """Sorted by effective priority, at a lane basefee, with a fairness weight per actor."""
 
     name: ClassVar[str] = "eip1559"
     has_ttl: ClassVar[bool] = True
     has_budget: ClassVar[bool] = True
-    default_config: ClassVar[TimerConfig] = TimerConfig()
     config_type: ClassVar[type[Parameters] | None] = LaneConfig
-    follows: ClassVar[tuple[str, ...]] = (Fifo.name,)
-
     config_table: ClassVar[StateTable[Any] | None] = LANE_CONFIG
-    tables: ClassVar[tuple[StateTable[Any], ...]] = (LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
+    tables: ClassVar[tuple[StateTable[Any], ...]] = LANE_TABLES
+
+    def carry(self, previous: Policy) -> Carry | Refusal:
+        """Take on timers that name no fees."""
+        if previous.name in ("fifo", "fifo-free"):
+            return Carry("they keep their expiry, and fees are read from the activation basefee (A-22)")
+        return super().carry(previous)
+
+    def derive(self, state: StateTables, height: int) -> Mapping[int, int]:
+        """Return the sums of the fairness window, from the records of its blocks."""
+        return LaneState.count_sums(state, height)
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what the auction promises: its order is the oracle's to check."""
+        if not isinstance(own, LaneConfig):
+            return Guarantees()
+        return Guarantees(
+            clears_dead=own.classification == "eager",
+            fills_lane=own.packing_account == "use",
+            caps_by_limit=True,
+            attempt_cycles_max=own.max_cycles_per_fire_auction_phase,
+        )
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block, with the lane as the block's parent left it."""

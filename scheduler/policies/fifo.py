@@ -6,32 +6,38 @@ fires, so that no handler of this phase can change who is on the list.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from scheduler.events import DeferralReason
-from scheduler.policies.policy import BlockContext, PolicyInBlock
+from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.rules import PhaseRule
 from scheduler.settlement import classify, max_cost
-from scheduler.tables import StateTable
 from scheduler.tally import Tally
-from scheduler.types import BlockPhase, Parameters, PhaseResult, Timer, TimerConfig
+from scheduler.types import BlockPhase, Parameters, PhaseResult, Timer
 
 LOOKED_AT: Final = 16
 """So many timers behind the one that does not fit are compared with the room, for a rule cell."""
 
 
-class Fifo:
+class Fifo(Policy):
     """First in, first out, with an execution lane and a GC lane (CIP-5 as revised)."""
 
     name: ClassVar[str] = "fifo"
     has_ttl: ClassVar[bool] = True
     has_budget: ClassVar[bool] = True
-    default_config: ClassVar[TimerConfig] = TimerConfig()
-    config_type: ClassVar[type[Parameters] | None] = None
-    follows: ClassVar[tuple[str, ...]] = ()
 
-    config_table: ClassVar[StateTable[Any] | None] = None
-    tables: ClassVar[tuple[StateTable[Any], ...]] = ()
+    def carry(self, previous: Policy) -> Carry | Refusal:
+        """Take on timers without fees."""
+        if previous.name == "fifo-free":
+            return Carry("they keep their expiry, which never comes, and pay for a fire from now on")
+        if previous.name == "eip1559":
+            return Refusal("pending timers bid the most that they pay, and fifo would charge them without asking")
+        return super().carry(previous)
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what CIP-5 promises."""
+        del own
+        return Guarantees(in_order=True, clears_dead=True, fills_lane=True, caps_by_limit=True)
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block."""

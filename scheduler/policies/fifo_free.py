@@ -4,14 +4,13 @@ No payer is too poor for a fire, nothing is charged or burned, and since no time
 to do. There is no budget either: a block fires whatever is due, in order, however long that takes.
 """
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from scheduler.events import DeferralReason
 from scheduler.lifecycle import SchedulingContext
 from scheduler.policies.fifo import newly_due
-from scheduler.policies.policy import BlockContext, PolicyInBlock
+from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.rules import PhaseRule
-from scheduler.tables import StateTable
 from scheduler.tally import Tally
 from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
 
@@ -19,18 +18,24 @@ FREE: Final = Basefees(0, 0)
 """The price of a cycle and of a cell of a fire."""
 
 
-class FifoFree:
+class FifoFree(Policy):
     """First in, first out, all in the block that they are due in, without fee and expiry (CIP-5, sections 3 to 6)."""
 
     name: ClassVar[str] = "fifo-free"
     has_ttl: ClassVar[bool] = False
     has_budget: ClassVar[bool] = False
     default_config: ClassVar[TimerConfig] = TimerConfig(schedule_cycles=1_000, cancel_cycles=500)
-    config_type: ClassVar[type[Parameters] | None] = None
-    follows: ClassVar[tuple[str, ...]] = ()
 
-    config_table: ClassVar[StateTable[Any] | None] = None
-    tables: ClassVar[tuple[StateTable[Any], ...]] = ()
+    def carry(self, previous: Policy) -> Carry | Refusal:
+        """Refuse timers that may expire."""
+        if previous.has_ttl:
+            return Refusal(f"pending timers of {previous.name} may expire, and would fire after that for nothing")
+        return super().carry(previous)
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what a lane without a budget promises: no timer is dead, and none waits but for a pause."""
+        del own
+        return Guarantees(in_order=True, clears_dead=True, fills_lane=True, caps_by_limit=True)
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block."""

@@ -7,7 +7,7 @@ phase, and the defaults are CIP-5's (`fifo`). docs/extend/policy.md shows a smal
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from scheduler.bidding import GbaFailure
 from scheduler.errors import UnknownTimer
@@ -53,7 +53,7 @@ class BlockContext:
         own: The policy's own parameters; None where it has none.
         activated_at: The first height of the policy on this chain.
         state: The policy's own tables.
-        carried: What the policy left to the children of the parent, beside the state; None where that is not known.
+        carried: What the policy left to the children of the parent, beside the state, or derived from that.
         ask: Asks an agent, or says why there is no answer.
         owner_of: Returns the owner of an actor.
     """
@@ -84,10 +84,6 @@ class PolicyInBlock:
         self.reached: list[RuleCell] = []
         """The rule cells of the block so far; whoever runs a call takes back those of one that reverts."""
         self.context = context or SchedulingContext(block.timers, block.moment, block.config)
-
-    def phases(self) -> tuple[BlockPhase, ...]:
-        """Return the steps of the block in order; the timer phase is among them once."""
-        return ONCE
 
     def admit(self, request: ScheduleRequest) -> Admission:
         """Check a timer that is to come in; nothing is written.
@@ -182,28 +178,77 @@ class PolicyInBlock:
         self.leave(timer, exit_)
 
 
-class Policy(Protocol):
-    """One way to deliver timers; genesis names it."""
+class Carry(NamedTuple):
+    """The timers that the policy before left pending stay; `how` says in a sentence how they are read."""
+
+    how: str
+
+
+class Refusal(NamedTuple):
+    """A policy cannot be activated after another one."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantees:
+    """The properties of a policy's blocks, beyond those of all blocks, that checks hold it to.
+
+    Attributes:
+        in_order: Fires follow the waiting order, by due height and sequence.
+        clears_dead: Dead timers count as dead, and are removed as far as the GC budget reaches.
+        fills_lane: A live timer waits for the lane only where its gas limit does not fit into the rest of it.
+        caps_by_limit: A timer waits as over the cap only where its gas limit exceeds the lane, or the next value.
+        attempt_cycles_max: The greatest gas limit with which a timer is attempted, beside the lane's; None without one.
+    """
+
+    in_order: bool = False
+    clears_dead: bool = False
+    fills_lane: bool = False
+    caps_by_limit: bool = False
+    attempt_cycles_max: int | None = None
+
+
+class Policy:
+    """One way to deliver timers; genesis names it. A policy says what differs from these defaults."""
 
     name: ClassVar[str]
     has_ttl: ClassVar[bool]
     """Whether a timer can expire."""
     has_budget: ClassVar[bool]
     """Whether the fires of a block share a budget of cycles."""
-    default_config: ClassVar[TimerConfig]
+    default_config: ClassVar[TimerConfig] = TimerConfig()
     """The configuration of a chain that states none."""
-    config_type: ClassVar[type[Parameters] | None]
+    config_type: ClassVar[type[Parameters] | None] = None
     """The parameters of the policy's own, beside the timers'; governance changes them by their keys."""
-    config_table: ClassVar[StateTable[Any] | None]
+    config_table: ClassVar[StateTable[Any] | None] = None
     """Where the state holds these."""
-    tables: ClassVar[tuple[StateTable[Any], ...]]
+    tables: ClassVar[tuple[StateTable[Any], ...]] = ()
     """The policy's other tables."""
-    follows: ClassVar[tuple[str, ...]]
-    """The policies that it can be activated after, in the midst of a chain; their timers stay pending."""
+
+    def carry(self, previous: "Policy") -> Carry | Refusal:
+        """Say what becomes of pending timers where this policy is activated after another one."""
+        return Refusal(f"no rule says what becomes of the timers that {previous.name} leaves pending")
+
+    def derive(self, state: StateTables, height: int) -> object | None:
+        """Return from the state alone what the block before `height` carried; None where nothing is."""
+        del state, height
+        return None
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what holds in a block with these parameters."""
+        del own
+        return Guarantees()
+
+    def phases(self, own: Parameters | None) -> tuple[BlockPhase, ...]:
+        """Return the steps of a block in order; each but the prologue is among them once."""
+        del own
+        return ONCE
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block."""
+        raise NotImplementedError
 
 
-POLICY_ATTRIBUTES: Final = (*Policy.__annotations__, "open")
+POLICY_ATTRIBUTES: Final = (*Policy.__annotations__, "carry", "derive", "guarantees", "phases", "open")
 """All that a policy has to have, by name."""

@@ -1,13 +1,13 @@
 """The audit of the indexes that an engine keeps beside its database, against the operation log."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
 import msgspec
 
 from scheduler import Timer, WaitingPool
-from scheduler.lane_state import RECENT_FIRES, RecentFires
 from scheduler.pool import OPEN
+from scheduler.tables import Record, StateTable, StateTables
 from validators.execution.heights import BranchHeights, scan_buckets
 from validators.execution.schema import TIMERS
 from validators.execution.timers import PoolKeeper, Waiting
@@ -18,7 +18,12 @@ HEIGHT_LIMIT = 1 << 63
 
 
 def audit_indexes(
-    audit: StateAudit, heights: BranchHeights, waiting: Waiting, pools: PoolKeeper | None = None
+    audit: StateAudit,
+    heights: BranchHeights,
+    waiting: Waiting,
+    pools: PoolKeeper | None = None,
+    *,
+    derive: Callable[[StateTables], object | None] = lambda _: None,
 ) -> StateAudit:
     """Return a database's audit with the deviations of heights and waiting set added, as of its tip.
 
@@ -33,7 +38,7 @@ def audit_indexes(
         *compare_heights(made_anew.due_heights(HEIGHT_LIMIT), kept),
         *compare_tiers(made_anew, heights),
         *compare_waiting(audit.values, waiting),
-        *compare_sums(audit.values, waiting),
+        *compare_carried(audit.values, waiting, derive),
         *([] if kept_pool is None else compare_pool(*kept_pool)),
     )
     compared = audit.compared["indexes"] + len(kept) + len(waiting.timers)
@@ -83,16 +88,32 @@ def compare_waiting(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator
             return
 
 
-def compare_sums(values: Mapping[bytes, bytes], waiting: Waiting) -> Iterator[Deviation]:
-    """Yield a deviation where the lane's window sums, if known, differ from the subjects' records."""
-    if not isinstance(waiting.carried, Mapping):
+def compare_carried(
+    values: Mapping[bytes, bytes], waiting: Waiting, derive: Callable[[StateTables], object | None]
+) -> Iterator[Deviation]:
+    """Yield a deviation where the data that the policy carries, if known, differs from a derivation from the state."""
+    if waiting.carried is None:
         return
-    decode = msgspec.msgpack.Decoder(RecentFires).decode
-    expected: dict[int, int] = {}
-    for count in (decode(value).count for key, value in values.items() if key[0] == RECENT_FIRES.code):
-        expected[count] = expected.get(count, 0) + 1
+    expected = derive(EncodedTables(values))
     if waiting.carried != expected:
-        yield Deviation("indexes", "sums of the fairness window", show_counts(waiting.carried), show_counts(expected))
+        place = f"carried data of the policy {waiting.policy}"
+        yield Deviation("indexes", place, show_carried(waiting.carried), show_carried(expected))
+
+
+class EncodedTables:
+    """The tables of a state that lies there encoded, to read from."""
+
+    def __init__(self, values: Mapping[bytes, bytes]) -> None:
+        self._values = values
+
+    def get(self, table: StateTable[Record], key: bytes) -> Record | None:
+        """Return the record under a key of a table, or None."""
+        encoded = self._values.get(key)
+        return None if encoded is None else msgspec.msgpack.decode(encoded, type=table.record)
+
+    def set(self, key: bytes, record: object) -> None:
+        """Refuse to change anything; raises TypeError."""
+        raise TypeError(f"key {key.hex()} cannot be set to {record!r}: the state is there to read")
 
 
 def compare_pool(pool: WaitingPool, waiting: Waiting) -> Iterator[Deviation]:
@@ -137,9 +158,9 @@ def show_numbers(row: tuple[bytes | int | None, ...]) -> str:
     return " ".join(part.hex() if isinstance(part, bytes) else str(part) for part in row) or "absent"
 
 
-def show_counts(sums: Mapping[int, int]) -> str:
-    """Return the number of subjects for each number of fires, ascending by fires."""
-    return str(dict(sorted(sums.items())))
+def show_carried(carried: object | None) -> str:
+    """Return a policy's carried data, a mapping in the order of its keys."""
+    return str(dict(sorted(carried.items())) if isinstance(carried, Mapping) else carried)
 
 
 def show_timer(timer: Timer | None) -> str:

@@ -8,12 +8,13 @@ validator can be configured to apply as early as on certification, with the same
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
 
-from scheduler import POLICIES, CalendarProfile, Moment
+from scheduler import POLICIES, CalendarProfile, Moment, Policy
 from validators.actors import Programs
 from validators.execution.audit import audit_indexes, audit_records
 from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed, is_due
@@ -275,7 +276,9 @@ class Engine:
     def audit(self) -> StateAudit:
         """Compare database and indexes, both where the database stands, with what the operation log leads to."""
         applied = self._tree.applied
-        audit = audit_indexes(self.database.audit(), applied.heights, applied.waiting, self._pools)
+        policy = self._rules.policies.get(applied.waiting.policy, Policy)()
+        derive = partial(policy.derive, height=applied.header.height + 1)
+        audit = audit_indexes(self.database.audit(), applied.heights, applied.waiting, self._pools, derive=derive)
         return audit_records(audit, self.live_values())
 
     def _parent(self, digest: bytes) -> Branch:

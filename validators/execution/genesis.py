@@ -17,6 +17,7 @@ from scheduler import (
     InvalidInput,
     Parameters,
     Policy,
+    Refusal,
     Timebase,
     TimerConfig,
     decode_parameters,
@@ -140,13 +141,14 @@ def check_policies(genesis: Genesis, policies: Policies) -> None:
     heights = [entry.height for entry in genesis.policies]
     if heights[:1] != [1] or heights != sorted(set(heights)):
         raise InvalidGenesisError(f"policies hold from heights that begin at 1 and ascend, not from {heights}")
-    previous = ""
+    previous: Policy | None = None
     for entry in genesis.policies:
         if entry.policy not in policies:
             raise InvalidGenesisError(f"policy {entry.policy!r} is none of {', '.join(policies)}")
-        if previous and previous not in policies[entry.policy]().follows:
-            raise InvalidGenesisError(f"policy {entry.policy!r} cannot follow {previous!r}")
-        previous = entry.policy
+        policy = policies[entry.policy]()
+        if previous is not None and isinstance(carry := policy.carry(previous), Refusal):
+            raise InvalidGenesisError(f"policy {entry.policy!r} cannot follow {previous.name!r}: {carry.reason}")
+        previous = policy
         try:
             own_parameters(entry, policies)
         except InvalidInput as error:

@@ -143,6 +143,7 @@ class BlockRun:
             config_tables=rules.config_tables,
         )
         self._has_budget = rules.policy_at(moment.height).has_budget
+        self._phases: tuple[BlockPhase, ...] = ()
         self._policy = self._world.policy = self._open_policy()
         self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
@@ -158,7 +159,7 @@ class BlockRun:
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
         self._promote()
-        for phase in self._policy.phases():
+        for phase in self._phases:
             if phase is BlockPhase.TRANSACTIONS:
                 self._take_transactions(take_transactions)
             elif phase is BlockPhase.TIMERS:
@@ -307,7 +308,10 @@ class BlockRun:
         """Return the policy in this block, as the parent left it."""
         entry = self._rules.genesis.entry_at(self._moment.height)
         policy = self._rules.policies[entry.policy]()
+        carried = self._timers.carried_for(entry.policy)
         table = policy.config_table
+        own = None if table is None else self._view.get(table, table.key())
+        self._phases = policy.phases(own)
         block = BlockContext(
             moment=self._moment,
             config=self._config,
@@ -316,10 +320,10 @@ class BlockRun:
             ledger=self._ledger,
             run=self._world.run_timer,
             proposer=self._proposer,
-            own=None if table is None else self._view.get(table, table.key()),
+            own=own,
             activated_at=entry.height,
             state=self._view,
-            carried=self._timers.carried_for(entry.policy),
+            carried=policy.derive(self._view, self._moment.height) if carried is None else carried,
             ask=self._world.ask,
             owner_of=self._world.owner,
         )

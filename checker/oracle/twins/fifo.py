@@ -9,3 +9,4 @@ class FifoTwin(Twin):
     """First in, first out."""
 
     name: ClassVar[str] = "fifo"
+    follows: ClassVar[tuple[str, ...]] = ("fifo-free",)

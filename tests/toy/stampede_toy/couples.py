@@ -4,7 +4,16 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from scheduler import BlockContext, BlockPhase, Parameters, PhaseResult, PolicyInBlock, StateTable, TimerConfig
+from scheduler import (
+    BlockContext,
+    BlockPhase,
+    Guarantees,
+    Parameters,
+    PhaseResult,
+    Policy,
+    PolicyInBlock,
+    StateTable,
+)
 from scheduler.events import DeferralReason
 from scheduler.lifecycle import SchedulingContext
 from scheduler.tally import Tally
@@ -32,17 +41,20 @@ CONFIG: Final = StateTable(0x80, "couples parameters", CouplesConfig)
 FIRED: Final = StateTable(0x81, "couples fired", CouplesFired)
 
 
-class Couples:
+class Couples(Policy):
     """Timers come out two by two."""
 
     name: ClassVar[str] = "couples"
     has_ttl: ClassVar[bool] = False
     has_budget: ClassVar[bool] = False
-    default_config: ClassVar[TimerConfig] = TimerConfig()
     config_type: ClassVar[type[Parameters] | None] = CouplesConfig
     config_table: ClassVar[StateTable[Any] | None] = CONFIG
     tables: ClassVar[tuple[StateTable[Any], ...]] = (FIRED,)
-    follows: ClassVar[tuple[str, ...]] = ()
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what the checks may rely on: fires are in order, and the lane is not filled."""
+        del own
+        return Guarantees(in_order=True)
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block."""

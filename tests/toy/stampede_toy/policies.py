@@ -1,25 +1,29 @@
 """A toy policy."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scheduler.lifecycle import SchedulingContext
-from scheduler.policies.policy import BlockContext, PolicyInBlock
-from scheduler.tables import StateTable
+from scheduler.policies.policy import BlockContext, Guarantees, Policy, PolicyInBlock
 from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
+from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult
 
 
-class Prompt:
+class Prompt(Policy):
     """Timers fire before the transactions of the block that they are due in, without fee and expiry."""
 
     name: ClassVar[str] = "prompt"
     has_ttl: ClassVar[bool] = False
     has_budget: ClassVar[bool] = False
-    default_config: ClassVar[TimerConfig] = TimerConfig()
-    config_type: ClassVar[type[Parameters] | None] = None
-    follows: ClassVar[tuple[str, ...]] = ()
-    config_table: ClassVar[StateTable[Any] | None] = None
-    tables: ClassVar[tuple[StateTable[Any], ...]] = ()
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what the checks may rely on."""
+        del own
+        return Guarantees(in_order=True)
+
+    def phases(self, own: Parameters | None) -> tuple[BlockPhase, ...]:
+        """Return the steps of the block in order."""
+        del own
+        return (BlockPhase.TIMERS, BlockPhase.TRANSACTIONS, BlockPhase.END_OF_BLOCK)
 
     def open(self, block: BlockContext) -> PolicyInBlock:
         """Return the policy in a block."""
@@ -30,10 +34,6 @@ class Prompt:
 
 class PromptInBlock(PolicyInBlock):
     """One block of the policy."""
-
-    def phases(self) -> tuple[BlockPhase, ...]:
-        """Return the steps of the block in order."""
-        return (BlockPhase.TIMERS, BlockPhase.TRANSACTIONS, BlockPhase.END_OF_BLOCK)
 
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Fire everything that is due."""

@@ -52,7 +52,7 @@ class TestLane:
         engine._tree.finalized.waiting.carried[77] = 1
 
         (found,) = engine.audit().deviations
-        assert found.place == "sums of the fairness window"
+        assert found.place == "carried data of the policy eip1559"
         assert "77: 1" in found.kept
         assert "77" not in found.expected
 

@@ -3,7 +3,6 @@
 import pytest
 
 from scheduler import POLICIES, Basefees, BlockPhase, Fifo, PhaseResult, PolicyInBlock, TimerFired
-from scheduler.policies import policy as forms
 from scheduler.tally import Tally
 from tests.support.chain_harness import BOB, PUPPET, advance, do, make_engine, pay, receipt, stored
 from validators.execution.receipts import TransactionReceipt
@@ -11,6 +10,8 @@ from validators.execution.receipts import TransactionReceipt
 
 class FiringBlock(PolicyInBlock):
     """The timers that are due fire in a phase of choice; the timer phase fires the rest and counts."""
+
+    prologue = ()
 
     def run(self, phase):
         tally = Tally.of(self, Basefees(0, 0))
@@ -23,8 +24,7 @@ class FiringBlock(PolicyInBlock):
 class WithPrologue(FiringBlock):
     """All fire before the transactions."""
 
-    def phases(self):
-        return (BlockPhase.PROLOGUE, *forms.ONCE)
+    prologue = (BlockPhase.PROLOGUE,)
 
 
 class Between(FiringBlock):
@@ -46,6 +46,9 @@ class Closing(FiringBlock):
 
 def engine_of(kind):
     class Firing(Fifo):
+        def phases(self, own):
+            return (*kind.prologue, *super().phases(own))
+
         def open(self, block):
             return kind(block)
 
