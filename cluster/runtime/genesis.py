@@ -42,7 +42,7 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
         cycle_basefee=chain.cycle_basefee,
         cell_basefee=chain.cell_basefee,
         timer_config=chain.timers.config(),
-        calendar=chain.lane.calendar(),
+        calendar=chain.calendar.record(),
         policies=chain.policies(),
         validators=tuple(address_of(key) for key in keys.validator_keys),
         accounts=tuple(account for share in shares for account in share.accounts),

@@ -14,8 +14,12 @@ Keys: TypeAlias = tuple[str, ...]
 ALIASES: Final[dict[Keys, Keys]] = {
     ("planted",): ("mutants",),
     ("expect", "roads"): ("expect", "replica_modes"),
+    **{
+        ("chain", "lane", key): ("chain", "calendar", key)
+        for key in ("profile", "ring_size", "epoch_length", "epoch_horizon")
+    },
 }
-"""Old places of keys with their new ones, in the same section."""
+"""Old places of keys with their new ones."""
 
 VALUES: Final[dict[Keys, dict[str, str]]] = {
     ("faults", "*", "kind"): {"dishonest": "byzantine"},
@@ -62,8 +66,19 @@ def _renamed(section: Any, old: Keys, new: Keys) -> Any:  # noqa: ANN401 - plain
         return section
     if not rest:
         return section if new[0] in section else {new[0] if key == first else key: section[key] for key in section}
-    inner = _renamed(section[first], old[1:], new[1:])
-    return section if inner is section[first] else section | {first: inner}
+    if first == new[0]:
+        inner = _renamed(section[first], old[1:], new[1:])
+        return section if inner is section[first] else section | {first: inner}
+    return _moved(section, (first, rest[0]), (new[0], new[1]))
+
+
+def _moved(section: dict[str, Any], old: Keys, new: Keys) -> dict[str, Any]:
+    """Return a section with a key of one part in another part, the section itself if there is nothing to move."""
+    source, target = section[old[0]], section.get(new[0], {})
+    if not isinstance(source, dict) or not isinstance(target, dict) or old[1] not in source or new[1] in target:
+        return section
+    left = {key: value for key, value in source.items() if key != old[1]}
+    return section | {old[0]: left, new[0]: target | {new[1]: source[old[1]]}}
 
 
 def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Callable[[str], object]) -> Any:  # noqa: ANN401 - plain data

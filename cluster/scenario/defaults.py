@@ -20,7 +20,13 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     # The policy's own values were written out when the scenario was resolved.
     chain = ChainSection()
     policy = plain.get("chain", {}).get("policy", chain.policy)
-    for name, resolved in (("timers", chain.timers.resolved(policy)), ("lane", chain.lane.resolved())):
+    defaults: dict[str, object] = {
+        "timers": chain.timers.resolved(policy),
+        "calendar": chain.calendar.resolved(),
+        "lane": chain.lane.resolved(),
+        "policy_parameters": msgspec.structs.replace(chain, policy=policy).resolved_parameters(),
+    }
+    for name, resolved in defaults.items():
         written_out = msgspec.json.decode(msgspec.json.encode(resolved))
         section = stated.get("chain", {}).get(name, {})
         for key in [key for key, value in section.items() if written_out[key] == value]:

@@ -16,10 +16,11 @@ from cluster.scenario.messages import ScenarioError, validation_message
 from cluster.scenario.model import Scenario, scenario_type
 from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario
+from cluster.scenario.sections.chain import ChainSection, parameters_section
 from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
 from faults import PlanError, resolve_regions
 from faults.nearest import did_you_mean
-from scheduler import InvalidInput
+from scheduler import POLICIES, InvalidInput
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a mistake."""
@@ -63,10 +64,11 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         scenario = msgspec.convert(raw, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ScenarioError(place, validation_message(str(error), raw, kind)) from error
+    if reason := scenario.chain.refusal():
+        raise ScenarioError(place, f"chain.activation: {reason}")
+    scenario = msgspec.structs.replace(scenario, chain=_resolve_chain(scenario.chain, place))
     try:
         scenario = _resolve(scenario)
-    except InvalidInput as error:
-        raise ScenarioError(place, f"chain.lane.{error.field}: {error.reason}") from error
     except PlanError as error:
         raise ScenarioError(place, str(error)) from error
     check_scenario(scenario, place)
@@ -81,13 +83,27 @@ def _plugins_of(raw: object) -> tuple[str, ...]:
 
 def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
-    chain = scenario.chain
-    timers = chain.timers.resolved(chain.policy)
-    lane = chain.lane.resolved() if chain.has_lane else chain.lane
     faults = resolve_regions(scenario.faults, scenario.network.regions)
-    chain = msgspec.structs.replace(chain, timers=timers, lane=lane)
-    plugins = canonical_names(scenario.plugins)
-    return msgspec.structs.replace(scenario, chain=chain, faults=faults, plugins=plugins)
+    return msgspec.structs.replace(scenario, faults=faults, plugins=canonical_names(scenario.plugins))
+
+
+def _resolve_chain(chain: ChainSection, place: str) -> ChainSection:
+    """Write out the defaults of the policy and its parameters; raises ScenarioError."""
+    section = "calendar"
+    try:
+        calendar = chain.calendar.resolved()
+        section = "lane"
+        lane = chain.lane.resolved() if chain.has_lane else chain.lane
+        section = "policy_parameters"
+        parameters = chain.resolved_parameters()
+    except InvalidInput as error:
+        raise ScenarioError(place, f"chain.{section}.{error.field}: {error.reason}") from error
+    except msgspec.ValidationError as error:
+        kind = parameters_section(POLICIES[chain.policy].config_type)
+        reason = validation_message(str(error), chain.policy_parameters, kind)
+        raise ScenarioError(place, f"chain.policy_parameters of {chain.policy}: {reason}") from error
+    timers = chain.timers.resolved(chain.policy)
+    return msgspec.structs.replace(chain, timers=timers, calendar=calendar, lane=lane, policy_parameters=parameters)
 
 
 def encode_scenario(scenario: Scenario) -> bytes:

@@ -7,7 +7,6 @@ from checker.mutants import CATALOGUE
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.plugins import checks_with
-from cluster.scenario.sections.chain import ActivationSection
 from cluster.scenario.sections.expect import expect_rules
 from cluster.scenario.sections.lane import LaneSection
 from cluster.scenario.sections.replicas import OBSERVERS_MAX
@@ -15,6 +14,7 @@ from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan
 from faults.nearest import did_you_mean
 from network.latency import LatencyError
+from scheduler import POLICIES, LaneConfig
 
 
 def check_scenario(scenario: Scenario, place: str) -> None:
@@ -70,8 +70,8 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         )
         for name, value in (("cycle_basefee", chain.cycle_basefee), ("cell_basefee", chain.cell_basefee))
     ]
-    is_plain = chain.lane == LaneSection() and chain.activation == ActivationSection()
-    rules.append(("chain.policy", chain.has_lane or is_plain, "chain.lane and chain.activation belong to eip1559"))
+    owners = " and ".join(name for name, policy in POLICIES.items() if policy.config_type is LaneConfig)
+    rules.append(("chain.policy", chain.has_lane or chain.lane == LaneSection(), f"chain.lane belongs to {owners}"))
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _mutant_rules(scenario)

@@ -146,15 +146,18 @@ def _draw_lane(draw: Draw) -> Plain:
     """Small tiers, short windows, and every reading of the timer lane."""
     lane: Plain = {
         "fairness_window_blocks": draw.one_of("lane.fairness_window_blocks", (3, 5, 1_000)),
-        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
-        "epoch_length": draw.one_of("lane.epoch_length", (3, 4, 3_600)),
-        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
         "gc_scan_per_block": draw.one_of("lane.gc_scan_per_block", (30, 25_000)),
         "max_gba_calls_per_block": draw.one_of("lane.max_gba_calls_per_block", (5, 1_000)),
         **_draw_prices(draw),
     }
     lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in READINGS.items()}
-    return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "lane": lane}
+    # The purposes of these draws are as old as the seeds.
+    calendar = {
+        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
+        "epoch_length": draw.one_of("lane.epoch_length", (3, 4, 3_600)),
+        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
+    }
+    return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "calendar": calendar, "lane": lane}
 
 
 def _draw_prices(draw: Draw) -> Plain:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_
 import msgspec
 
 from cluster.scenario.fields import NotNegative, Positive, Section, means
+from cluster.scenario.sections.calendar import CalendarSection
 from cluster.scenario.sections.lane import LaneSection
-from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, Eip1559, Fifo, Parameters, TimerConfig
+from faults.nearest import did_you_mean
+from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, LaneConfig, Parameters, Refusal, TimerConfig
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.genesis import MIN_BASEFEE_FLOOR, PolicyEntry
 
@@ -65,9 +67,10 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class ActivationSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """From which block on the policy `eip1559` holds; the chain is `fifo` below it."""
+    """From which block on the policy holds, and which one below it (docs/spec.md, activation)."""
 
-    height: Annotated[Positive, means("The first height in the timer lane.")] = 1
+    height: Annotated[Positive, means("The first height of the policy.")] = 1
+    previous: Annotated[str, means("The policy below that height, where it is above 1.")] = "fifo"
 
 
 if TYPE_CHECKING:
@@ -107,29 +110,73 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = 500
     timers: TimersSection = TimersSection()
     activation: ActivationSection = ActivationSection()
+    calendar: CalendarSection = CalendarSection()
     lane: LaneSection = LaneSection()
+    policy_parameters: Annotated[
+        dict[str, bool | int | str | list[int]],
+        means("Its own parameters by name, where it has no section."),
+    ] = msgspec.field(default_factory=dict)
 
     @property
     def has_lane(self) -> bool:
-        """Whether the policy has the timer lane, from its activation on."""
-        return self.policy == Eip1559.name
+        """Whether a policy of the chain takes its parameters from `[chain.lane]`."""
+        return any(POLICIES[policy].config_type is LaneConfig for policy in self._names())
 
     def policies(self) -> tuple[PolicyEntry, ...]:
-        """Return the policies of genesis: a chain that has the lane is `fifo` below its activation."""
-        height = self.activation.height if self.has_lane else 1
-        own = PolicyEntry(height, self.policy, b"".join(map(msgspec.msgpack.encode, self._own_parameters())))
-        return (own,) if height == 1 else (PolicyEntry(1, Fifo.name), own)
+        """Return the policies of genesis."""
+        heights = (1,) if self.activation.height == 1 else (1, self.activation.height)
+        configs = [b"".join(map(msgspec.msgpack.encode, self._parameters_of(policy))) for policy in self._names()]
+        return tuple(map(PolicyEntry, heights, self._names(), configs))
+
+    def refusal(self) -> str:
+        """Return why the policy cannot be activated in the middle of the chain; empty where it can."""
+        previous = self.activation.previous
+        if self.activation.height == 1:
+            return ""
+        if previous not in POLICIES:
+            return f"there is no policy {previous!r}{did_you_mean(previous, list(POLICIES))}"
+        carry = POLICIES[self.policy]().carry(POLICIES[previous]())
+        is_same = previous == self.policy
+        reason = "it is the policy before already" if is_same else carry.reason if isinstance(carry, Refusal) else ""
+        return reason and f"{self.policy} cannot follow {previous}: {reason}"
 
     def parameters(self) -> tuple[Parameters, ...]:
         """Return the parameters that governance may change, besides those of the timers."""
-        return (self.lane.calendar(), *self._own_parameters())
+        return (self.calendar.record(), *(own for policy in self._names() for own in self._parameters_of(policy)))
 
-    def _own_parameters(self) -> tuple[Parameters, ...]:
-        """Return the policy's own parameters if it has any; a plug-in's are the defaults."""
+    def resolved_parameters(self) -> dict[str, Any]:
+        """Return the parameters that have no section, with every default written out.
+
+        Raises:
+            msgspec.ValidationError: They are not the policy's.
+            InvalidInput: One is out of its range.
+        """
         kind = POLICIES[self.policy].config_type
+        if kind is LaneConfig:
+            kind = None
+        section = parameters_section(kind)
+        stated = msgspec.structs.asdict(msgspec.convert(self.policy_parameters, section))
+        return {} if kind is None else msgspec.to_builtins(msgspec.structs.asdict(kind(**stated)))
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the policies of the chain, the first one first."""
+        return (self.policy,) if self.activation.height == 1 else (self.activation.previous, self.policy)
+
+    def _parameters_of(self, policy: str) -> tuple[Parameters, ...]:
+        """Return a policy's own parameters if it has any."""
+        kind = POLICIES[policy].config_type
         if kind is None:
             return ()
-        return (self.lane.config() if self.has_lane else kind(),)
+        if kind is LaneConfig:
+            return (self.lane.config(),)
+        stated = self.policy_parameters if policy == self.policy else {}
+        return (kind(**msgspec.structs.asdict(msgspec.convert(stated, parameters_section(kind)))),)
+
+
+def parameters_section(kind: type[Parameters] | None) -> type[msgspec.Struct]:
+    """Return the form of `[chain.policy_parameters]` for the parameters of a policy."""
+    fields = [] if kind is None else [(each.name, each.type, each.default) for each in msgspec.structs.fields(kind)]
+    return msgspec.defstruct("PolicyParameters", fields, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 def chain_section(policies: Sequence[str]) -> type[ChainSection]:

@@ -1,20 +1,16 @@
-"""`[chain.lane]` of a scenario: the lane configuration at genesis, by name, on top of a profile."""
+"""`[chain.lane]` of a scenario: the lane configuration at genesis, by name."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from scheduler import INTRO_CALENDAR, CalendarProfile, LaneConfig
+from scheduler import LaneConfig
 from scheduler.types import Ratio
-
-PROFILES = {"default": CalendarProfile(), "intro": INTRO_CALENDAR}
-"""Sizes of the calendar queue by name."""
 
 
 class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Fields of the lane configuration (docs/state.md); what is not named is the profile's. A ratio is two numbers."""
+    """Fields of the lane configuration (docs/state.md); what is not named has its default. A ratio is two numbers."""
 
-    profile: Literal["default", "intro"] = "default"
     max_cycles_per_fire_auction_phase: int | None = None
     min_lane_basefee: int | None = None
     max_lane_basefee: int | None = None
@@ -33,9 +29,6 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     max_gba_calls_per_block: int | None = None
     gc_scan_per_block: int | None = None
     bid_deprecation_blocks: int | None = None
-    ring_size: int | None = None
-    epoch_length: int | None = None
-    epoch_horizon: int | None = None
     slope: Literal["literal", "classic"] | None = None
     settlement: Literal["additive", "literal"] | None = None
     packing_account: Literal["use", "limit"] | None = None
@@ -55,21 +48,9 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Raises:
             InvalidInput: A number is out of its range.
         """
-        return LaneConfig(**self._stated(LaneConfig))
-
-    def calendar(self) -> CalendarProfile:
-        """Return the sizes of the calendar queue that genesis holds.
-
-        Raises:
-            InvalidInput: A number is out of its range.
-        """
-        return msgspec.structs.replace(PROFILES[self.profile], **self._stated(CalendarProfile))
-
-    def _stated(self, kind: type[msgspec.Struct]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in kind.__struct_fields__ if getattr(self, name) is not None}
+        stated = msgspec.structs.asdict(self)
+        return LaneConfig(**{name: value for name, value in stated.items() if value is not None})
 
     def resolved(self) -> "LaneSection":
         """Return the section with every value written out."""
-        return LaneSection(
-            profile=self.profile, **msgspec.structs.asdict(self.config()), **msgspec.structs.asdict(self.calendar())
-        )
+        return LaneSection(**msgspec.structs.asdict(self.config()))
