@@ -7,7 +7,8 @@ nothing outside knows a kind by its type.
 
 from faults.byzantine import Adversary, ByzantinePort
 from faults.coverage.cells import Cell, Coverage
-from faults.coverage.phases import PHASES, ROLES
+from faults.coverage.engine_phases import ROLES
+from faults.coverage.registry import PHASES
 from faults.injection.context import Touched
 from faults.injection.injector import FaultEffect, Injector
 from faults.injection.power import Power, Watch

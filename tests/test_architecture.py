@@ -9,6 +9,7 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from tests.support.layers import LAYERS
+from validators.consensus.simplex.kind import SIMPLEX
 
 IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "threading", "asyncio")
 
@@ -72,18 +73,54 @@ def test_the_oracle_shares_nothing_with_what_it_judges():
     assert len(names) > 20
 
 
-ENGINE_ROOMS = ("validators/consensus/", "checker/mutants/", "checker/checks/rules/", "faults/byzantine/")
-"""Places that may know an engine by name: its own folder and the registry, its mutants, its rules, its adversaries."""
+KNOWS_SIMPLEX = (
+    "validators/consensus/simplex/",
+    "validators/consensus/registry.py",
+    "checker/checks/rules/simplex.py",
+    "checker/checks/rules/simplex_votes.py",
+    "checker/mutants/",
+    "faults/byzantine/simplex.py",
+    "faults/byzantine/simplex_votes.py",
+    "faults/coverage/simplex.py",
+    "faults/kinds/simplex_messages.py",
+)
+"""Modules that may know Simplex: its folder, the registry, and its rules, mutants, adversaries, phases and messages."""
 
 
-def test_only_the_interface_knows_a_consensus_engine():
+def places_beside(known):
+    return [
+        place
+        for package in LAYERS
+        for place in (path.relative_to(PROJECT_ROOT).as_posix() for path in modules_of(package))
+        if not place.startswith(known)
+    ]
+
+
+def test_only_its_own_modules_import_an_engine():
     """Validator, sync, snapshots, faults and runs ask the registry, so that another engine changes none of them."""
     wrong = [
         (place, name)
-        for package in LAYERS
-        for place in (path.relative_to(PROJECT_ROOT).as_posix() for path in modules_of(package))
+        for place in places_beside(KNOWS_SIMPLEX)
         for name in imports_of(PROJECT_ROOT / place)
-        if name.startswith("validators.consensus.simplex") and not place.startswith(ENGINE_ROOMS)
+        if name.startswith("validators.consensus.simplex")
+    ]
+
+    assert wrong == []
+
+
+def test_only_its_own_modules_name_messages_of_an_engine():
+    """A name in a string is as much a knowledge of the engine as an import."""
+    messages = [each.traced_name for each in SIMPLEX.messages]
+    # "finalize" is a validator's word too: it finalizes a block in any engine.
+    words = {name.lower() for name in messages} - {"finalize"}
+    names = {*messages, *words, SIMPLEX.name}
+    # A scenario names its engine.
+    beside = places_beside((*KNOWS_SIMPLEX, "cluster/scenario/model.py"))
+    wrong = [
+        (place, node.value)
+        for place in beside
+        for node in ast.walk(ast.parse((PROJECT_ROOT / place).read_text()))
+        if isinstance(node, ast.Constant) and node.value in names
     ]
 
     assert wrong == []

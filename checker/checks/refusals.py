@@ -20,6 +20,7 @@ from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.events import Delivered, Dropped, Event, Handlers, Lost, Sent, TimerElapsed, WorkFinished
+from validators.consensus.registry import ENGINES
 from validators.events import Booted, MessageRefused
 
 SECOND_US: Final = 1_000_000
@@ -37,7 +38,7 @@ PREPARED: Final = {
 SNAPSHOTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
 """Requests of a joiner."""
 
-REQUESTS: Final = (*PREPARED.values(), "CertificateRequest")
+REQUESTS: Final = (*PREPARED.values(), *(name for kind in ENGINES.values() for name in kind.names_of("request")))
 """Requests of all kinds."""
 
 PURPOSES: Final = ("verify", "certify", "finalize", "propose")

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from checker.coverage.registry import promised_by
 from faults import kind_named
+from faults.coverage.required import required_phases
 
 Place: TypeAlias = tuple[str, ...]
 """A cell without its count: kind, phase, role; or the label of a rule's cell."""
@@ -73,9 +74,13 @@ class CoverageTable:
         }
 
 
-def promise_of(kinds: Iterable[str]) -> tuple[Place, ...]:
-    """Return every cell of faults that a campaign with these kinds promises to reach."""
-    return tuple((kind, phase, role) for kind in sorted(dict.fromkeys(kinds)) for phase, role in kind_named(kind).cells)
+def promise_of(kinds: Iterable[str], engine: str) -> tuple[Place, ...]:
+    """Return every cell of faults that a campaign with these kinds, on this consensus engine, promises to reach."""
+    return tuple(
+        (kind, phase, role)
+        for kind in sorted(dict.fromkeys(kinds))
+        for phase, role in required_phases(kind_named(kind).cells, engine)
+    )
 
 
 def rules_promised_by(subject: str) -> tuple[Place, ...]:

@@ -38,6 +38,7 @@ from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
 from network.trace import Trace
 from network.types import MILLISECOND_US, SUPERVISOR
+from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
 from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
@@ -210,6 +211,7 @@ class Cluster:
             disks=self.disks,
             build=self._build,
             begin_journal=self._provision,
+            votes=ENGINES[scenario.consensus.engine].names_of("vote"),
             adversaries=self._adversaries,
         )
         self._injector = Injector(
@@ -219,6 +221,7 @@ class Cluster:
             power=machines,
             chain=trace.chain(SUPERVISOR),
             chance=chance,
+            engine=scenario.consensus.engine,
             validators=scenario.replicas,
             adversaries=self._adversaries,
             observers=len(scenario.observers),

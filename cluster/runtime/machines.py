@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Final
 
 import trio
 
@@ -26,9 +25,6 @@ from network.types import SUPERVISOR, EventKind, Label
 from validators.node import Validator
 from validators.stats import DISK, ValidatorCounts
 from validators.storage import Boundary, DiskHandle, SimulatedDisk
-
-_VOTES: Final = ("Notarize", "Nullify", "Finalize")
-"""Messages that begin to leave behind the boundary ``after-send``."""
 
 
 class PowerCutError(BaseException):
@@ -82,6 +78,7 @@ class MachineController:
         disks: Sequence[SimulatedDisk | DirectoryDisk],
         build: Builder,
         begin_journal: Callable[[int, SimulatedDisk], None],
+        votes: Sequence[str],
         adversaries: Mapping[int, Adversary] = MappingProxyType({}),
     ) -> None:
         self._kernel = kernel
@@ -89,6 +86,8 @@ class MachineController:
         self._trace = trace
         self._build = build
         self._begin_journal = begin_journal
+        self._votes = votes
+        """Kinds of messages that begin to leave behind the boundary `after-send`."""
         self._adversaries = adversaries
         self.slots = [MachineSlot(node, disk) for node, disk in enumerate(disks)]
 
@@ -219,7 +218,7 @@ class MachineController:
         port.on_sent = partial(self._sent, slot) if slot.watch is not None else None
 
     def _sent(self, slot: MachineSlot, label: Label) -> None:
-        if label.kind in _VOTES:
+        if label.kind in self._votes:
             self._reach(slot, "after-send")
 
     def _reach(self, slot: MachineSlot, boundary: Boundary) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from cluster.swarm.drawn_engine import ENGINE
 from faults.byzantine.catalogue import forms_of
 from faults.kinds.drawing import Plain
+from faults.kinds.simplex_messages import FINALITY, VOTES
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
@@ -40,8 +41,8 @@ BEHAVIOURS: Final = (
 _WITHHELD: Final = (
     (),
     ("BlockRelay",),
-    ("Notarize",),
-    ("Finalize", "Finalization"),
+    VOTES,
+    FINALITY,
     ("BlockResponse", "SnapshotChunk"),
 )
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from faults.kinds.drawing import Plain
+from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
 
 PERCENT: Final = 55
@@ -19,7 +20,6 @@ SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
 
 _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
-_LEAVING: Final = ("Nullify", "Nullification")
 
 
 class FaultSequence(NamedTuple):
@@ -113,7 +113,7 @@ def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
         at_ms = 4_500 + 3_300 * place + draw.between(f"absent-leader.{place}.at_ms", 0, 2_500)
         faults[f"brief-{place}"] = _crash(node, at_ms, 300)
     if draw.chance("absent-leader.is_unanswered", 60):
-        faults["no-answer"] = {**_drop(["CertificateResponse"]), "start_ms": 3_000, "stop_ms": 13_000}
+        faults["no-answer"] = {**_drop([*ANSWERS]), "start_ms": 3_000, "stop_ms": 13_000}
     return FaultSequence(faults)
 
 
@@ -148,12 +148,12 @@ def _lost_certificates(draw: Draw, validators: int) -> FaultSequence:
     """A leader is away, and one validator misses what nullified its views and every first answer to its questions."""
     node, absent = draw.some_of("lost-certificates.order", range(validators), 2)
     silent = [other for other in range(validators) if other not in {node, absent}][:1]
-    lost = draw.one_of("lost-certificates.kinds", ([*_LEAVING], [*_LEAVING, "Notarize"], ["Notarization"]))
+    lost = draw.one_of("lost-certificates.kinds", ([*LEAVING], [*LEAVING, *VOTES], [*CERTIFIED]))
     return FaultSequence(
         {
             "absent": _crash(absent, 2_500, 10_000),
             "lost": {**_drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
-            "no-answer": {**_drop(["CertificateResponse"], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
+            "no-answer": {**_drop([*ANSWERS], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
         }
     )
 

@@ -9,7 +9,8 @@ A fault that had no effect in the end fills no cell. Cells that a campaign has t
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from faults.coverage.phases import Phase, Phases, Role
+from faults.coverage.engine_phases import EnginePhases, Phase, Role
+from faults.coverage.phases import Phases
 from faults.events import FaultEdge
 from network.events import Event, Handlers
 
@@ -33,12 +34,15 @@ class Coverage:
         kinds: The kind of each fault of the plan, by its name.
         validators: How many validators there are.
         count_at: How often a fault, which has begun, has touched a validator so far.
+        engine: The phases of the consensus engine.
     """
 
-    def __init__(self, kinds: Mapping[str, str], validators: int, count_at: Callable[[str, int], int]) -> None:
+    def __init__(
+        self, kinds: Mapping[str, str], validators: int, count_at: Callable[[str, int], int], engine: EnginePhases
+    ) -> None:
         self._kinds = kinds
         self._count_at = count_at
-        self._phases = Phases(validators, self._settle)
+        self._phases = Phases(validators, self._settle, engine)
         self.handlers: Final[Handlers] = {FaultEdge: self._begin, **self._phases.handlers}
         self._counted: dict[str, list[int]] = {}
         self._nodes = range(validators)

@@ -1,15 +1,15 @@
-"""In which phase of consensus, or of its recovery, each validator is: read from the run's events and nothing else.
+"""The phase of consensus, or of its recovery, in which each validator is: read from the run's events alone.
 
-A validator does one thing at a time in its current view, and says aloud when it goes on to the next: it enters the
+A validator does one thing at a time in its current view, and its events say when it goes on to the next: it enters the
 view, votes, holds a certificate. What it does for older views meanwhile (finality comes a view late) has a phase of its
-own only while nothing of the new view has begun. The phases are those of the specification of Simplex, section 1.2, and
-of a restart; a log gives the same phases again.
+own only while nothing of the new view has begun. Phases of votes and certificates are the engine's (`EnginePhases`),
+those of waiting, catching up and recovery are of every engine; a log gives the same phases again.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Final
 
+from faults.coverage.engine_phases import EnginePhases, Phase, PhaseStatus
 from faults.events import Crashed, Restarted
 from network.events import Delivered, Event, Handlers, Sent
 from validators.events import (
@@ -22,58 +22,7 @@ from validators.events import (
     StoppedVoting,
     Voted,
 )
-
-Role: TypeAlias = Literal["leader", "voter", "observer"]
-"""The role of a validator in its current view; an observer votes for nothing and leads no view."""
-
-ROLES: Final[tuple[Role, ...]] = ("leader", "voter", "observer")
-
-Phase: TypeAlias = Literal[
-    "proposing",
-    "awaiting-proposal",
-    "verifying",
-    "notarized",
-    "certifying",
-    "finalizing",
-    "nullified",
-    "fetching",
-    "joining",
-    "recovering",
-    "halted",
-    "down",
-]
-
-PHASES: Final[Mapping[Phase, str]] = {
-    "proposing": "leads the view and has not voted for its block yet",
-    "awaiting-proposal": "waits for the leader",
-    "verifying": "has the leader's vote and executes the block",
-    "notarized": "has voted for the block and waits for a quorum",
-    "certifying": "holds a notarization and executes, or stores, its block",
-    "finalizing": "has voted for finality and waits for a quorum; nothing of the next view is there",
-    "nullified": "has given the view up and waits for a quorum",
-    "fetching": "asks for a block or a certificate that it lacks",
-    "joining": "asks for a snapshot",
-    "recovering": "has power and reads its disk",
-    "halted": "has stopped with a reason",
-    "down": "has no power",
-}
-"""Every phase, in the order in which they are shown, with what it means."""
-
-_WAITING: Final = ("awaiting-proposal", "finalizing", "fetching")
-"""Phases that the leader's vote for a block ends."""
-
-_FETCHING: Final = ("BlockRequest", "CertificateRequest")
-
-
-@dataclass(slots=True)
-class PhaseStatus:
-    """Where one validator is."""
-
-    phase: Phase = "recovering"
-    role: Role = "voter"
-    view: int = 0
-    leader: int = -1
-    finalizing_view: int = field(default=0)
+from validators.messages import BlockRequest, SnapshotRequest
 
 
 class Phases:
@@ -82,9 +31,14 @@ class Phases:
     Args:
         validators: How many there are; they are numbered from 0.
         on_leave: Is called with a validator's number before its status changes.
+        engine: The phases of the consensus engine.
     """
 
-    def __init__(self, validators: int, on_leave: Callable[[int], None]) -> None:
+    def __init__(self, validators: int, on_leave: Callable[[int], None], engine: EnginePhases) -> None:
+        self._engine = engine
+        self._waiting = ("awaiting-proposal", *engine.waiting, "fetching")
+        """Phases that a leader's proposal ends."""
+        self._requests = (BlockRequest.traced_name, *engine.requests)
         self._statuses = [PhaseStatus() for _ in range(validators)]
         self._on_leave = on_leave
         self.handlers: Final[Handlers] = {
@@ -133,31 +87,26 @@ class Phases:
 
     def _vote(self, event: Event, voted: Voted) -> None:
         status = self._statuses[event.node]
-        if voted.vote == "finalize":
-            # Said behind the sync, when the next view has been entered: what has begun there is the newer phase.
-            if status.phase == "awaiting-proposal":
-                self._go(event.node, "finalizing")
-                status.finalizing_view = voted.view
-        elif voted.view == status.view and status.phase != "joining":
-            self._go(event.node, "notarized" if voted.vote == "notarize" else "nullified")
+        phase = self._engine.voted(status, voted)
+        if phase is not None:
+            self._go(event.node, phase)
+            status.voted_view = voted.view
 
     def _certify(self, event: Event, held: CertificateHeld) -> None:
-        kind, view, status = held.certificate, held.view, self._statuses[event.node]
-        if kind == "notarization" and view == status.view and status.phase != "joining":
-            self._go(event.node, "certifying")
-        elif kind == "finalization" and status.phase == "finalizing" and view >= status.finalizing_view:
-            self._go(event.node, "awaiting-proposal")
+        phase = self._engine.held(self._statuses[event.node], held)
+        if phase is not None:
+            self._go(event.node, phase)
 
     def _deliver(self, event: Event, delivered: Delivered) -> None:
         status = self._statuses[event.node]
-        is_vote_of_leader = delivered.label == "Notarize" and delivered.source == status.leader
-        if is_vote_of_leader and status.phase in _WAITING:
+        is_proposal = delivered.label == self._engine.proposal and delivered.source == status.leader
+        if is_proposal and status.phase in self._waiting:
             self._go(event.node, "verifying")
 
     def _send(self, event: Event, sent: Sent) -> None:
-        if sent.label == "SnapshotRequest":
+        if sent.label == SnapshotRequest.traced_name:
             self._go(event.node, "joining")
-        elif sent.label in _FETCHING and self._statuses[event.node].phase not in {"joining", "proposing"}:
+        elif sent.label in self._requests and self._statuses[event.node].phase not in {"joining", "proposing"}:
             self._go(event.node, "fetching")
 
     def _execute(self, event: Event, _executed: BlockExecuted) -> None:

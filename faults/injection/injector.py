@@ -12,6 +12,7 @@ from typing import Final
 
 from faults.byzantine.adversary import Adversary
 from faults.coverage.cells import Cell, Coverage
+from faults.coverage.registry import phases_of
 from faults.events import FaultEdge, Healed
 from faults.injection.context import FaultContext, Machinery, Touched
 from faults.injection.edges import Edge
@@ -56,7 +57,8 @@ _NOBODY: Final = -1
 class Injector:
     """Schedules a plan's edges on the kernel and reports what each fault came to.
 
-    ``validators`` is how many the bus links; the last ``observers`` of them have no vote. ``earlier`` is what earlier
+    ``validators`` is how many the bus links; the last ``observers`` of them have no vote; ``engine`` names their
+    consensus engine. ``earlier`` is what earlier
     processes recorded of a run that goes on: a fault that was over by then is not put to work again, and one that was
     in its midst resumes.
     """
@@ -71,6 +73,7 @@ class Injector:
         chain: EventChain,
         chance: Chance,
         validators: int,
+        engine: str,
         adversaries: Mapping[int, Adversary] = MappingProxyType({}),
         observers: int = 0,
         earlier: Mapping[str, Touched] = MappingProxyType({}),
@@ -87,7 +90,8 @@ class Injector:
         self._leader = _NOBODY
         self._followers: dict[str, Callable[[], None]] = {}
         self._last_edge_us = 0
-        self._coverage = Coverage({name: kind_of(fault) for name, fault in plan.items()}, validators, self.count_at)
+        kinds = {name: kind_of(fault) for name, fault in plan.items()}
+        self._coverage = Coverage(kinds, validators, self.count_at, phases_of(engine))
         self.handlers: Final[tuple[Handlers, ...]] = (self._coverage.handlers, {Entered: self._note_view})
         machinery = Machinery(
             bus=bus,

@@ -57,7 +57,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         may_be_idle: An enabled fault without effect makes a run inconclusive, unless it may be idle.
         family: The heading under which the kind is listed.
         counts: What its count is of: the figure `fault_NAME` of a run.
-        cells: The phases and roles that a campaign with this kind has to reach.
+        cells: The stages and roles that a campaign with this kind has to reach.
         end_key: The key whose value must lie after the start.
         touches_disk: Whether it makes a simulated disk worse.
         destroys_synced: Whether it may destroy what a validator has synced.

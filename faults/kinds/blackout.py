@@ -25,7 +25,7 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
     """
 
     counts: ClassVar[str] = "validators that are back"
-    cells: ClassVar[Cells] = (*VERIFYING, ("notarized", "leader"))
+    cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"))
 
     validators: Annotated[tuple[Validator, ...], means("The validators, in the order of their return.")] = ()
     regions: Annotated[

@@ -95,7 +95,7 @@ class MisdirectedWrites(_Damage, tag="misdirected-write", kw_only=True, frozen=T
     """Writes of one validator land on synced bytes elsewhere; their own place holds zeros."""
 
     counts: ClassVar[str] = "appends"
-    cells: ClassVar[Cells] = (("notarized", "voter"),)
+    cells: ClassVar[Cells] = (("voted", "voter"),)
     medium: ClassVar = storage.MisdirectedWrite
     effect: ClassVar[str] = "of the writes land in another place and destroy what stood there"
 

@@ -20,7 +20,7 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
     """Cut off the leader of the greatest view that any validator has entered; with ``open_ms`` it comes and goes."""
 
     counts: ClassVar[str] = "messages lost"
-    cells: ClassVar[Cells] = (*VERIFYING, ("notarized", "leader"), ("nullified", "voter"))
+    cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"), ("leaving", "voter"))
     family: ClassVar[Family] = "network"
 
     start_ms: Start

@@ -13,6 +13,7 @@ from faults.injection.links import all_links, impose
 from faults.kinds.base import Family, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Link, Milliseconds, Range, Requirement, Validator, distinct, known_messages, means
+from faults.kinds.simplex_messages import BLOCK_CERTIFICATES, FINALITY, LAST_VOTES, LEAVING_VOTES, VOTES
 from faults.kinds.wording import join, ranges, seconds, who
 from network.conditions import MessageRule, RuleAction
 from network.draw import Draw
@@ -160,7 +161,10 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
 def _draw(draw: Draw, name: str, validators: int) -> Plain:
     kinds = draw.one_of(
         f"{name}.kinds",
-        (["Notarize"], ["Finalize"], ["Notarization", "Finalization"], ["BlockRelay"], ["BlockResponse"], ["Nullify"]),
+        tuple(
+            [*kinds]
+            for kinds in (VOTES, LAST_VOTES, BLOCK_CERTIFICATES, ["BlockRelay"], ["BlockResponse"], LEAVING_VOTES)
+        ),
     )
     fault: Plain = {"action": draw.one_of(f"{name}.action", ("drop", "hold", "delay")), "kinds": kinds}
     fault |= draw_window(draw, name)
@@ -177,9 +181,9 @@ def _draw(draw: Draw, name: str, validators: int) -> Plain:
 def _draw_late_votes(draw: Draw, name: str, _validators: int) -> Plain:
     """Return a delay of votes for blocks until views time out: nullified blocks are notarized after all."""
     delay_ms = draw.between(f"{name}.delay_ms", 1_300, 2_100)
-    return {"action": "delay", "kinds": ["Notarize"], "delay_ms": delay_ms, **draw_window(draw, name)}
+    return {"action": "delay", "kinds": [*VOTES], "delay_ms": delay_ms, **draw_window(draw, name)}
 
 
 def _draw_late_end(draw: Draw, name: str, _validators: int) -> Plain:
     """Return a hold of votes for finality: certified blocks pile up, and all become final, or are dropped, at once."""
-    return {"action": "hold", "kinds": ["Finalize", "Finalization"], **draw_window(draw, name)}
+    return {"action": "hold", "kinds": [*FINALITY], **draw_window(draw, name)}

@@ -12,6 +12,7 @@ from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
 from faults import PHASES, ROLES, Cell, Coverage, kind_named, kind_of
 from faults.coverage.phases import Phases
+from faults.coverage.registry import ENGINE_PHASES
 from faults.events import FaultEdge
 from network.events import Event, EventRouter, events_of_type
 from network.types import SUPERVISOR
@@ -29,7 +30,7 @@ def cells_of(*settings, seed=0, scenario="calm"):
 def phases_of(*events):
     """Return the phases and roles that validator 1 of four goes through."""
     seen = []
-    phases = Phases(4, lambda _node: None)
+    phases = Phases(4, lambda _node: None, ENGINE_PHASES["simplex"])
     router = EventRouter(phases.handlers)
     for node, kind, *values in events:
         router.route(logged(0, node, kind, *values))
@@ -167,7 +168,7 @@ def test_a_fault_without_effect_fills_no_cell():
 def test_a_kind_that_nobody_prepared_is_hit_where_its_count_grows():
     """A count for the whole fault is credited to each validator that the fault is about."""
     counts = {0: 0, 1: 0}
-    coverage = Coverage({"it": "new"}, 2, lambda _name, node: counts[node])
+    coverage = Coverage({"it": "new"}, 2, lambda _name, node: counts[node], ENGINE_PHASES["simplex"])
     router = EventRouter(coverage.handlers)
     for event in (Event(0, SUPERVISOR, FaultEdge("it", "start")), Event(0, 1, Booted(0, 1, 0, b""))):
         router.route(event)
@@ -192,11 +193,19 @@ def test_the_cells_of_a_run_are_the_same_under_another_shuffle_of_tasks():
 
 
 def test_every_promise_is_of_a_phase_and_a_role_that_exist():
-    promised = [place for kind in drawn_kinds() for place in kind_named(kind).cells]
+    promised = promise_of(drawn_kinds(), "simplex")
 
-    assert {phase for phase, _ in promised} <= set(PHASES)
-    assert {role for _, role in promised} <= set(ROLES)
-    assert len(promised) > 60
+    assert {phase for _, phase, _ in promised} <= set(PHASES)
+    assert {role for _, _, role in promised} <= set(ROLES)
+    assert len(promised) == sum(len(kind_named(kind).cells) for kind in drawn_kinds()) > 60
+
+
+def test_an_engine_without_own_phases_promises_the_general_ones():
+    assert promise_of(["cut"], "sequencer") == (
+        ("cut", "proposing", "leader"),
+        ("cut", "awaiting-proposal", "voter"),
+        ("cut", "verifying", "voter"),
+    )
 
 
 def test_every_kind_that_seeds_draw_now_and_then_is_promised():
@@ -222,7 +231,7 @@ def test_a_campaign_with_an_empty_promised_cell_is_inconclusive():
 
 
 def test_a_failure_outweighs_an_empty_cell():
-    tally = SweepTally(1, coverage=CoverageTable(promise_of(["crash"])))
+    tally = SweepTally(1, coverage=CoverageTable(promise_of(["crash"], "simplex")))
     tally.add(result(1)._replace(exit_code=1, verdict="safety"))
 
     assert tally.verdict == "safety"

@@ -42,7 +42,16 @@ def test_entering_an_older_view_does_not_move_the_isolation():
     rig = build_rig(3)
     plan = {"it": IsolateLeader(start_ms=1, stop_ms=9)}
     chain = rig.trace.chain(SUPERVISOR)
-    injector = Injector(plan, kernel=rig.kernel, bus=rig.bus, power=None, chain=chain, chance=Chance(0), validators=3)
+    injector = Injector(
+        plan,
+        kernel=rig.kernel,
+        bus=rig.bus,
+        power=None,
+        chain=chain,
+        chance=Chance(0),
+        validators=3,
+        engine="simplex",
+    )
     injector.schedule()
     enter = [(3_000, 5, 2), (5_000, 4, 1)]
     router = EventRouter(*injector.handlers)

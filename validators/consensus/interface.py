@@ -357,3 +357,7 @@ class EngineKind:
     make: EngineMaker
     verify_finality: Callable[[Scheme, Finality, int], bool]
     label: Callable[[EngineMessage], MessageLabel]
+
+    def names_of(self, role: MessageRole) -> tuple[str, ...]:
+        """Return the traced names of the messages in a role."""
+        return tuple(each.traced_name for each, info in self.messages.items() if info.role == role)

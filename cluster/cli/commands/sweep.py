@@ -3,7 +3,7 @@
 import argparse
 import hashlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,7 +12,15 @@ from rich.table import Table
 from checker.coverage.registry import CELLS, ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.plugins import code_with
-from cluster.campaign.coverage import FAULT_PLACE, NO_PROMISES, RULE_PLACE, Promises, promise_of, rules_promised_by
+from cluster.campaign.coverage import (
+    FAULT_PLACE,
+    NO_PROMISES,
+    RULE_PLACE,
+    Place,
+    Promises,
+    promise_of,
+    rules_promised_by,
+)
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
@@ -29,6 +37,7 @@ from cluster.cli.options import (
     run_command,
 )
 from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.swarm.drawn_engine import ENGINE
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of
 from network.draw import SWARM
@@ -159,15 +168,16 @@ def _promises(options: argparse.Namespace) -> Promises:
     if not asks_faults:
         return NO_PROMISES
     subject = SWARM if options.swarm else load_scenario(options.scenario, options.settings).name
-    return Promises(promise_of(_kinds(options)), rules_promised_by(subject) if asks_rules else ())
+    return Promises(_promise_of_faults(options), rules_promised_by(subject) if asks_rules else ())
 
 
-def _kinds(options: argparse.Namespace) -> Iterable[str]:
-    """Return the kinds of faults that the sweep is about."""
+def _promise_of_faults(options: argparse.Namespace) -> tuple[Place, ...]:
+    """Return the cells that the sweep promises for the kinds of faults that it is about."""
     if options.swarm:
-        return drawn_kinds()
+        return promise_of(drawn_kinds(), ENGINE)
     scenario = load_scenario(options.scenario, options.settings)
-    return [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
+    kinds = [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
+    return promise_of(kinds, scenario.consensus.engine)
 
 
 def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: float) -> None:
