@@ -8,8 +8,8 @@ A held message is kept back as it was when it was sent; what a condition does be
 released it arrives at once, in the order of sending for each receiver; but what another condition holds as well stays
 with that one.
 
-What is on its way and will not arrive is told by its receiver, in whose turn it would have come: a sender's chain must
-not be written to by two tasks of one turn.
+What is on its way and will not arrive is reported by its receiver, in whose turn it would have come: a sender's chain
+must not be written to by two tasks of one turn.
 
 In the trace a payload is its label, its length and an 8-byte checksum, which is computed once per broadcast.
 """

@@ -74,7 +74,7 @@ def decode_parameters(encoded: bytes, kind: type[Record]) -> Record:
     """Return parameters from the very bytes that the state is to hold.
 
     Raises:
-        InvalidInput: They are none of this kind, not in their one encoding, or some that no chain can run on.
+        InvalidInput: They are not of this kind, not in their one encoding, or some that no chain can run on.
     """
     try:
         record = msgspec.msgpack.decode(encoded, type=kind)

@@ -62,7 +62,7 @@ class RepairLog:
         self._counts = counts
 
     def found(self, damage: Damage) -> None:
-        """Note damage; a torn tail is none, because nothing was promised on it."""
+        """Note damage; a torn tail is not damage, because no message relied on it."""
         if damage.what != TORN:
             self._counts.damaged += 1
             self._port.trace(DamageFound(damage.file, damage.offset, damage.what))

@@ -1,8 +1,8 @@
 """Refusals: an honest validator takes what an honest one sent, unless the message was damaged or a limit says no.
 
 A refusal of something sound costs time and shows nowhere else, because another message, peer or leader makes up for it.
-Validators trace each refusal with its reason. `EXCUSES` are the reasons that blame nobody, each with what has to be
-true of the run for it to hold; every other reason says that somebody broke a rule. What a validator refuses as it
+Validators trace each refusal with its reason. `EXCUSES` are the reasons that blame no validator, each with what has to
+be true of the run for it to hold; every other reason says that a validator broke a rule. What a validator refuses as it
 takes it from its inbox is the message that came last: handling takes no time. A message is undamaged when it came with
 the checksum with which it was sent; a copy of one is not judged.
 
@@ -46,7 +46,7 @@ PURPOSES: Final = ("verify", "certify", "finalize", "propose")
 
 
 class Excuse(NamedTuple):
-    """A reason for a refusal that blames nobody.
+    """A reason for a refusal that blames no validator.
 
     Attributes:
         messages: The words that the refusal has for the message; all of them where there is none.
@@ -91,7 +91,7 @@ _NAMED: Final = re.compile(r"of validator (\d+): (.*)", re.DOTALL)
 
 
 class Refusals(Check):
-    """No honest validator refuses what an honest one sent undamaged, but for the reasons that blame nobody."""
+    """No honest validator refuses what an honest one sent undamaged, but for the reasons that blame no validator."""
 
     name = "refusals"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -216,7 +216,7 @@ class Refusals(Check):
         )
 
     def _is_excused(self, node: int, last: _Inbound, message: str, reason: str) -> bool:
-        """Return whether a refusal blames nobody, or may blame a Byzantine validator, a client or a fault."""
+        """Return whether a refusal blames no validator, or may blame a Byzantine validator, a client or a fault."""
         for excuse in EXCUSES:
             is_meant = reason.startswith(excuse.prefix) and (message in excuse.messages or not excuse.messages)
             if is_meant and (not excuse.holds or node in self._paused or self._holds[excuse.holds](node, last)):

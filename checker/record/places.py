@@ -36,7 +36,7 @@ class RecordExistsError(DamagedRecordError):
     """The place of a run directory is taken by something that is not a run directory."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "run directory", "exists and is none of ours; give another path or remove it")
+        super().__init__(path, "run directory", "exists and holds no run; give another path or remove it")
 
 
 @contextmanager

@@ -239,7 +239,7 @@ class ResultsFile:
     def _check_values(self, seed: object, row: Sequence[object], kinds: Sequence[type]) -> None:
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind) or (isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX):
-                raise DamagedResultsError(self.path, f"seed {seed!r}: {value!r:.60} is none of what a sweep writes")
+                raise DamagedResultsError(self.path, f"seed {seed!r}: {value!r:.60} is no value that a sweep writes")
 
 
 def _raise_refusal(path: Path, error: Exception) -> None:

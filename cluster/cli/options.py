@@ -99,7 +99,7 @@ def print_lines(lines: Sequence[str]) -> None:
 
 
 def parse_runs(text: str) -> Path:
-    """Return the directory for run directories; raises ArgumentTypeError where it can be none."""
+    """Return the directory for run directories; raises ArgumentTypeError where it cannot be one."""
     path = Path(text)
     if path.exists() and not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is no directory")

@@ -67,8 +67,8 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
     Raises:
         PluginError: A plug-in of its run is not installed.
         CodeChangedError: Other code wrote the record, and this code cannot read it.
-        ScenarioError: This code wrote it, and the scenario is none.
-        DamagedRecordError: This code wrote it, and another part is none.
+        ScenarioError: This code wrote it, and the scenario cannot be read.
+        DamagedRecordError: This code wrote it, and another part cannot be read.
     """
     # Asked first: without the plug-in the record would be taken for one of other code.
     try:

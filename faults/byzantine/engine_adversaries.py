@@ -21,7 +21,7 @@ class EngineAdversaries:
 
     Attributes:
         kind: The engine.
-        make_votes: Makes the votes of a validator, among so many, with its key.
+        make_votes: Makes the votes of one of a number of validators, with its key.
         behaviours: The engine's own behaviours, by name.
         forms: The forms of those that have several.
     """

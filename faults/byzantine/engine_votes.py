@@ -17,7 +17,7 @@ class Junk(Protocol):
         """Return the next draw, below `bound`."""
 
     def junk(self, length: int) -> bytes:
-        """Return so many bytes."""
+        """Return `length` bytes."""
 
 
 class EngineVotes(Protocol):

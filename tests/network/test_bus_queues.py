@@ -62,7 +62,7 @@ class TestRate:
 
 class TestQueue:
     def test_of_too_many_under_way_a_drawn_one_is_thrown_out(self):
-        """The newcomer stays; as many arrive as the queue holds, and each loss is told at once."""
+        """The newcomer stays; as many arrive as the queue holds, and each loss is reported at once."""
         rig = build_rig()
         heard = run_bus(rig, (0, degrade(rig, "queue", queue_max=4)), *sends(rig, 10))
         arrived = [message.payload[0] for _, message in heard[1]]

@@ -350,7 +350,7 @@ def ahead(*validators, offset_ms=60_000, **changes):
     ],
 )
 def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, again_ms):
-    """Of four validators three are a quorum, observers are none; the chain is ahead by the third greatest clock."""
+    """Of four validators three are a quorum, observers do not count; the chain is ahead by the third greatest clock."""
     assert true_again_ms(clocks(*faults), 4) == again_ms
 
 

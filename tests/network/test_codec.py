@@ -85,7 +85,7 @@ def test_what_is_encoded_is_decoded(message):
 @example(b"\x94\x00\xd3\xff\xff\xff\xff\xff\xff\xff\xff\x00\xc4\x00")
 @example(b"\x93\x03\x81\x90\x01\xc0")
 def test_arbitrary_bytes_never_do_worse_than_be_refused(payload):
-    """Nesting, huge lengths, text that is none, extensions and unhashable keys included."""
+    """Nesting, huge lengths, invalid text, extensions and unhashable keys included."""
     decode_or_refuse(Codec(TYPES, size_limit=1 << 20), payload)
 
 

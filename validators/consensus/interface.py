@@ -38,7 +38,7 @@ class ConfigError(ValueError):
 
 
 class CorruptRecordError(Exception):
-    """A journal record that is whole but is none of this engine's, or contradicts the others."""
+    """A journal record that is whole but not of this engine, or contradicts the others."""
 
 
 class BlockRef(NamedTuple):

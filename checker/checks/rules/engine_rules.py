@@ -50,10 +50,10 @@ class EngineRules:
         said_by: Names an entry as its event does.
         signatures_of: Returns all signatures of an entry.
         find_next_view: Returns the view in which a validator with this journal has to go on.
-        leader_of: Returns the leader of a view among so many validators; None where the view has none.
+        leader_of: Returns the leader of a view among a number of validators; None for a view without a leader.
         finality_views_max: Views within which finality must come back, where the scenario does not say.
-        finality_gap_max_us: Returns the longest time between two final blocks while so many validators are down, by the
-            engine's configuration; None where the engine promises nothing then.
+        finality_gap_max_us: Returns the longest time between two final blocks while this many validators are down, by
+            the engine's configuration; None where the engine promises nothing then.
         accepts_block: Whether a vote says that its block was valid when it came, its timestamp included.
         needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
         makes_final: Whether a vote can make its block final, so that the block has to be stored.

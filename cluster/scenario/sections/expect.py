@@ -59,7 +59,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
     finality_views_max: Annotated[
         Positive | None,
-        means("Finality must come back within so many views after the last fault; left out: the engine's own limit."),
+        means("Views within which finality must come back after the last fault; left out: the engine's own limit."),
     ] = None
 
 

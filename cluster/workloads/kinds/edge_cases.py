@@ -112,7 +112,7 @@ WRONG_LANE: Final = (
 
 
 def _instructions(bench: Bench) -> Iterable[Attempt]:
-    """System instructions that are none: the bookkeeper is a system deployer where the scenario says so."""
+    """Invalid system instructions: the bookkeeper is a system deployer where the scenario says so."""
     whole = msgspec.msgpack.encode(bench.site.config)
     # A map that would do, not in its shortest form.
     long_map = b"\xde\x00\x01" + msgspec.msgpack.encode({"timer_config.cancel_cycles": 205})[1:]

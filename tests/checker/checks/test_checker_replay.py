@@ -134,7 +134,7 @@ class TestLiveValues:
         assert "validator 3: its operation log cannot be read back" in result.summary
 
     def test_an_operation_that_is_none_is_a_finding(self, chain):
-        """Bytes that no database wrote are told as such."""
+        """Bytes that no database wrote are reported as such."""
         readback = read_all(chain)[0]
 
         assert "cannot be decoded" in held_against(readback._replace(operations=[b"\x00"])).summary

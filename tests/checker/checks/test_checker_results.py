@@ -17,7 +17,7 @@ class TestTally:
         assert CheckTally("x", "safety").result("fine").status == "inconclusive"
 
     def test_the_first_failure_keeps_its_evidence(self):
-        """Later failures are counted, the first one is told."""
+        """Later failures are counted, the first one is reported."""
         tally = CheckTally("x", "safety")
         tally.require(True, "never said")
         tally.require(False, "height 3 differs", height=3)

@@ -80,7 +80,7 @@ def test_an_explanation_that_names_everything_lacks_nothing():
         ({"timer": ""}, "no timer"),
     ],
 )
-def test_each_thing_that_an_explanation_lacks_is_told(changes, said):
+def test_each_thing_that_an_explanation_lacks_is_reported(changes, said):
     found = list(shortfalls(VARIANT, [1], msgspec.structs.replace(RIGHT, **changes), 8))
 
     assert any(each.startswith(said) for each in found)

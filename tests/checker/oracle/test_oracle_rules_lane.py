@@ -258,7 +258,7 @@ BREAKS = {
         patch(LanePhase, "_ask_agents", lambda function: lambda self, waiting: function(self, waiting[::-1])),
     ),
     "a cursor that forgets its place": ("switched", patch(CursorPhase, "_walk", forget_the_cursor)),
-    "a cursor that is none": (
+    "a malformed cursor": (
         "switched",
         patch(CursorPhase, "_clean_up_and_fire", lambda _: LanePhase._clean_up_and_fire),
     ),

@@ -130,7 +130,7 @@ class TestPlace:
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / name).write_text("{}")
 
-        with pytest.raises(RecordExistsError, match="none of ours"):
+        with pytest.raises(RecordExistsError, match="holds no run"):
             RecordWriter(tmp_path / "run")
         assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
@@ -144,7 +144,7 @@ class TestPlace:
 
 class TestDamage:
     def test_a_missing_directory(self, tmp_path):
-        """A path that does not exist is told as such."""
+        """A path that does not exist is reported as such."""
         assert damage_of(tmp_path / "nowhere").reason == "no such run directory"
 
     @pytest.mark.parametrize("name", REQUIRED_FILES)
@@ -324,7 +324,7 @@ class TestFirstDifference:
         assert first_difference(RecordReader(run).events(), iterate_events(encode(LOG))) is None
 
     def test_the_first_event_that_differs_is_shown_from_both_sides(self):
-        """The index and both events, decoded, are told."""
+        """The index and both events, decoded, are reported."""
         other = [LOG[0], [5, 2, "vote", "nullify", 3, b""], LOG[2]]
 
         difference = first_difference(iterate_events(encode(LOG)), iterate_events(encode(other)))

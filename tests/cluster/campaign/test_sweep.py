@@ -1,4 +1,4 @@
-"""Sweeps: each seed judged once, whatever kills the sweep; damage is told in one line."""
+"""Sweeps: each seed judged once, whatever kills the sweep; damage is reported in one line."""
 
 import argparse
 import os

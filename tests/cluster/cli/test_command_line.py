@@ -304,7 +304,7 @@ def test_a_place_that_is_not_ours_is_not_overwritten(tmp_path):
     done = stampede("run", "calm", "--runs", str(tmp_path))
 
     assert done.returncode == 2
-    assert "none of ours" in done.stderr
+    assert "holds no run" in done.stderr
     assert (tmp_path / "calm-0" / "precious.txt").read_text() == "keep"
 
 

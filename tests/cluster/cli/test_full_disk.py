@@ -109,7 +109,7 @@ def test_a_results_file_without_room_keeps_what_it_has(tmp_path):
 
 
 def test_a_results_file_that_cannot_be_begun_is_no_bad_input(tmp_path, monkeypatch):
-    """It is not that the file is none of ours."""
+    """The message does not call the file foreign."""
 
     def refuse(*_arguments):
         error = sqlite3.OperationalError("database or disk is full")

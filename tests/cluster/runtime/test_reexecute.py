@@ -54,7 +54,7 @@ def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
 
 
 def test_what_one_validators_code_cannot_execute_is_left_to_the_next(history):
-    """And with none that can, its reason is told."""
+    """And with none that can, its reason is reported."""
     run, applied = history
     disk = run.slots[1].disk.pristine()
     broken, good = (disk, ValidatorFactory(engine=fail)), (disk, ValidatorFactory())

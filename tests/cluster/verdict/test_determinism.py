@@ -113,7 +113,7 @@ def test_two_runs_in_one_process_give_one_digest(turbulent, reference):
 
 
 def test_the_first_event_that_differs_is_named(reference):
-    """A log with one event changed is told with index and both events."""
+    """A log with one event changed is reported with index and both events."""
     scenario = load_scenario("calm", ("run.until_height=2",))
     first = bytes(Cluster(scenario, 1).run().trace.log)
     second = bytes(Cluster(scenario, 2).run().trace.log)

@@ -81,7 +81,7 @@ def test_the_oracle_agrees_without_a_lane_and_in_heights(policy):
     assert judge_all(policy=policy, timebase="height", timers=LIMITS).verdict == "passed"
 
 
-def test_every_named_error_of_a_call_is_told(result):
+def test_every_named_error_of_a_call_is_reported(result):
     events = [event for receipt in transactions_of(result) for event in receipt.events]
     events += [receipt.event for receipt in receipts_of(result) if not isinstance(receipt, TransactionReceipt)]
     reported = Counter(

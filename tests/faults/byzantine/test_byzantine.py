@@ -1,4 +1,4 @@
-"""Dishonest validators in a whole cluster: up to f are survived, one more is found out, and none is judged."""
+"""Byzantine validators in a whole cluster: up to f are survived, one more is found out, and none is judged."""
 
 import pytest
 
@@ -195,7 +195,7 @@ def test_more_than_f_byzantine_validators_need_a_fault_that_allows_it():
     assert load_scenario("calm", (lie("a", 0, "replay"), lie("b", 1, "replay", "above_f=true")))
 
 
-def test_a_dishonest_validator_and_a_wiped_one_count_together():
+def test_a_byzantine_validator_and_a_wiped_one_count_together():
     wipe = 'faults.wipe={kind="wipe", validator=2, at_ms=3_000, restart_ms=5_000}'
     with pytest.raises(ScenarioError, match="these are 0, 2"):
         load_scenario("calm", (lie("a", 0, "replay"), wipe))

@@ -168,7 +168,7 @@ class TestSubscription:
         assert errors_of(advance(engine, calls)) == ["not the owner", "not the owner", "not a timer of this actor"]
 
     def test_an_order_that_names_no_address_is_refused(self):
-        """Nineteen bytes are none."""
+        """Nineteen bytes are no address."""
         executed = advance(serving(), [order(0, 0, PLAN, "subscribe", PlanOrder(b"m" * 19, 1, 1))])
 
         assert decode_receipt(executed.receipts[0]).status == Status.REVERTED

@@ -72,7 +72,7 @@ class TestOracleFeed:
         return engine
 
     def test_it_publishes_the_latest_value_once(self):
-        """Of two submissions between updates the later one counts, and an unchanged value is not told again."""
+        """Of two submissions between updates the later one counts, and an unchanged value is not reported again."""
         engine = self.feeding()
         advance(engine, [order(0, 1, FEED, "submit", Submission(7)), order(0, 2, FEED, "submit", Submission(8))])
 

@@ -12,7 +12,7 @@ from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NA
 
 
 class Caster:
-    """Signs the votes of validator `me`; for an observer, None, there are none."""
+    """Signs the votes of validator `me`; an observer, None, makes no votes."""
 
     def __init__(self, me: NodeId | None, scheme: Scheme) -> None:
         self._me = me
