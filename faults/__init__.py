@@ -12,12 +12,14 @@ from faults.coverage.registry import PHASES
 from faults.injection.context import Touched
 from faults.injection.injector import FaultEffect, Injector
 from faults.injection.power import Power, Watch
+from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
 from faults.kinds.byzantine import Byzantine
-from faults.kinds.registry import add_fault, fault_kinds, kind_named, kind_of
+from faults.kinds.registry import FAULTS
 from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_regions
 
 __all__ = [
+    "FAULTS",
     "PHASES",
     "ROLES",
     "Adversary",
@@ -32,12 +34,9 @@ __all__ = [
     "Power",
     "Touched",
     "Watch",
-    "add_fault",
     "all_over_ms",
     "byzantine_validators",
     "check_plan",
-    "fault_kinds",
-    "kind_named",
     "kind_of",
     "resolve_regions",
 ]

@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 from msgspec import inspect
 
+from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
-from faults.kinds.registry import BUILT_IN, kind_of
+from faults.kinds.registry import FAULTS
 from scheduler import MAX_U63
 
 SHARED: Final = ("enabled", "may_be_idle")
@@ -52,7 +53,7 @@ class KindEntry(msgspec.Struct, frozen=True):
     parameters: tuple[Parameter, ...]
 
 
-def catalogue(kinds: Sequence[type[Fault]] = BUILT_IN) -> tuple[KindEntry, ...]:
+def catalogue(kinds: Sequence[type[Fault]] = FAULTS.built_in) -> tuple[KindEntry, ...]:
     """Return the entries of kinds, in their order."""
     return tuple(map(_entry, kinds))
 

@@ -68,7 +68,7 @@ class StormAccounting(Check):
             return
         if not removed and not left:
             return
-        self._require(
+        self.require(
             left == predicted, block, "{} dead timers were left, the budget of {} predicts {}", left, budget, predicted
         )
 
@@ -76,9 +76,9 @@ class StormAccounting(Check):
         """Require that every timer past its expiry counts as dead, and of the others only insolvent ones."""
         expired = sum(timer.expires_at < block.now for timer in waiting)
         dead, live = block.summary.waiting_dead, block.summary.waiting_live
-        self._require(expired <= dead, block, "{} expired timers wait, the block counts {} as dead", expired, dead)
+        self.require(expired <= dead, block, "{} expired timers wait, the block counts {} as dead", expired, dead)
         most = len(waiting) - expired
-        self._require(live <= most, block, "{} live timers are said to wait, {} are not expired", live, most)
+        self.require(live <= most, block, "{} live timers are said to wait, {} are not expired", live, most)
 
     def _explain_held(self, block: SettledBlock, unexpired: list[Pending]) -> None:
         """Require that a live timer waits only for room in the lane, or because it exceeds the lane."""
@@ -86,13 +86,13 @@ class StormAccounting(Check):
         held = sum(counts.values())
         live = block.summary.waiting_live
         self._held += held > 0
-        self._require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
+        self.require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
         cap = block.guarantees.attempt_cycles_max
         lane = block.lane_cycles_max if cap is None else min(block.lane_cycles_max, cap)
         over_cap = sum(timer.gas_limit > lane for timer in unexpired)
         stated = counts.get(DeferralReason.OVER_CAP, 0)
         if stated and block.guarantees.caps_by_limit:
-            self._require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
+            self.require(stated <= over_cap, block, "{} wait as over the cap, {} are", stated, over_cap)
         is_filled = block.guarantees.fills_lane and not block.config.execution_lane_paused
         if counts.get(DeferralReason.LANE_FULL, 0) and is_filled:
             room = block.lane_cycles_max - add_up(block).lane_cycles
@@ -100,12 +100,7 @@ class StormAccounting(Check):
             limits = [timer.gas_limit if cap is None else min(timer.gas_limit, lane) for timer in unexpired]
             greatest = max((limit for limit in limits if limit <= lane), default=0)
             text = "live timers of at most {} cycles wait beside {} free in the lane"
-            self._require(greatest > room, block, text, greatest, room)
-
-    def _require(self, holds: object, block: SettledBlock, what: str, *values: int) -> None:
-        self.tally.compared += 1
-        if not holds:
-            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+            self.require(greatest > room, block, text, greatest, room)
 
 
 def _deferred(block: SettledBlock) -> dict[str, int]:

@@ -50,6 +50,12 @@ class Check:
         """Return whether the check means anything in a run of this consensus engine."""
         return not cls.engines or engine in cls.engines
 
+    def require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
+        """Compare once; the text is built only for a failure, since most checks ask several times an event."""
+        self.tally.compared += 1
+        if not holds:
+            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+
     @property
     def handlers(self) -> Handlers:
         """Events of honest replicas and of the supervisor that this check gets."""

@@ -44,7 +44,7 @@ class LaneBooks(Check):
         self._active_blocks += 1
         market, config = read_market(block), block.lane
         if market is None or config is None:
-            self._require(None, block, "the lane has no configuration or no market that can be read")
+            self.require(None, block, "the lane has no configuration or no market that can be read")
             return
         fires = [it.event for it in block.receipts if isinstance(it, TimerReceipt) and isinstance(it.event, TimerFired)]
         price = market.basefee * config.lane_multiplier[0] // config.lane_multiplier[1]
@@ -75,16 +75,16 @@ class LaneBooks(Check):
         written = [key for key, value in block.changes.items() if key[0] in tables and value is not None]
         known = [key for key in block.before if key[0] in tables] if self._blocks == 1 else []
         strange = [*known, *written]
-        self._require(not strange, block, "the state holds {} entries of a lane, and none is active", len(strange))
+        self.require(not strange, block, "the state holds {} entries of a lane, and none is active", len(strange))
 
     def _judge_fires(self, block: SettledBlock, fires: Sequence[TimerFired], charged: int) -> None:
         cycle_basefee, cell_basefee = _basefees(block)
         for fire in fires:
             burned = fire.used_cycles * (cycle_basefee + charged) + fire.used_cells * cell_basefee
             text = "timer {} burned {}, its cycles and cells come to {}"
-            self._require(fire.burned == burned, block, text, fire.timer_id[:6].hex(), fire.burned, burned)
+            self.require(fire.burned == burned, block, text, fire.timer_id[:6].hex(), fire.burned, burned)
             is_whole = fire.tip == 0 if not fire.used_cycles else fire.tip % fire.used_cycles == 0
-            self._require(is_whole, block, "timer {} tipped {}", fire.timer_id[:6].hex(), fire.tip)
+            self.require(is_whole, block, "timer {} tipped {}", fire.timer_id[:6].hex(), fire.tip)
 
     def _judge_market(self, block: SettledBlock, market: LaneMarket, fires: Sequence[TimerFired], charged: int) -> None:
         config, used = block.lane, sum(fire.used_cycles for fire in fires)
@@ -105,8 +105,8 @@ class LaneBooks(Check):
         for name, one, other in zip(expected.__struct_fields__, msgspec.structs.astuple(expected), found, strict=False):
             # A fire without cycles does not show the tip it would have paid for one.
             if name != "p50_tip" or all(fire.used_cycles for fire in fires):
-                self._require(one == other, block, "the lane's {} is {}, what fired leads to {}", name, other, one)
-        self._require(len(found) == len(expected.__struct_fields__), block, "the lane's market is {}", found)
+                self.require(one == other, block, "the lane's {} is {}, what fired leads to {}", name, other, one)
+        self.require(len(found) == len(expected.__struct_fields__), block, "the lane's market is {}", found)
 
     def _judge_window(self, block: SettledBlock, market: LaneMarket, fires: Sequence[TimerFired]) -> None:
         """Require that each subject's recent fires match the window's blocks, and each block's list its own fires."""
@@ -125,14 +125,14 @@ class LaneBooks(Check):
                 expected: object = self._sums.get(key[1:21], 0)
                 found: object = fields[0] if fields else 0
                 text = "a subject is said to have fired {}, it fired {}"
-                self._require(found == expected, block, text, found, expected)
+                self.require(found == expected, block, text, found, expected)
             elif key[0] == FIRES and int.from_bytes(key[1:9], "big") == height:
                 listed = [[actor, count] for actor, count in sorted(own.items())]
-                self._require(fields == listed, block, "the block's fires are {}, they were {}", fields, listed)
+                self.require(fields == listed, block, "the block's fires are {}, they were {}", fields, listed)
         written = [key[1:21] for key in block.changes if key[0] == RECENT_FIRES]
         missing = [actor for actor, change in changed.items() if change and actor not in written]
         if any(changed.values()):
-            self._require(not missing, block, "the sums of {} subjects were not written", len(missing))
+            self.require(not missing, block, "the sums of {} subjects were not written", len(missing))
 
     def _fires_of(self, block: SettledBlock, fires: Sequence[TimerFired]) -> dict[bytes, int]:
         """Return the number of fires of each subject in a block: by actor, or from the block's own list.
@@ -151,15 +151,10 @@ class LaneBooks(Check):
             match entry:
                 case [bytes() as subject, int() as count]:
                     own[subject] = count
-        self._require(
+        self.require(
             sum(own.values()) == len(fires), block, "{} fires are listed, {} were", sum(own.values()), len(fires)
         )
         return own
-
-    def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
-        self.tally.compared += 1
-        if not holds:
-            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
 
 
 def read_market(block: SettledBlock) -> LaneMarket | None:

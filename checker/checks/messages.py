@@ -82,7 +82,7 @@ class MessageDelivery(Check):
         used = 0
         for event in events:
             if isinstance(event, MessageSent):
-                self._require(
+                self.require(
                     event.sequence == self._next, block, "message {} was sent as {}", self._next, event.sequence
                 )
                 self._next = event.sequence + 1
@@ -97,24 +97,24 @@ class MessageDelivery(Check):
         sequence = event.sequence
         self._delivered += 1
         self._reverted += not event.ok
-        self._require(list_end is not None, block, "message {} was delivered before the timers were done", sequence)
+        self.require(list_end is not None, block, "message {} was delivered before the timers were done", sequence)
         is_listed = list_end is None or sequence < list_end
-        self._require(is_listed, block, "message {} was delivered in the block that answered by it", sequence)
+        self.require(is_listed, block, "message {} was delivered in the block that answered by it", sequence)
         oldest = next(iter(self._waiting), -1)
-        self._require(sequence == oldest, block, "message {} was delivered where {} waits longest", sequence, oldest)
+        self.require(sequence == oldest, block, "message {} was delivered where {} waits longest", sequence, oldest)
         cycles = self._waiting.pop(sequence, event.used_cycles)
         used = event.used_cycles
-        self._require(used <= cycles, block, "message {} used {} of {} cycles", sequence, used, cycles)
+        self.require(used <= cycles, block, "message {} used {} of {} cycles", sequence, used, cycles)
 
     def _judge_budget(self, block: SettledBlock, used: int, list_end: int) -> None:
         """Require that the budget holds, and that the next waiting message did not fit it."""
         budget = self._budget
         if used:
-            self._require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
+            self.require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
         oldest = next(iter(self._waiting), list_end)
         if oldest < list_end and used <= budget:
             cycles, room = self._waiting[oldest], budget - used
-            self._require(cycles > room, block, "message {} of {} cycles waits beside {} free", oldest, cycles, room)
+            self.require(cycles > room, block, "message {} of {} cycles waits beside {} free", oldest, cycles, room)
 
     def _judge_state(self, block: SettledBlock) -> None:
         """Require that the state holds the waiting messages, and that the mailbox's record names them."""
@@ -127,19 +127,14 @@ class MessageDelivery(Check):
             stored = fields[4] if len(fields) > 4 else None
             expected = self._waiting.get(sequence)
             text = "the state gives message {} {} cycles, where {} wait for it"
-            self._require(stored == expected, block, text, sequence, stored, expected)
+            self.require(stored == expected, block, text, sequence, stored, expected)
         count = len(self._waiting)
-        self._require(self._in_state == count, block, "the state holds {} messages, {} wait", self._in_state, count)
+        self.require(self._in_state == count, block, "the state holds {} messages, {} wait", self._in_state, count)
         encoded = block.changes.get(MAILBOX_KEY, block.before.get(MAILBOX_KEY))
         queue = [0, 0] if encoded is None else read_fields(encoded)
         expected_queue = [next(iter(self._waiting), self._next), self._next]
-        self._require(queue == expected_queue, block, "the mailbox is {}, it should be {}", queue, expected_queue)
+        self.require(queue == expected_queue, block, "the mailbox is {}, it should be {}", queue, expected_queue)
 
     def _match(self, block: SettledBlock, name: str, claimed: int, found: int) -> None:
         text = "the summary's {} is {}, the receipts add up to {}"
-        self._require(claimed == found, block, text, name, claimed, found)
-
-    def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
-        self.tally.compared += 1
-        if not holds:
-            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+        self.require(claimed == found, block, text, name, claimed, found)

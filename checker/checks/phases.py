@@ -40,7 +40,7 @@ class PhaseLedger(Check):
         """Check one block."""
         entries: dict[str, Counts] = {entry.phase: entry.counts for entry in block.phases}
         self._entries += len(block.phases)
-        self._require(len(entries) == len(block.phases), block, "a phase ran twice: {}", _names(block))
+        self.require(len(entries) == len(block.phases), block, "a phase ran twice: {}", _names(block))
         self._judge_transactions(block, entries.get("transactions"))
         self._judge_timers(block, entries.get("timers"))
         self._judge_mailbox(block, entries.get("mailbox"))
@@ -68,7 +68,7 @@ class PhaseLedger(Check):
             return
         self._match(block, "timers", counts, {"due": waiting + done, "left": waiting})
         due, left = counts["due"], counts["left"]
-        self._require(due == done + left, block, "{} timers were due, {} left and {} wait", due, done, left)
+        self.require(due == done + left, block, "{} timers were due, {} left and {} wait", due, done, left)
 
     def _judge_mailbox(self, block: SettledBlock, counts: Counts | None) -> None:
         """Require that each waiting message was delivered or still waits; one sent in this block was not found."""
@@ -78,11 +78,9 @@ class PhaseLedger(Check):
         self._match(block, "mailbox", counts, {"delivered": delivered})
         if counts is not None:
             found, left, meanwhile = counts["found"], counts["left"], counts["sent_meanwhile"]
-            self._require(
-                found == delivered + left, block, "{} messages, {} delivered, {} left", found, delivered, left
-            )
+            self.require(found == delivered + left, block, "{} messages, {} delivered, {} left", found, delivered, left)
             expected = self._messages + sent - meanwhile
-            self._require(found == expected, block, "the mailbox found {} messages, {} waited", found, expected)
+            self.require(found == expected, block, "the mailbox found {} messages, {} waited", found, expected)
         self._messages += sent - delivered
 
     def _judge_totals(
@@ -99,26 +97,21 @@ class PhaseLedger(Check):
             self._match(block, "promotion", counts, {})
             return
         promoted, lost = counts["promoted"], counts["left_overflow"]
-        self._require(promoted == lost, block, "{} heights were promoted, {} left the overflow tree", promoted, lost)
+        self.require(promoted == lost, block, "{} heights were promoted, {} left the overflow tree", promoted, lost)
         for receipt in block.receipts:
             if isinstance(receipt, TimerReceipt) and isinstance(receipt.event, EpochPromoted):
                 reported = receipt.event.heights
-                self._require(
+                self.require(
                     reported == promoted, block, "{} heights are reported as promoted, {} were", reported, promoted
                 )
 
     def _match(self, block: SettledBlock, phase: str, counts: Counts | None, expected: Counts) -> None:
-        self._require(counts is not None, block, "the phase {} left no entry; there are {}", phase, _names(block))
+        self.require(counts is not None, block, "the phase {} left no entry; there are {}", phase, _names(block))
         if counts is None:
             return
         for name, count in expected.items():
             found = counts.get(name)
-            self._require(found == count, block, "the phase {} counts {} {}, there were {}", phase, found, name, count)
-
-    def _require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
-        self.tally.compared += 1
-        if not holds:
-            self.tally.fail(f"height {block.height}: {what.format(*values)}", height=block.height)
+            self.require(found == count, block, "the phase {} counts {} {}, there were {}", phase, found, name, count)
 
 
 def _names(block: SettledBlock) -> str:

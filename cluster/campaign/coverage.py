@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from checker.coverage.registry import promised_by
-from faults import kind_named
+from faults import FAULTS
 from faults.coverage.required import required_phases
 
 Place: TypeAlias = tuple[str, ...]
@@ -79,7 +79,7 @@ def promise_of(kinds: Iterable[str], engine: str) -> tuple[Place, ...]:
     return tuple(
         (kind, phase, role)
         for kind in sorted(dict.fromkeys(kinds))
-        for phase, role in required_phases(kind_named(kind).cells, engine)
+        for phase, role in required_phases(FAULTS.named(kind).cells, engine)
     )
 
 

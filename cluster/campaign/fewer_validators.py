@@ -7,7 +7,7 @@ import copy
 from collections.abc import Collection, Mapping
 
 from cluster.campaign.shrink_candidates import Plain
-from faults import kind_named
+from faults import FAULTS
 from faults.kinds.numbers import renumbered
 
 
@@ -42,6 +42,6 @@ def _renumber(plain: Plain, numbers: Mapping[int, int]) -> None:
         name: [numbers[node] for node in nodes if node in numbers] for name, nodes in plain["mutants"].items()
     }
     plain["faults"] = {
-        name: renumbered(kind_named(fault["kind"]), fault, numbers, plain["cluster"]["validators"])
+        name: renumbered(FAULTS.named(fault["kind"]), fault, numbers, plain["cluster"]["validators"])
         for name, fault in plain["faults"].items()
     }

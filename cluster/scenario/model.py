@@ -4,8 +4,7 @@ Everything in it has a type and a range; `cluster.scenario.load` reads it from a
 what fits together. Times are whole virtual milliseconds in files (`_ms`) and microseconds inside a run (`_us`).
 """
 
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -16,10 +15,9 @@ from cluster.scenario.sections.chain import ChainSection, chain_section
 from cluster.scenario.sections.costs import CostsSection
 from cluster.scenario.sections.expect import ExpectSection
 from cluster.scenario.sections.replicas import CHUNK_BYTES_MAX, Observer, ValidatorSection
-from cluster.workloads.registry import workload_kinds
+from cluster.workloads.registry import WORKLOADS
 from cluster.workloads.submission import WorkloadKind
-from faults import Fault
-from faults.kinds.registry import fault_union
+from faults import FAULTS, Fault
 from network.latency import Latency
 from network.regions import Region
 
@@ -166,8 +164,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 @cache
 def scenario_type(plugins: tuple[str, ...] = ()) -> type[Scenario]:
     """Return the scenario whose tables decode the built-in kinds, and those of these plug-ins, which are loaded."""
-    workload: Any = reduce(or_, workload_kinds(plugins))
-    faults: Any = fault_union(plugins)
+    workload: Any = WORKLOADS.union(plugins)
+    faults: Any = FAULTS.union(plugins)
     fields: list[tuple[str, Any, Any]] = [
         ("workload", dict[EntryName, workload], msgspec.field(default_factory=dict)),
         ("faults", dict[EntryName, faults], msgspec.field(default_factory=dict)),

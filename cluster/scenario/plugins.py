@@ -13,8 +13,8 @@ from checker.checks.check import Check
 from checker.checks.oracle import EqualOracle
 from checker.record import plugins
 from checker.record.plugins import EXECUTION, Adder, PluginError, canonical_names, objects_of
-from cluster.workloads.registry import add_workload, name_of
-from faults import add_fault, kind_of
+from cluster.workloads.registry import WORKLOADS
+from faults import FAULTS, kind_of
 
 __all__ = ["PluginError", "checks_with", "load_plugins"]
 
@@ -58,8 +58,8 @@ def _accept_check(check: object, *, plugin: str) -> None:
 ADDERS: Final[Mapping[str, Adder]] = MappingProxyType(
     {
         **EXECUTION,
-        "workloads": _adder(add_workload, name_of),
-        "faults": _adder(add_fault, kind_of),
+        "workloads": _adder(WORKLOADS.add, kind_of),
+        "faults": _adder(FAULTS.add, kind_of),
         "checks": _adder(_accept_check, attrgetter("name")),
     }
 )

@@ -11,7 +11,7 @@ from cluster.swarm.byzantine import draw_byzantine
 from cluster.swarm.drawn_engine import ENGINE
 from faults import PlanError, check_plan, kind_of
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Drawn, Plain
-from faults.kinds.registry import BUILT_IN, decode_fault
+from faults.kinds.registry import FAULTS, decode_fault
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
@@ -21,7 +21,9 @@ AWAY_PERCENT: Final = 10
 FAULTS_MAX: Final = 4
 """Most faults in one run."""
 
-DRAWN: Final[Mapping[Drawn, str]] = dict(sorted((drawn, kind_of(kind)) for kind in BUILT_IN for drawn in kind.draws()))
+DRAWN: Final[Mapping[Drawn, str]] = dict(
+    sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
+)
 """Every way to draw a fault with its kind, in the order of places: the list that draws choose from."""
 
 

@@ -17,8 +17,8 @@ from faults.events import FaultEdge, Healed
 from faults.injection.context import FaultContext, Machinery, Touched
 from faults.injection.edges import Edge
 from faults.injection.power import Power
+from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
-from faults.kinds.registry import kind_of
 from faults.plan import all_over_ms
 from network.bus import Bus
 from network.chance import Chance

@@ -9,7 +9,7 @@ from cluster.cli.main import main
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
-from faults import add_fault, fault_kinds
+from faults import FAULTS
 from faults.kinds.base import Fault, Windowed
 from faults.kinds.fields import Start, Stop
 from faults.kinds.registry import decode_fault
@@ -30,7 +30,7 @@ ENTRIES = {"faults": {"deaf": "deaf:Deaf", "idle": "deaf:Idle"}}
 @pytest.fixture(autouse=True)
 def deaf(tmp_path, monkeypatch):
     """The class of the page, in a package that is installed."""
-    monkeypatch.setattr("faults.kinds.registry._ADDED", {})
+    monkeypatch.setattr(FAULTS, "_known", dict(FAULTS._known))
     source = "\n".join([*blocks_of("fault.md", "python"), IDLE])
     return install_module(tmp_path, monkeypatch, "deaf", source, ENTRIES).Deaf
 
@@ -97,21 +97,21 @@ def test_a_rule_of_every_fault_holds_for_it_too():
 
 class TestAddFault:
     def test_adding_a_kind_twice_changes_nothing(self, deaf):
-        add_fault(deaf, plugin="deaf")
-        add_fault(deaf, plugin="deaf")
+        FAULTS.add(deaf, plugin="deaf")
+        FAULTS.add(deaf, plugin="deaf")
 
-        assert deaf in fault_kinds(["deaf"])
-        assert deaf not in fault_kinds()
+        assert deaf in FAULTS.kinds(["deaf"])
+        assert deaf not in FAULTS.kinds()
 
     @pytest.mark.parametrize("name", ["crash", "deaf"])
     def test_a_name_that_is_taken_is_refused(self, name, deaf):
-        add_fault(deaf, plugin="deaf")
+        FAULTS.add(deaf, plugin="deaf")
 
         class Other(deaf, tag=name, frozen=True, kw_only=True):
             """Another kind of that name."""
 
         with pytest.raises(ValueError, match=f"'{name}' of other is a kind of"):
-            add_fault(Other, plugin="other")
+            FAULTS.add(Other, plugin="other")
 
     def test_a_kind_without_inject_does_not_load(self):
         class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
@@ -124,12 +124,12 @@ class TestAddFault:
                 return "Nothing."
 
         with pytest.raises(ValueError, match="'mute' has no inject"):
-            add_fault(Mute, plugin="other")
+            FAULTS.add(Mute, plugin="other")
 
     @pytest.mark.parametrize("kind", [Fault, int, "Deaf"])
     def test_a_class_that_is_no_kind_is_refused(self, kind):
         with pytest.raises(ValueError, match="is no kind of fault"):
-            add_fault(kind, plugin="other")
+            FAULTS.add(kind, plugin="other")
 
 
 def test_a_moment_that_no_run_can_reach_is_refused():

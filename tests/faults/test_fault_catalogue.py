@@ -8,9 +8,9 @@ from cluster.cli.main import main
 from cluster.swarm.generator import draw_scenario
 from faults import kind_of
 from faults.catalogue import SHARED, catalogue, lines_of, page
-from faults.kinds.registry import BUILT_IN, decode_fault
+from faults.kinds.registry import FAULTS, decode_fault
 
-KINDS = [kind_of(kind) for kind in BUILT_IN]
+KINDS = [kind_of(kind) for kind in FAULTS.built_in]
 
 
 def listed(arguments, capsys):
@@ -26,7 +26,7 @@ def test_every_kind_is_listed_once_with_a_family_and_a_line():
     assert [entry.kind for entry in entries if not entry.counts] == []
 
 
-@pytest.mark.parametrize("kind", BUILT_IN, ids=KINDS)
+@pytest.mark.parametrize("kind", FAULTS.built_in, ids=KINDS)
 def test_every_key_of_a_kind_is_listed_with_what_it_takes(kind):
     """In the struct's own names for scenario files, required or with the default it really has."""
     (entry,) = [entry for entry in catalogue() if entry.kind == str(kind.__struct_config__.tag)]
@@ -67,7 +67,7 @@ def test_the_swarm_draws_every_kind():
 
 def test_every_draw_has_a_place_of_its_own_and_none_is_left_out():
     """The swarm takes a few from the list of places: a gap, or a place taken twice, would change every seed."""
-    assert sorted(drawn.place for kind in BUILT_IN for drawn in kind.draws()) == list(range(27))
+    assert sorted(drawn.place for kind in FAULTS.built_in for drawn in kind.draws()) == list(range(27))
 
 
 def test_the_page_of_kinds_is_what_the_kinds_say():

@@ -10,7 +10,7 @@ from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
-from faults import PHASES, ROLES, Cell, Coverage, kind_named, kind_of
+from faults import FAULTS, PHASES, ROLES, Cell, Coverage, kind_of
 from faults.coverage.phases import Phases
 from faults.coverage.registry import ENGINE_PHASES
 from faults.events import FaultEdge
@@ -197,7 +197,7 @@ def test_every_promise_is_of_a_phase_and_a_role_that_exist():
 
     assert {phase for _, phase, _ in promised} <= set(PHASES)
     assert {role for _, _, role in promised} <= set(ROLES)
-    assert len(promised) == sum(len(kind_named(kind).cells) for kind in drawn_kinds()) > 60
+    assert len(promised) == sum(len(FAULTS.named(kind).cells) for kind in drawn_kinds()) > 60
 
 
 def test_an_engine_without_own_phases_promises_the_general_ones():

@@ -10,7 +10,7 @@ from cluster.verdict.determinism import repeat_in_fresh_process
 from faults import Injector, kind_of
 from faults.events import FaultEdge, Restarted, TransactionSubmitted
 from faults.kinds.isolate_leader import IsolateLeader
-from faults.kinds.registry import BUILT_IN
+from faults.kinds.registry import FAULTS
 from network.chance import Chance
 from network.events import Dropped, Event, EventRouter, events_of_type, read_event
 from network.types import SUPERVISOR, EventKind
@@ -202,4 +202,4 @@ def test_every_kind_of_fault_is_required_by_some_scenario():
         if name in scenario.faults
     }
 
-    assert required == {kind_of(kind) for kind in BUILT_IN}
+    assert required == {kind_of(kind) for kind in FAULTS.built_in}

@@ -6,7 +6,7 @@ import sys
 from checker.record.program import program_name
 from cluster.cli.options import EXIT_USAGE, Commands, add_command, print_json, print_lines
 from cluster.scenario.plugins import PluginError, load_plugins
-from faults import fault_kinds
+from faults import FAULTS
 from faults.catalogue import catalogue, lines_of
 from faults.nearest import did_you_mean
 
@@ -40,7 +40,7 @@ def describe_faults(options: argparse.Namespace) -> int:
     except PluginError as error:
         sys.stderr.write(f"{program_name()}: --plugin: {error}\n")
         return EXIT_USAGE
-    entries = catalogue(fault_kinds(plugins))
+    entries = catalogue(FAULTS.kinds(plugins))
     if options.kind is not None:
         known = [entry.kind for entry in entries]
         if options.kind not in known:

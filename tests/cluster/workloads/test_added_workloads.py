@@ -6,7 +6,7 @@ import pytest
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.workloads.registry import add_workload, workload_kinds
+from cluster.workloads.registry import WORKLOADS
 from cluster.workloads.submission import WorkloadKind
 from tests.support.cluster_runs import judge_in_process
 from tests.support.examples import blocks_of, scenario_of
@@ -18,7 +18,7 @@ ENTRIES = {"workloads": {"salaries": "salaries:Salaries"}}
 @pytest.fixture(autouse=True)
 def salaries(tmp_path, monkeypatch):
     """The class of the page, in a package that is installed."""
-    monkeypatch.setattr("cluster.workloads.registry._ADDED", {})
+    monkeypatch.setattr(WORKLOADS, "_known", dict(WORKLOADS._known))
     source = "\n".join(blocks_of("workload.md", "python"))
     return install_module(tmp_path, monkeypatch, "salaries", source, ENTRIES).Salaries
 
@@ -70,23 +70,23 @@ def test_a_plugin_that_is_not_installed_is_refused():
 
 class TestAddWorkload:
     def test_adding_a_kind_twice_changes_nothing(self, salaries):
-        add_workload(salaries, plugin="salaries")
-        add_workload(salaries, plugin="salaries")
+        WORKLOADS.add(salaries, plugin="salaries")
+        WORKLOADS.add(salaries, plugin="salaries")
 
-        assert workload_kinds(["salaries"])[-1] is salaries
-        assert salaries not in workload_kinds()
+        assert WORKLOADS.kinds(["salaries"])[-1] is salaries
+        assert salaries not in WORKLOADS.kinds()
 
     @pytest.mark.parametrize("name", ["storm", "salaries"])
     def test_a_name_that_is_taken_is_refused(self, name, salaries):
-        add_workload(salaries, plugin="salaries")
+        WORKLOADS.add(salaries, plugin="salaries")
 
         class Other(WorkloadKind, tag=name, frozen=True, kw_only=True):
             """Another kind of that name."""
 
         with pytest.raises(ValueError, match=f"'{name}' of other is a kind of"):
-            add_workload(Other, plugin="other")
+            WORKLOADS.add(Other, plugin="other")
 
     @pytest.mark.parametrize("kind", [WorkloadKind, int, "Salaries"])
     def test_what_is_no_kind_is_refused(self, kind):
-        with pytest.raises(ValueError, match="is no workload"):
-            add_workload(kind, plugin="other")
+        with pytest.raises(ValueError, match="is no kind of workload"):
+            WORKLOADS.add(kind, plugin="other")
