@@ -1,10 +1,21 @@
 """Short runs for tests: judge a scenario without a run directory, or keep what each validator applied."""
 
-from checker.record.cold_replay import replay_directory
+import atexit
+from functools import cache
+
+from checker.record.cold_replay import ColdReplayWorker, replay_directory
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import run_pipeline
+from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
 from report.console import LiveProgress
+
+
+@cache
+def replay_worker():
+    """Return the replay process of this test process: a fresh one for each run takes half a second of processor."""
+    worker = ColdReplayWorker(COLD_HASH_SEED)
+    atexit.register(worker.close)
+    return worker
 
 
 def result_of(name, *settings, seed=0, factories=None, runs=None):
@@ -15,7 +26,9 @@ def result_of(name, *settings, seed=0, factories=None, runs=None):
 def judge(scenario, *, seed=0, factories=None, runs=None):
     """Run a scenario and judge it."""
     with LiveProgress(title=scenario.name, is_quiet=True) as progress:
-        return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories)
+        # A plug-in may have been installed since the process began.
+        replay = None if scenario.plugins else replay_worker().run
+        return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories, replay=replay)
 
 
 def judge_in_process(scenario):
