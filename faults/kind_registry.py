@@ -53,7 +53,7 @@ class KindRegistry(Generic[_Kind]):
         if known != (plugin, kind):
             raise ValueError(f"{word} {name!r} of {plugin} is a kind of {known[0]} already")
         if missing := [method for method in self._needed if getattr(kind, method) is getattr(base, method)]:
-            raise ValueError(f"{word} {name!r} has no {' and no '.join(missing)}")
+            raise ValueError(f"{word} {name!r} of {plugin} has no {' and no '.join(missing)}")
         self._known[name] = known
 
     def kinds(self, plugins: Collection[str] = ()) -> tuple[type[_Kind], ...]:

@@ -140,17 +140,8 @@ class LinkState:
     """One direction of a link at run time."""
 
     __slots__ = (
-        "_chance",
-        "_streams",
-        "chain",
-        "conditions",
-        "deliver",
-        "destination",
-        "is_plain",
-        "losses",
-        "sent",
-        "source",
-        "spec",
+        *("_chance", "_streams", "chain", "conditions", "deliver", "destination", "is_plain", "losses", "sent"),
+        *("source", "spec"),
     )
 
     def __init__(

@@ -185,18 +185,8 @@ class Port:
     """
 
     __slots__ = (
-        "_bus",
-        "_chain",
-        "_clock",
-        "_is_live",
-        "_kernel",
-        "_lanes",
-        "_mailbox",
-        "_ordinal",
-        "_pace",
-        "_timers",
-        "node",
-        "on_sent",
+        *("_bus", "_chain", "_clock", "_is_live", "_kernel", "_lanes", "_mailbox", "_ordinal", "_pace", "_timers"),
+        *("node", "on_sent"),
     )
 
     def __init__(

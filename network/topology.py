@@ -5,7 +5,7 @@ that networkx (slow, and unordered where it suits it) is on no hot path. It is i
 commands make none, and it is a tenth of every start.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -83,12 +83,3 @@ def build_topology(
             raise TopologyError(f"no link {source}->{destination} among {nodes} nodes")
         graph.edges[source, destination]["link"] = link
     return graph
-
-
-def components(graph: "nx.DiGraph[NodeId]", cut_links: Iterable[Link]) -> list[list[NodeId]]:
-    """Return the groups of nodes that can still talk both ways, directly or through others; each group ascending."""
-    import networkx as nx  # noqa: PLC0415 - see above
-
-    rest = graph.copy()
-    rest.remove_edges_from(list(cut_links))
-    return sorted(sorted(group) for group in nx.strongly_connected_components(rest))

@@ -6,7 +6,7 @@ everything that the rest of the project asks of a fault. Nothing else knows a ki
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -14,7 +14,7 @@ from faults.coverage.required import DEFAULT, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.drawing import Drawn
-from faults.kinds.fields import Requirement
+from faults.kinds.fields import Milliseconds, Requirement, Start, Stop, means
 from faults.kinds.numbers import validators_of
 from faults.kinds.wording import seconds
 from network.regions import Region
@@ -136,14 +136,10 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Windowed(Fault, kw_only=True, frozen=True):
-    """A fault that is at work from `start_ms` to `stop_ms`; the kind has both fields."""
+    """A fault that is at work from `start_ms` to `stop_ms`."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def start_ms(self) -> int: ...
-        @property
-        def stop_ms(self) -> int: ...
+    start_ms: Start
+    stop_ms: Stop
 
     def span(self) -> tuple[int, int]:
         """Return `start_ms` and `stop_ms`."""
@@ -155,17 +151,13 @@ class Windowed(Fault, kw_only=True, frozen=True):
 
 
 class Outage(Fault, kw_only=True, frozen=True):
-    """A loss of power from `at_ms` to `restart_ms`; the kind has both fields."""
+    """A loss of power from `at_ms` to `restart_ms`."""
 
     family: ClassVar[Family] = "machine"
     end_key: ClassVar[str] = "restart_ms"
 
-    if TYPE_CHECKING:
-
-        @property
-        def at_ms(self) -> int: ...
-        @property
-        def restart_ms(self) -> int: ...
+    at_ms: Annotated[Milliseconds, means("When it stops.")]
+    restart_ms: Annotated[Milliseconds, means("When it restarts.")]
 
     def span(self) -> tuple[int, int]:
         """Return `at_ms` and `restart_ms`."""

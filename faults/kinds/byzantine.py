@@ -9,7 +9,7 @@ from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
-from faults.kinds.fields import Positive, Requirement, Start, Stop, Validator, distinct, known_messages, means
+from faults.kinds.fields import Positive, Requirement, Validator, distinct, known_messages, means
 
 
 class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
@@ -30,8 +30,6 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
         Validator, means("The Byzantine validator; several faults may give one validator several behaviours.")
     ]
     behaviour: Annotated[BehaviourName, means("The behaviour (docs/byzantine.md).")]
-    start_ms: Start
-    stop_ms: Stop
     every: Annotated[Positive, means("At each occasion, or once in this many.")] = 1
     what: Annotated[str, means("The form of the behaviour.")] = ""
     kinds: Annotated[

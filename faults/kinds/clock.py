@@ -15,7 +15,7 @@ from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.base import Family, Occupied, Plan, Windowed, moments_of
 from faults.kinds.drawing import Drawn, Plain, draw_window
-from faults.kinds.fields import Requirement, Start, Stop, Validator, distinct, means
+from faults.kinds.fields import Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, share, who
 from network.clock import MILLION, TRUE, ClockSetting
 from network.draw import Draw
@@ -36,8 +36,6 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
     family: ClassVar[Family] = "clock"
 
     validators: Annotated[tuple[Validator, ...], means("The validators whose clocks are wrong.")]
-    start_ms: Start
-    stop_ms: Stop
 
     def occupies(self) -> Occupied | None:
         return Occupied("clock", "wrong in time")

@@ -12,8 +12,6 @@ from faults.kinds.fields import (
     Link,
     Milliseconds,
     Requirement,
-    Start,
-    Stop,
     Validator,
     distinct,
     means,
@@ -41,8 +39,6 @@ class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
         means("The links of these pairs `[a, b]` are clogged too, both directions."),
     ] = ()
     channels: Annotated[tuple[Channel, ...], means("The messages that pile up; left out: all.")] = ()
-    start_ms: Start
-    stop_ms: Stop
     release_gap_ms: Annotated[
         Milliseconds,
         means("The time between two released messages of one receiver: a clog that drains slowly."),

@@ -8,7 +8,7 @@ from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.base import Outage
 from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage_of_one, draw_validator
-from faults.kinds.fields import Milliseconds, Validator, means
+from faults.kinds.fields import Validator, means
 from faults.kinds.wording import seconds
 from network.draw import Draw
 
@@ -21,8 +21,6 @@ class Crash(Outage, tag="crash", kw_only=True, frozen=True):
     only_stops: ClassVar[bool] = True
 
     validator: Annotated[Validator, means("The validator that stops.")]
-    at_ms: Annotated[Milliseconds, means("When it stops.")]
-    restart_ms: Annotated[Milliseconds, means("When it restarts.")]
 
     def describe(self) -> str:
         off = f"At {seconds(self.at_ms)} validator {self.validator} loses its power and whatever it had not synced"

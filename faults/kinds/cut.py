@@ -9,7 +9,7 @@ from faults.injection.edges import Edge
 from faults.injection.links import cut_window
 from faults.kinds.base import Family, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_in_flight, draw_window
-from faults.kinds.fields import InFlight, Link, Requirement, Start, Stop, means, sound_links
+from faults.kinds.fields import InFlight, Link, Requirement, means, sound_links
 from faults.kinds.wording import IN_FLIGHT
 from network.draw import Draw
 
@@ -22,8 +22,6 @@ class Cut(Windowed, tag="cut", kw_only=True, frozen=True):
     family: ClassVar[Family] = "network"
 
     links: Annotated[tuple[Link, ...], means("Pairs `[from, to]`; the way back stays whole unless it is named too.")]
-    start_ms: Start
-    stop_ms: Stop
     in_flight: Annotated[
         InFlight,
         means("`lost`: messages that are on their way at the start are lost too."),

@@ -16,8 +16,6 @@ from faults.kinds.fields import (
     PartsPerMillion,
     Positive,
     Requirement,
-    Start,
-    Stop,
     Validator,
     distinct,
     means,
@@ -37,7 +35,6 @@ class DiskFault(Windowed, kw_only=True, frozen=True):
     """Whether the operator restarts a validator at the end that has stopped over its disk."""
 
     validator: Annotated[Validator, means("The validator whose disk is hit.")]
-    start_ms: Start
     stop_ms: Annotated[Milliseconds, means("When it ends; what is damaged by then stays damaged.")]
 
     def condition(self, used_bytes: int) -> storage.Condition:
@@ -185,8 +182,6 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
     restarts_halted: ClassVar[bool] = False
 
     validators: Annotated[tuple[Validator, ...], means("The validators; a crash has to come from another fault.")]
-    start_ms: Start
-    stop_ms: Stop
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield "validators", bool(self.validators), "names no validator; give at least one"

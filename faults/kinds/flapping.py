@@ -9,7 +9,7 @@ from faults.injection.edges import Edge
 from faults.injection.links import crossing_links, cut_window
 from faults.kinds.base import Family, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_window
-from faults.kinds.fields import Positive, Requirement, Start, Stop, Validator, distinct, means
+from faults.kinds.fields import Positive, Requirement, Validator, distinct, means
 from faults.kinds.partition import split
 from faults.kinds.wording import braced, join, seconds
 from network.draw import Draw
@@ -23,8 +23,6 @@ class Flapping(Windowed, tag="flapping", kw_only=True, frozen=True):
     family: ClassVar[Family] = "network"
 
     groups: Annotated[tuple[tuple[Validator, ...], ...], means("Lists of validators, as in `partition`.")]
-    start_ms: Start
-    stop_ms: Stop
     cut_ms: Annotated[Positive, means("How long the links are cut each time.")]
     open_ms: Annotated[Positive, means("How long they are whole in between.")]
 

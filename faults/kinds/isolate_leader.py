@@ -9,7 +9,7 @@ from faults.injection.edges import Edge, window
 from faults.injection.links import crossing_links, cut
 from faults.kinds.base import Family, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_window
-from faults.kinds.fields import Milliseconds, Requirement, Start, Stop, both_or_neither, means
+from faults.kinds.fields import Milliseconds, Requirement, both_or_neither, means
 from faults.kinds.wording import seconds
 from network.draw import Draw
 
@@ -23,8 +23,6 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
     cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"), ("leaving", "voter"))
     family: ClassVar[Family] = "network"
 
-    start_ms: Start
-    stop_ms: Stop
     cut_ms: Annotated[
         Milliseconds,
         means("How long the leaders are cut off each time; with `open_ms` or not at all."),

@@ -18,7 +18,6 @@ from faults.kinds.fields import (
     Positive,
     Requirement,
     Start,
-    Stop,
     both_or_neither,
     means,
     no_repeats,
@@ -44,7 +43,6 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
     family: ClassVar[Family] = "network"
 
     start_ms: Start = 0
-    stop_ms: Stop
     between: Annotated[tuple[Link, ...], means("Pairs `[a, b]`, both directions; left out: all links.")] = ()
     latency_ms: Annotated[Positive | None, means("Replaces the link's latency by a normal one with this mean.")] = None
     jitter_ms: Annotated[Milliseconds, means("The deviation of that latency.")] = 0

@@ -9,7 +9,7 @@ from faults.injection.edges import Edge
 from faults.injection.links import clog_window, crossing_links, cut_window, rule_window
 from faults.kinds.base import Family, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_in_flight, draw_window
-from faults.kinds.fields import InFlight, Milliseconds, Requirement, Start, Stop, Validator, distinct, means
+from faults.kinds.fields import InFlight, Milliseconds, Requirement, Validator, distinct, means
 from faults.kinds.wording import IN_FLIGHT, braced, join, seconds
 from network.conditions import MessageRule
 from network.draw import Draw
@@ -33,8 +33,6 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
             "observer, is alone."
         ),
     ]
-    start_ms: Start
-    stop_ms: Stop
     manner: Annotated[
         Literal["cut", "jammed", "slowed"],
         means(

@@ -9,7 +9,7 @@ from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.kinds.base import Family, Occupied, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
-from faults.kinds.fields import Milliseconds, Requirement, Start, Stop, Validator, both_or_neither, distinct, means
+from faults.kinds.fields import Milliseconds, Requirement, Validator, both_or_neither, distinct, means
 from faults.kinds.wording import seconds, who
 from network.draw import Draw
 
@@ -28,8 +28,6 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
 
     validator: Annotated[Validator, means("The validator that stands still.")]
     also: Annotated[tuple[Validator, ...], means("Others that stand still with it.")] = ()
-    start_ms: Start
-    stop_ms: Stop
     pause_ms: Annotated[Milliseconds, means("How long they stand still each time; with `run_ms` or not at all.")] = 0
     run_ms: Annotated[Milliseconds, means("How long they run in between.")] = 0
 

@@ -9,7 +9,7 @@ from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.base import Family, Occupied, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_validator, draw_window
-from faults.kinds.fields import Factor, Start, Stop, Validator, means
+from faults.kinds.fields import Factor, Validator, means
 from network.draw import Draw
 
 
@@ -22,8 +22,6 @@ class Slow(Windowed, tag="slow", kw_only=True, frozen=True):
 
     validator: Annotated[Validator, means("The validator that is slow, over restarts as well.")]
     factor: Annotated[Factor, means("How many times as long its work takes.")]
-    start_ms: Start
-    stop_ms: Stop
 
     def occupies(self) -> Occupied | None:
         return Occupied("pace", "slow")

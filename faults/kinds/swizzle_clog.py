@@ -13,8 +13,6 @@ from faults.kinds.fields import (
     Milliseconds,
     NotNegative,
     Requirement,
-    Start,
-    Stop,
     Validator,
     distinct,
     means,
@@ -50,8 +48,6 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
     ] = ()
     pairs: Annotated[NotNegative, means("The number of drawn links between two validators that clog besides.")] = 0
     channels: Annotated[tuple[Channel, ...], means("The messages that pile up; left out: all.")] = ()
-    start_ms: Start
-    stop_ms: Stop
     release_gap_ms: Annotated[Milliseconds, means("The time between two released messages of one receiver.")] = 0
 
     def check(self, plan: Plan) -> Iterator[Requirement]:

@@ -20,7 +20,6 @@ class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
     destroys_synced: ClassVar[bool] = True
 
     validator: Annotated[Validator, means("The validator; it may never vote again in this epoch.")]
-    at_ms: Annotated[Milliseconds, means("When it stops.")]
     restart_ms: Annotated[Milliseconds, means("When it starts on an empty disk.")]
 
     def describe(self) -> str:

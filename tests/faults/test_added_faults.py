@@ -11,7 +11,6 @@ from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
 from faults import FAULTS
 from faults.kinds.base import Fault, Windowed
-from faults.kinds.fields import Start, Stop
 from faults.kinds.registry import decode_fault
 from tests.support.cluster_runs import check_named, judge_in_process
 from tests.support.examples import blocks_of, scenario_of
@@ -117,13 +116,10 @@ class TestAddFault:
         class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
             """A fault that cannot be put to work."""
 
-            start_ms: Start
-            stop_ms: Stop
-
             def describe(self):
                 return "Nothing."
 
-        with pytest.raises(ValueError, match="'mute' has no inject"):
+        with pytest.raises(ValueError, match="'mute' of other has no inject"):
             FAULTS.add(Mute, plugin="other")
 
     @pytest.mark.parametrize("kind", [Fault, int, "Deaf"])

@@ -90,7 +90,7 @@ def test_the_command_gives_the_same_as_data(capsys):
     answer = msgspec.json.decode(listed(["clog", "--json"], capsys))
 
     assert [entry["kind"] for entry in answer["faults"]] == ["clog"]
-    assert answer["faults"][0]["parameters"][1] == {
+    assert {each["name"]: each for each in answer["faults"][0]["parameters"]}["way"] == {
         "name": "way",
         "takes": "(both | in | out)",
         "unit": "",

@@ -11,7 +11,7 @@ from network.events import Delivered, Dropped, events_of_type
 from network.latency import Latency
 from network.outcome import BusError, ConditionError, UnknownLinkError
 from network.port import Delivery
-from network.topology import LinkSpec, TopologyError, build_topology, components
+from network.topology import LinkSpec, TopologyError, build_topology
 from network.types import SUPERVISOR, EventKind, Label
 from tests.support.bus_runs import JITTERED, cut, degrade, run_bus
 from tests.support.network_harness import Rig, build_rig, shuffled
@@ -309,10 +309,3 @@ class TestTopology:
         for arguments in ({"loss_ppm": -1}, {"reorder_ppm": 1_000_001}, {"reorder_extra_us": -1}):
             with pytest.raises(TopologyError, match=next(iter(arguments))):
                 LinkSpec(FIXED, **arguments)
-
-    def test_components_are_the_groups_that_can_still_talk(self):
-        """A link that is cut one way splits nothing while there is a way round."""
-        graph = build_topology(4, FIXED)
-        split = [(a, b) for a in (0, 1) for b in (2, 3)]
-        assert components(graph, [(0, 1)]) == [[0, 1, 2, 3]]
-        assert components(graph, split) == [[0, 1], [2, 3]]

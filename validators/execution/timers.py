@@ -95,18 +95,7 @@ class StateTimers:
     """The scheduler's TimerTables for one block (docs/state.md, timers)."""
 
     __slots__ = (
-        *(
-            "_carried",
-            "_collected",
-            "_heights",
-            "_keys",
-            "_pool",
-            "_pools",
-            "_reach",
-            "_touched",
-            "_view",
-            "due",
-        ),
+        *("_carried", "_collected", "_heights", "_keys", "_pool", "_pools", "_reach", "_touched", "_view", "due"),
     )
 
     def __init__(

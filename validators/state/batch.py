@@ -70,18 +70,8 @@ class Batch:
     """
 
     __slots__ = (
-        "_canonical_root",
-        "_changes",
-        "_seen_epoch",
-        "_value_bytes",
-        "_view",
-        "_writes",
-        "base",
-        "graft",
-        "outcome",
-        "parent",
-        "status",
-        "store",
+        *("_canonical_root", "_changes", "_seen_epoch", "_value_bytes", "_view", "_writes", "base", "graft"),
+        *("outcome", "parent", "status", "store"),
     )
 
     def __init__(self, store: Store, parent: "Batch | None") -> None:

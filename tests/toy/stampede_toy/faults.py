@@ -7,7 +7,7 @@ from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import all_links, cut_window
 from faults.kinds.base import Family, Windowed
-from faults.kinds.fields import Start, Stop, Validator, means
+from faults.kinds.fields import Validator, means
 
 
 class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
@@ -17,8 +17,6 @@ class Mute(Windowed, tag="mute", frozen=True, kw_only=True):
     counts: ClassVar[str] = "messages lost"
 
     validator: Annotated[Validator, means("The validator that is not heard.")]
-    start_ms: Start
-    stop_ms: Stop
 
     def targets(self) -> tuple[int, ...]:
         """Return the validator."""
