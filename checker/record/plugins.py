@@ -28,8 +28,7 @@ import msgspec
 from checker.record.fingerprint import Code, PluginCode, this_code
 from checker.record.manifest import SCENARIO
 from checker.record.streams import DamagedRecordError, read_document
-from scheduler.policies import register_policy
-from scheduler.policies.policy import POLICY_ATTRIBUTES
+from scheduler.policies import POLICIES, problem_of, register_policy
 from validators.actors.programs import add_actor
 
 GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
@@ -45,8 +44,8 @@ Adder = Callable[[str, Any, str], None]
 def _add_policy(name: str, policy: Any, plugin: str) -> None:  # noqa: ANN401 - it is what is to be found out
     if not (isinstance(policy, type) and getattr(policy, "name", None) == name):
         raise ValueError(f"policy {name!r} of {plugin} is no class with that name")
-    if missing := [attribute for attribute in POLICY_ATTRIBUTES if not hasattr(policy, attribute)]:
-        raise ValueError(f"policy {name!r} of {plugin} has no {' and no '.join(missing)}")
+    if problem := problem_of(policy, POLICIES.values()):
+        raise ValueError(f"policy {name!r} of {plugin} {problem}")
     register_policy(policy)
 
 

@@ -8,6 +8,7 @@ from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
+from scheduler.policies.validity import problem_of
 from scheduler.tables import AgentCall, StateTable
 
 PLUG_IN_TAGS: Final = range(0x80, 0x100)
@@ -55,6 +56,7 @@ __all__ = [
     "Policy",
     "PolicyInBlock",
     "Refusal",
+    "problem_of",
     "register_policy",
     "tables_of",
 ]

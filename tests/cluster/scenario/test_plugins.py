@@ -158,6 +158,39 @@ def test_a_policy_with_parameters_and_a_table_passes_every_other_check(installed
     assert statuses(done)["timer-delivery"] == statuses(done)["cold-replay"] == "passed"
 
 
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("fires_per_blok=1", "`fires_per_blok` (did you mean fires_per_block?); the keys are fires_per_block"),
+        ("fires_per_block=many", "fires_per_block: Expected `int`, got `str`"),
+    ],
+)
+def test_a_wrong_parameter_of_a_policy_is_bad_input(setting, told, installed, tmp_path):
+    settings = ("--set", "chain.policy=couples", "--set", f"chain.policy_parameters.{setting}")
+    done = stampede(tmp_path, installed, "check", "toys.toml", *settings)
+
+    assert done.returncode == 2
+    assert "chain.policy_parameters of couples: " in done.stderr
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_parameter_of_a_policy_reaches_genesis(installed, tmp_path):
+    settings = ("--set", "chain.policy=couples", "--set", "chain.policy_parameters.fires_per_block=7")
+    program = (
+        "import sys\n"
+        "from cluster.scenario.load import load_scenario\n"
+        "chain = load_scenario('toys.toml', [*sys.argv[2::2]]).chain\n"
+        "print(chain.policies()[0].config.hex(), chain.policy_parameters)\n"
+    )
+    (tmp_path / "toys.toml").write_text(TOYS)
+    environment = {**installed, "PYTHONPATH": f"{installed['PYTHONPATH']}{os.pathsep}{PROJECT_ROOT}"}
+    command = [sys.executable, "-c", program, *settings]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "9107 {'fires_per_block': 7}\n"
+
+
 def test_a_run_that_no_oracle_judged_says_so_in_its_headline(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "oracle=off", "--json")
     verdict = json.loads(done.stdout)
