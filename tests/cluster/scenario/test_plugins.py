@@ -74,7 +74,7 @@ class Policy:
 """
 
 HALF = {
-    "faults": ("Fault", "fault 'half' has no inject"),
+    "faults": ("Fault", "fault 'half' of half-faults has no inject"),
     "workloads": ("Workload", "workload 'half' of half-workloads has no genesis and no transactions"),
     "checks": ("HalfCheck", "check 'half' of half-checks has no finish"),
     "actors": ("HalfActor", "actor 'half' of half-actors names handlers that it has not: stop"),
