@@ -14,10 +14,11 @@ from network.codec import Codec
 from network.port import Port
 from validators.consensus.interface import BlockRef, Built, Event, Finality, Judged, Question
 from validators.consensus.signing import Scheme
+from validators.derived import Derived
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
+from validators.execution.block_tree import FinalizationOutcome
 from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
-from validators.execution.engine import FinalizationOutcome
 from validators.finalizer import Finalizer
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip
@@ -186,6 +187,10 @@ class Application:
         """
         self._finalizer.go_by_blocks()
         self._follower.resume()
+
+    def derived(self, view: int, views: int) -> tuple[Derived, ...]:
+        """Return the derived state of the chain's parts; `views` is the number of views that may need a block."""
+        return self.engine.derived(), self._follower.derived(view), self.exchange.derived(views)
 
     # -- what time brings ----------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from functools import partial
 
 from validators.consensus.interface import Finality
 from validators.execution import Engine
+from validators.execution.block_tree import FinalizationOutcome
 from validators.execution.blocks import Block, encode_header
-from validators.execution.engine import FinalizationOutcome
 from validators.stats import REFUSED_FINAL
 from validators.storage import Barrier, FinalizedEntry, FinalizedLog
 from validators.sync.follower import Follower, Goal, Purpose, Settled

@@ -31,6 +31,7 @@ from validators.consensus.interface import (
     Started,
     TimeoutReached,
 )
+from validators.derived import Derived
 from validators.effects import EffectRunner
 from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
 from validators.execution import Engine, Executed, Genesis
@@ -115,7 +116,9 @@ class Validator:
         self._is_started = False
         self._runner = self._make_runner()
         self._intake = Intake(port, self._codec, settings.consensus, costs=settings.costs, counts=counts)
-        self._gossip = Gossip(port, self._codec, self._verifier, settings, refuse=self._intake.refuse)
+        self._gossip = Gossip(
+            port, self._codec, self._verifier, settings, refuse=self._intake.refuse, next_nonce=self._next_nonce
+        )
 
     def _make_runner(self) -> EffectRunner:
         outbox = Outbox(
@@ -155,6 +158,28 @@ class Validator:
     def pooled(self) -> Mapping[bytes, Pooled]:
         """The transactions that wait here for a block, by digest, for the checks."""
         return self._gossip.pooled
+
+    def derived(self, disk: Disk, replicas: int) -> tuple[Derived, ...]:
+        """Return all that it keeps although something else says it, beside that, for the checks.
+
+        Args:
+            disk: Its disk, as written and without faults.
+            replicas: The number of replicas on the bus.
+        """
+        records, config = self._settings.consensus.records, self._settings.consensus_config
+        view, engine = self._consensus.position.view, self.application.engine
+        final_view = 0 if self._consensus.finality is None else self._consensus.finality.view
+        views = view + 2 - max(min(final_view, engine.finalized.view) - 3 * config.view_retention, 0)
+        floor = records.decode_finality(self._journal.floor) if self._journal.floor else None
+        artifacts = [records.decode(artifact) for artifact in self._journal.artifacts]
+        return (
+            self._gossip.derived(),
+            *self.application.derived(view, views),
+            self._consensus.derived(artifacts, floor),
+            self._intake.serving.derived(replicas),
+            self._journal.derived(disk, 7 * views),
+            self._block_file.derived(disk),
+        )
 
     @property
     def is_serving(self) -> bool:
@@ -285,6 +310,7 @@ class Validator:
             self._counts.snapshots_joined += 1
             height, root = engine.finalized.height, engine.finalized.state_root
             self._port.trace(SnapshotJoined(height, adopted.digest, root))
+            self._gossip.remove_spent()
             application.go_by_blocks()
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
@@ -349,6 +375,10 @@ class Validator:
 
     def _step(self, event: Event) -> None:
         self._runner.perform(self._consensus.step(event), self.application)
+
+    def _next_nonce(self, public_key: bytes) -> int:
+        # The application is made anew with each state.
+        return self.application.engine.next_nonce(public_key)
 
     def _start_sync(self, point: SyncPoint) -> None:
         self._port.work_on("disk", self._settings.costs.sync_us, point)

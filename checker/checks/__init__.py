@@ -17,6 +17,7 @@ from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
 from checker.checks.check import Check
 from checker.checks.cold_replay import EqualColdReplay
+from checker.checks.derived import DerivedState
 from checker.checks.equal_roots import EqualRoots
 from checker.checks.expectations import ExpectedCounts, ExpectedLimits, ExpectedModes, ExpectedRecovery, ModesEffective
 from checker.checks.faults_effective import FaultsEffective
@@ -72,6 +73,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Leaders,
     Inclusion,
     Refusals,
+    DerivedState,
     ExpectedCounts,
     ExpectedLimits,
     ExpectedRecovery,

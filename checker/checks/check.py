@@ -9,6 +9,7 @@ Rejected: results by a function for each check beside the classes. Then the orde
 stood in three places, and a check was known in four.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from checker.checks.context import RunContext
@@ -16,6 +17,7 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult, CheckTally, ExitClass
 from network.events import Handlers
+from validators.derived import Derived
 from validators.execution.blocks import Header
 from validators.state import StateAudit
 
@@ -77,6 +79,9 @@ class Check:
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
         """See the structures of a replica that dropped or took back blocks, at the block where its database stands."""
+
+    def rederived(self, node: int, parts: Sequence[Derived]) -> None:
+        """See what a replica derives after it dropped or took back blocks."""
 
     def finish(self) -> CheckResult:
         """Return the result; `run.end` has the state in which the run ended."""

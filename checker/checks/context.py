@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
+from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.mempool.pool import Pooled
 from validators.storage import Disk
@@ -124,6 +125,7 @@ class RunEnd:
         reason: The reason why it ended; `stopped` means that it reached its goal.
         faults: The effect of each fault of the plan.
         readbacks: The memory and disk of each replica that still runs.
+        derived: What each replica that serves derives, by number.
         unreadable: Replicas whose memory could not be read, and why.
         cold: The cold replay, or None without one.
         record: The run directory as it is being written, with the executed blocks, or None.
@@ -135,6 +137,7 @@ class RunEnd:
     reason: str = ""
     faults: Sequence[FaultOutcome] = ()
     readbacks: Sequence[ReadBack] = ()
+    derived: Mapping[int, Sequence[Derived]] = field(default_factory=dict)
     unreadable: Mapping[int, str] = field(default_factory=dict)
     cold: ColdReplay | None = None
     record: Path | None = None

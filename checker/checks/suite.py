@@ -21,6 +21,7 @@ from checker.results import CheckResult
 from network.events import Event, EventRouter
 from network.types import SUPERVISOR
 from scheduler import POLICIES, LaneConfig
+from validators.derived import Derived
 from validators.execution.blocks import Block, Header, decode_block
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
@@ -88,6 +89,12 @@ class Suite:
             for check in self._checks:
                 check.reorganized(node, header, audit)
 
+    def rederived(self, node: int, parts: Sequence[Derived]) -> None:
+        """Pass on what a validator derives after a reorganization."""
+        if node in self._honest:
+            for check in self._checks:
+                check.rederived(node, parts)
+
     def finish(
         self, end: RunEnd, during: Callable[[Check], AbstractContextManager[None]] = lambda _check: nullcontext()
     ) -> list[CheckResult]:
@@ -100,6 +107,7 @@ class Suite:
         self._run.end = replace(
             end,
             readbacks=[readback for readback in end.readbacks if readback.node in self._honest],
+            derived={node: parts for node, parts in end.derived.items() if node in self._honest},
             unreadable={node: reason for node, reason in end.unreadable.items() if node in self._honest},
         )
         results: list[CheckResult] = []

@@ -14,6 +14,7 @@ from checker.mutants import (
     costly,
     edges,
     execution,
+    growing,
     lane,
     network,
     phases,
@@ -28,7 +29,7 @@ from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, edges, execution, phases, state),
-    *(consensus, clocks, storage, network, trusting, unshared, costly),
+    *(consensus, clocks, storage, network, trusting, unshared, costly, growing),
 )
 
 MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))

@@ -64,7 +64,7 @@ class RunHooks:
     on_event: Callable[[Event], None] = lambda _event: None
     on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
     on_progress: Callable[[Progress], None] = lambda _progress: None
-    on_reorg: Callable[[int, Engine], None] | None = None
+    on_reorg: Callable[[MachineSlot, Engine], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ class Cluster:
         is_known = event.node in self._reorganizing or event.node in self._adversaries
         if not is_known and validator is not None and validator.engine is not None:
             self._reorganizing[event.node] = None
-            self.hooks.on_reorg(event.node, validator.engine)
+            self.hooks.on_reorg(self._machines.slots[event.node], validator.engine)
 
     def _note_boot(self, event: Event, booted: Booted) -> None:
         self._progress.halted.pop(event.node, None)

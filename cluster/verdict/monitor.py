@@ -10,6 +10,7 @@ from checker.coverage.collector import RuleCoverage
 from checker.record.branches import ExecutedBlocks
 from checker.record.streams import BranchRecord
 from cluster.runtime.cluster import Cluster
+from cluster.runtime.machines import MachineSlot
 from cluster.scenario.plugins import checks_with
 from cluster.verdict.facts import context_of
 from validators.execution import Engine, Executed
@@ -77,9 +78,11 @@ class Monitor:
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
             counts[index] += count
 
-    def reorganized(self, node: int, engine: Engine) -> None:
+    def reorganized(self, slot: MachineSlot, engine: Engine) -> None:
         """See a replica that has just dropped blocks or taken them back."""
-        self.suite.reorganized(node, engine.applied, engine.audit())
+        self.suite.reorganized(slot.node, engine.applied, engine.audit())
+        if slot.validator is not None and slot.validator.is_serving:
+            self.suite.rederived(slot.node, slot.validator.derived(slot.disk.written(), len(self.context.disks)))
 
 
 def make_monitor(cluster: Cluster) -> Monitor:

@@ -37,6 +37,7 @@ from cluster.verdict.monitor import Monitor, make_monitor
 from faults import Cell, FaultEffect
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
+from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory
@@ -247,6 +248,7 @@ class _Steps:
     def _finish(self, run: ClusterRun, record: Path) -> list[CheckResult]:
         """Read back what is left of the run, and return the results of all checks."""
         self.progress.note("reading back what every validator holds")
+        derived = derive(run)
         readbacks, unreadable = _read_back(run)
         self.progress.note("replaying the chain in a fresh process")
         cold = self.replay(record, COLD_HASH_SEED, {readback.height for readback in readbacks})
@@ -255,6 +257,7 @@ class _Steps:
             reason=run.outcome.reason,
             faults=run.effects,
             readbacks=readbacks,
+            derived=derived,
             unreadable=unreadable,
             cold=cold,
             record=record,
@@ -315,6 +318,15 @@ def picture_of(scenario: Scenario, seed: int, chain: Iterable[Executed]) -> str:
     ]
     bands = [FaultBand(name, *fault.span()) for name, fault in scenario.faults.items() if fault.enabled]
     return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
+
+
+def derive(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:
+    """Return what each replica that serves derives, as it is before anything is read back or taken back."""
+    return {
+        slot.node: slot.validator.derived(slot.disk.written(), len(run.slots))
+        for slot in run.slots
+        if slot.validator is not None and slot.is_serving
+    }
 
 
 def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:

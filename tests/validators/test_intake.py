@@ -103,7 +103,8 @@ def test_a_transaction_with_a_wrong_signature_costs_its_verification():
     wire, refused = Wire(), []
     settings = SimpleNamespace(costs=COSTS, is_validator=True)
     codec = message_codec(SIMPLEX)
-    gossip = Gossip(wire, codec, TransactionVerifier(), settings, refuse=lambda *refusal: refused.append(refusal))
+    parts = {"refuse": lambda *refusal: refused.append(refusal), "next_nonce": lambda _key: 0}
+    gossip = Gossip(wire, codec, TransactionVerifier(), settings, **parts)
     gossip.take(1, [encode_transaction(pay(0, 0, bytes(20), 1))])
 
     assert wire.spent_us == 60

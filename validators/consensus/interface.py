@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from network.types import Digest, Micros, NodeId
 from validators.consensus.signing import Scheme
+from validators.derived import Derived
 from validators.events import CertificateHeld, Entered, Voted
 
 EngineMessage: TypeAlias = Any
@@ -306,6 +307,9 @@ class ConsensusEngine(Protocol):
 
     def leader(self, view: int) -> NodeId | None:
         """Return who leads a view, which is 1 or more; None where it has no leader."""
+
+    def derived(self, records: Sequence[Record], floor: Finality | None) -> Derived:
+        """Return what it keeps beside what `replay` of its journal, with these arguments, would lead to."""
 
     def statistics(self) -> Mapping[str, int]:
         """Return figures of this life, by name."""

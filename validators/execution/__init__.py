@@ -1,6 +1,6 @@
 """Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
 
-from validators.execution.block_tree import ApplyMode, Executed
+from validators.execution.block_tree import ApplyMode, Executed, FinalizationOutcome
 from validators.execution.blocks import (
     Block,
     ExecuteActor,
@@ -12,7 +12,7 @@ from validators.execution.blocks import (
     Transfer,
     address_of,
 )
-from validators.execution.engine import BrokenOff, Engine, FinalizationOutcome, ProposalContext
+from validators.execution.engine import BrokenOff, Engine, ProposalContext
 from validators.execution.errors import (
     CorruptStateError,
     InvalidBlockError,

@@ -77,6 +77,16 @@ class Executed:
     reached: tuple[RuleCell, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class FinalizationOutcome:
+    """The result of finalizing: blocks applied, oldest first, executed blocks that lost, and upkeep that was due."""
+
+    applied: tuple[Executed, ...]
+    dropped: tuple[Executed, ...]
+    is_pruned: bool = False
+    is_rebuilt: bool = False
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Branch:
     """A block that others can build on, with the derived data of its state.
@@ -171,6 +181,19 @@ class BlockTree:
         """Return the blocks that were executed again since the last call, in that order."""
         reexecuted, self._reexecuted = tuple(self._reexecuted), []
         return reexecuted
+
+    def unfinalized(self) -> list[Branch]:
+        """Return the executed blocks above the finalized one."""
+        return list(self._branches.values())
+
+    def early(self) -> list[Block]:
+        """Return the blocks above the finalized one that the database holds."""
+        return [branch.executed.block for branch in self._early if branch.executed is not None]
+
+    @property
+    def unreported(self) -> int:
+        """The number of blocks that were undone or executed again and not taken."""
+        return len(self._undone) + len(self._reexecuted)
 
     def rewind_to_finalized(self) -> None:
         """Take back all blocks applied early; they do not count as undone, since no other branch asked for it."""

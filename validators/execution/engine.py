@@ -16,8 +16,9 @@ import msgspec
 
 from scheduler import POLICIES, CalendarProfile, Moment, Policy
 from validators.actors import Programs
+from validators.derived import Derived
 from validators.execution.audit import audit_indexes, audit_records
-from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed, is_due
+from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed, FinalizationOutcome, is_due
 from validators.execution.blocks import (
     VERSION,
     Block,
@@ -25,12 +26,8 @@ from validators.execution.blocks import (
     Transaction,
     header_digest,
 )
-from validators.execution.errors import (
-    InvalidBlockError,
-    RootMismatchError,
-    UnknownBlockError,
-    UnknownParentError,
-)
+from validators.execution.derived import derive_execution, next_nonce
+from validators.execution.errors import InvalidBlockError, RootMismatchError, UnknownBlockError, UnknownParentError
 from validators.execution.genesis import Genesis, Policies
 from validators.execution.genesis_state import build_genesis_state
 from validators.execution.heights import BranchHeights, scan_buckets
@@ -64,16 +61,6 @@ class BrokenOff(NamedTuple):
     receipts: tuple[bytes, ...] = ()
     changes: Mapping[bytes, bytes | None] = {}
     read: Callable[[bytes], bytes | None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FinalizationOutcome:
-    """The result of finalizing: blocks applied, oldest first, executed blocks that lost, and upkeep that was due."""
-
-    applied: tuple[Executed, ...]
-    dropped: tuple[Executed, ...]
-    is_pruned: bool = False
-    is_rebuilt: bool = False
 
 
 class Engine:
@@ -268,6 +255,10 @@ class Engine:
         for key, stored in self.database.items():
             yield key, self._cache.reencode(key, stored)
 
+    def next_nonce(self, public_key: bytes) -> int:
+        """Return the next nonce of a public key's account in the finalized state, wherever the database stands."""
+        return next_nonce(self._tree, public_key)
+
     def due_heights(self, upto: int, digest: bytes | None = None) -> list[int]:
         """Return the heights up to `upto` that have timers, ascending, as of a block or of the finalized one."""
         branch = self._tree.finalized if digest is None else self._parent(digest)
@@ -280,6 +271,10 @@ class Engine:
         derive = partial(policy.derive, height=applied.header.height + 1)
         audit = audit_indexes(self.database.audit(), applied.heights, applied.waiting, self._pools, derive=derive)
         return audit_records(audit, self.live_values())
+
+    def derived(self) -> Derived:
+        """Return what the audit does not compare: decoded records, and executed blocks."""
+        return derive_execution(self._tree, self._cache)
 
     def _parent(self, digest: bytes) -> Branch:
         branch = self._tree.get(digest)

@@ -81,7 +81,7 @@ def admit(transaction: Transaction, encoded: bytes, *, ledger: StateLedger, base
     """Check everything but the signature, and write nothing.
 
     Raises:
-        InvalidTransactionError: Size, limits, fees, nonce or balance are wrong here.
+        InvalidTransactionError: DerivedSize, limits, fees, nonce or balance are wrong here.
     """
     _check_limits(transaction, len(encoded), room)
     _check_fees(transaction, basefees)

@@ -58,6 +58,10 @@ class DecodedCache:
         """Let go of a record whose key was deleted for good."""
         self._records.pop(key, None)
 
+    def kept(self) -> list[bytes]:
+        """Return the keys of the records that are kept."""
+        return list(self._records)
+
     def reencode(self, key: bytes, stored: bytes) -> bytes:
         """Return the bytes of a live record as this validator holds it: encoded anew where it is held decoded."""
         known = self._records.get(key)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
+from validators.derived import Derived
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
@@ -42,19 +43,24 @@ class Gossip:
         settings: ValidatorSettings,
         *,
         refuse: Callable[[str, str], None],
+        next_nonce: Callable[[bytes], int],
     ) -> None:
         self._port = port
         self._refuse = refuse
         self._codec = codec
         self._verifier = verifier
         self._settings = settings
-        self._mempool = Mempool()
+        self._mempool = Mempool(next_nonce)
         self._round = 0
 
     @property
     def pooled(self) -> Mapping[bytes, Pooled]:
         """Transactions that wait for a block, by digest, for the checks."""
         return self._mempool.pooled
+
+    def derived(self) -> Derived:
+        """Return the mempool's derived state."""
+        return self._mempool.derived()
 
     def start(self) -> None:
         """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""
@@ -83,6 +89,10 @@ class Gossip:
     def remove_included(self, block: Block) -> None:
         """Forget the transactions of a finalized block."""
         self._mempool.remove_included(decode_transaction(encoded) for encoded in block.transactions)
+
+    def remove_spent(self) -> None:
+        """Forget the transactions that a peer's snapshot has made void."""
+        self._mempool.remove_spent()
 
     def regossip(self) -> None:
         """Send what has waited longest to the next peer in turn."""

@@ -7,10 +7,11 @@ next transactions by priority fee, highest first, ties by transaction hash.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from validators.derived import Derived, DerivedSize
 from validators.execution.blocks import Transaction
 
 BYTES_MAX: Final = 64 * 1024 * 1024
@@ -33,10 +34,11 @@ class Pooled:
 class Mempool:
     """One validator's mempool. It lives in memory: a crash empties it."""
 
-    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(self, next_nonce: Callable[[bytes], int], bytes_max: int = BYTES_MAX) -> None:
+        """Begin empty; `next_nonce` returns the next nonce of a public key's account in the finalized state."""
+        self._next_nonce = next_nonce
         self._by_sender: dict[bytes, dict[int, Pooled]] = {}
         self._known: dict[bytes, Pooled] = {}
-        self._next_nonce: dict[bytes, int] = {}
         self._given_bytes: dict[int, int] = {}
         self._bytes_max = bytes_max
 
@@ -56,7 +58,8 @@ class Mempool:
         sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
         given_bytes = self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
         is_full = given_bytes > self._bytes_max
-        is_void = nonce < self._next_nonce.get(sender, 0) or nonce in self._by_sender.get(sender, ())
+        # A peer that lags may repeat what is final, here or in an earlier life: a spent nonce is void for good.
+        is_void = nonce < self._next_nonce(sender) or nonce in self._by_sender.get(sender, ())
         if is_full or is_void or pooled.digest in self._known:
             return False
         self._by_sender.setdefault(sender, {})[nonce] = pooled
@@ -67,15 +70,12 @@ class Mempool:
     def remove_included(self, included: Iterable[Transaction]) -> None:
         """Forget what a finalized block holds, and all that its senders' nonces made void."""
         for transaction in included:
-            nonces = self._by_sender.get(transaction.public_key, {})
-            # A peer that lags may repeat it: a nonce that was included is void for good.
-            self._next_nonce[transaction.public_key] = transaction.nonce + 1
-            for nonce in sorted(nonce for nonce in nonces if nonce <= transaction.nonce):
-                gone = nonces.pop(nonce)
-                del self._known[gone.digest]
-                self._given_bytes[gone.giver] -= len(gone.encoded)
-            if not nonces:
-                self._by_sender.pop(transaction.public_key, None)
+            self._remove_below(transaction.public_key, transaction.nonce + 1)
+
+    def remove_spent(self) -> None:
+        """Forget what is void in the finalized state, which has become another one."""
+        for sender in list(self._by_sender):
+            self._remove_below(sender, self._next_nonce(sender))
 
     def candidates(self) -> Iterator[Transaction]:
         """Yield everything in the order in which a leader tries it; nonces of one sender ascend."""
@@ -94,6 +94,47 @@ class Mempool:
         pooled = list(self._known.values())
         first = turn * count % len(pooled) if pooled else 0
         return pooled[first : first + count]
+
+    def derived(self) -> Derived:
+        """Return places by sender and room by giver beside those of what is pooled and not spent."""
+        places: dict[bytes, dict[int, bytes]] = {}
+        given_bytes: dict[int, int] = {}
+        for pooled in self._known.values():
+            sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
+            if nonce >= self._next_nonce(sender):
+                places.setdefault(sender, {})[nonce] = pooled.digest
+            given_bytes[pooled.giver] = given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
+        kept = {
+            f"place of nonce {nonce} of {sender.hex()}": pooled.digest
+            for sender, nonces in self._by_sender.items()
+            for nonce, pooled in nonces.items()
+        }
+        rebuilt = {
+            f"place of nonce {nonce} of {sender.hex()}": digest
+            for sender, nonces in places.items()
+            for nonce, digest in nonces.items()
+        }
+        return Derived(
+            part="mempool",
+            kept=kept | {f"bytes given by {giver}": held for giver, held in self._given_bytes.items() if held},
+            rebuilt=rebuilt | {f"bytes given by {giver}": held for giver, held in given_bytes.items()},
+            sizes=(
+                DerivedSize("senders with a place", len(self._by_sender), len(places), "senders of what is pooled"),
+                *(
+                    DerivedSize(f"bytes given by {giver}", held, self._bytes_max, "BYTES_MAX")
+                    for giver, held in self._given_bytes.items()
+                ),
+            ),
+        )
+
+    def _remove_below(self, sender: bytes, next_nonce: int) -> None:
+        nonces = self._by_sender.get(sender, {})
+        for nonce in sorted(nonce for nonce in nonces if nonce < next_nonce):
+            gone = nonces.pop(nonce)
+            del self._known[gone.digest]
+            self._given_bytes[gone.giver] -= len(gone.encoded)
+        if not nonces:
+            self._by_sender.pop(sender, None)
 
     def _rank(self, pooled: Pooled, index: int) -> tuple[int, bytes, int, Pooled]:
         return -pooled.transaction.priority_fee_per_cycle, pooled.digest, index, pooled

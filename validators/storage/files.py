@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from validators.derived import Derived
 from validators.storage.disk import Disk
 from validators.storage.errors import Damage, DiskReadError
 from validators.storage.records import RecordFile
@@ -85,6 +86,16 @@ class BlockFile:
             self._on_damage(Damage(self._file.name, place.offset, 0, what))
             return None
         return stored.block
+
+    def derived(self, disk: Disk) -> Derived:
+        """Return the index beside the one that a disk leads to."""
+        rebuilt: dict[str, int] = {}
+        for record in RecordFile(disk, self._file.name).read().records:
+            stored = _decode(record.payload, StoredBlock)
+            if stored is not None:
+                rebuilt[f"height of {stored.digest.hex()}"] = stored.height
+        kept = {f"height of {digest.hex()}": place.height for digest, place in self._places.items()}
+        return Derived(part="block index", kept=kept, rebuilt=rebuilt, is_of_disk=True)
 
     def above(self, height: int) -> Iterator[bytes]:
         """Yield the blocks above `height`, lowest first, ties by digest."""

@@ -11,6 +11,7 @@ from typing import Final
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
+from validators.derived import Derived, DerivedSize
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import block_digest, decode_block, encode_block
 from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message, block_label
@@ -131,6 +132,18 @@ class BlockExchange:
         if encoded is None and was_here:
             self.restore(digest)
         return encoded
+
+    def derived(self, views: int) -> Derived:
+        """Return what is asked for beside what is needed; `views` is the number of views whose blocks may be."""
+        asked, lost = len(self._attempts), len(self._lost)
+        return Derived(
+            part="block exchange",
+            kept={f"first peer for {digest.hex()}": True for digest in self._first_peer}
+            | {f"lost block {digest.hex()}": True for digest in self._lost},
+            rebuilt={f"first peer for {digest.hex()}": True for digest in self._attempts}
+            | {f"lost block {digest.hex()}": True for digest in self._lost if digest not in self._block_file},
+            sizes=(DerivedSize("blocks asked for", asked, lost + views, "lost blocks and views that may need one"),),
+        )
 
     def peers(self) -> list[int]:
         """Return the peers in the order in which they are asked; only validators are."""

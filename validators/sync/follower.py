@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from network.types import NodeId
 from validators.consensus.interface import BlockRef
+from validators.derived import Derived, DerivedSize, Plain
 from validators.execution import Engine, Executed, InvalidBlockError
 from validators.execution.blocks import Block, Header
 
@@ -202,6 +203,44 @@ class Follower:
         self._is_paused = False
         self.advance()
 
+    def derived(self, view: int) -> Derived:
+        """Return blocks, rooms of peers and goals beside those that finality and the current view leave."""
+        height = self.engine.finalized.height
+        rooms: dict[NodeId, int] = {}
+        for sent in self._peer_blocks.values():
+            rooms[sent.peer] = rooms.get(sent.peer, 0) + sent.room_bytes
+        kept: dict[str, Plain] = {f"block {digest.hex()}": True for digest in self._blocks}
+        rebuilt: dict[str, Plain] = {
+            f"block {digest.hex()}": True for digest, block in self._blocks.items() if block.header.height > height
+        }
+        kept |= {f"room of peer {peer}": room for peer, room in self._peer_bytes.items() if room}
+        rebuilt |= {f"room of peer {peer}": room for peer, room in rooms.items()}
+        kept |= {f"giver of {digest.hex()}": sent.peer for digest, sent in self._peer_blocks.items()}
+        rebuilt |= {
+            f"giver of {digest.hex()}": sent.peer
+            for digest, sent in self._peer_blocks.items()
+            if digest in self._blocks
+        }
+        kept |= {_name_goal(goal): True for goal in self._goals.values()}
+        rebuilt |= {_name_goal(goal): True for goal in self._goals.values() if self._is_open(goal, view)}
+        invalid = sum(digest not in self._blocks for digest in self._invalid)
+        return Derived(
+            part="follower",
+            kept=kept,
+            rebuilt=rebuilt,
+            sizes=(
+                *(
+                    DerivedSize(f"bytes of peer {peer}", room, PEER_BYTES_MAX + PEER_BLOCK_BYTES_MIN, "PEER_BYTES_MAX")
+                    for peer, room in self._peer_bytes.items()
+                ),
+                DerivedSize("invalid blocks that are gone", invalid, len(self._blocks) + 1, "blocks here and 1"),
+            ),
+        )
+
+    def _is_open(self, goal: Goal, view: int) -> bool:
+        """Return whether anything can still come of a goal in the current view."""
+        return goal.view == view if goal.purpose >= Purpose.VERIFY else goal.view > self.engine.finalized.view
+
     def advance(self) -> None:
         """Settle what can be settled, start an execution if none is under way, request what is missing."""
         if self._is_advancing or self._is_paused:
@@ -253,6 +292,10 @@ class Follower:
             child = Execute(block, digest)
             digest = block.header.parent
         return child or Settled(is_ready=True)
+
+
+def _name_goal(goal: Goal) -> str:
+    return f"goal to {goal.purpose.name.lower()} {goal.digest.hex()} of view {goal.view}"
 
 
 def run_block(engine: Engine, block: Block) -> Executed | InvalidBlockError:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
+from validators.derived import Derived, DerivedSize
 from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotOffer
 
 UNDER_WAY: Final = "AnswerUnderWay"
@@ -73,6 +74,19 @@ class Serving:
         """Send what has been prepared."""
         self._under_way.pop(answer.peer, None)
         self._port.send(answer.peer, self._codec.encode(answer.message), answer.label)
+
+    def derived(self, replicas: int) -> Derived:
+        """Return the sizes of what is remembered of peers."""
+        kinds = len(dict.fromkeys(kind for _, kind in self._answered))
+        return Derived(
+            part="serving",
+            sizes=(
+                DerivedSize("answers under way", len(self._under_way), replicas - 1, "other replicas"),
+                DerivedSize(
+                    "peers and kinds answered", len(self._answered), kinds * (replicas - 1), "kinds of other replicas"
+                ),
+            ),
+        )
 
     def begin_second(self) -> None:
         """The second is over: everybody may ask again."""

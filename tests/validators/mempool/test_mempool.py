@@ -24,13 +24,19 @@ def pooled(sender=1, nonce=0, tip=1, amount=1):
     return Pooled(transaction, encode_transaction(transaction), transaction_digest(transaction))
 
 
+def make_pool(spent=None, **limits):
+    """Return an empty mempool over a state in which these nonces are the next, by sender, and 0 all others."""
+    nonces = {} if spent is None else spent
+    return Mempool(lambda public_key: nonces.get(public_key[0], 0), **limits)
+
+
 def offered(pool):
     return [(each.public_key[0], each.nonce) for each in pool.candidates()]
 
 
 def test_the_highest_tip_is_offered_first_and_nonces_of_one_sender_ascend():
     """A sender's later nonce waits for its earlier one, whatever it tips."""
-    pool = Mempool()
+    pool = make_pool()
     for each in (pooled(1, 1, tip=9), pooled(1, 0, tip=1), pooled(2, 0, tip=5), pooled(3, 4, tip=3)):
         assert pool.add(each)
 
@@ -39,7 +45,7 @@ def test_the_highest_tip_is_offered_first_and_nonces_of_one_sender_ascend():
 
 def test_the_first_transaction_of_a_nonce_stands():
     """A second one with the same sender and nonce is not taken, nor is a known one."""
-    pool = Mempool()
+    pool = make_pool()
 
     assert pool.add(pooled(1, 0, amount=1))
     assert not pool.add(pooled(1, 0, amount=2))
@@ -50,7 +56,7 @@ def test_the_first_transaction_of_a_nonce_stands():
 def test_a_giver_that_fills_its_room_takes_none_of_the_others():
     """Anybody can sign any number of transactions with keys that own nothing."""
     junk = [replace(pooled(sender), giver=3) for sender in range(1, 4)]
-    pool = Mempool(bytes_max=2 * len(junk[0].encoded) + 1)
+    pool = make_pool(bytes_max=2 * len(junk[0].encoded) + 1)
 
     assert [pool.add(each) for each in junk] == [True, True, False]
     assert pool.add(replace(pooled(9), giver=2))
@@ -60,7 +66,7 @@ def test_a_giver_that_fills_its_room_takes_none_of_the_others():
 def test_a_full_pool_takes_nothing_more_until_something_leaves():
     """The bound is in bytes."""
     first, second = pooled(1), pooled(2)
-    pool = Mempool(bytes_max=len(first.encoded) + 1)
+    pool = make_pool(bytes_max=len(first.encoded) + 1)
 
     assert pool.add(first)
     assert not pool.add(second)
@@ -70,7 +76,7 @@ def test_a_full_pool_takes_nothing_more_until_something_leaves():
 
 def test_a_finalized_nonce_makes_the_earlier_ones_void():
     """A transaction that can never be valid again is forgotten."""
-    pool = Mempool()
+    pool = make_pool()
     for nonce in range(4):
         pool.add(pooled(1, nonce))
 
@@ -83,7 +89,7 @@ def test_a_finalized_nonce_makes_the_earlier_ones_void():
 @given(order=st.permutations([(sender, nonce) for sender in (1, 2, 3) for nonce in range(3)]))
 def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
     """Two validators with the same transactions offer the same order."""
-    pool, straight = Mempool(), Mempool()
+    pool, straight = make_pool(), make_pool()
     for sender, nonce in order:
         pool.add(pooled(sender, nonce, tip=sender % 2))
     for sender, nonce in sorted(order):
@@ -94,28 +100,44 @@ def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
 
 def test_each_turn_repeats_another_part_of_what_waits():
     """In the order of arrival, two at a time, round and round."""
-    pool = Mempool()
+    pool = make_pool()
     for sender in (3, 1, 2):
         pool.add(pooled(sender))
 
     parts = [[each.transaction.public_key[0] for each in pool.waiting(turn, 2)] for turn in range(3)]
 
     assert parts == [[3, 1], [2], [1, 2]]
-    assert Mempool().waiting(5, 2) == []
+    assert make_pool().waiting(5, 2) == []
 
 
-def test_a_nonce_that_was_included_is_void_for_good():
-    """A peer that lags may repeat a final transaction; it does not come back."""
-    pool = Mempool()
-    pool.remove_included([pooled(1, 4).transaction])
+def test_a_nonce_that_is_spent_in_the_finalized_state_is_void():
+    """A peer that lags may repeat a final transaction; it does not come back, be it after a restart."""
+    pool = make_pool(spent={1: 5})
 
     assert not pool.add(pooled(1, 4))
     assert pool.add(pooled(1, 5))
 
 
+def test_what_another_state_has_spent_leaves_the_pool():
+    """A snapshot skips the blocks that its transactions are in."""
+    spent = {}
+    pool = make_pool(spent=spent)
+    for nonce in range(3):
+        pool.add(pooled(1, nonce))
+
+    spent[1] = 2
+    stale = pool.derived()
+    pool.remove_spent()
+    fresh = pool.derived()
+
+    assert offered(pool) == [(1, 2)]
+    assert len(stale.kept.keys() - stale.rebuilt.keys()) == 2
+    assert fresh.kept == fresh.rebuilt
+
+
 def test_what_is_refused_leaves_nothing_behind():
     """A full pool does not grow by those it turns away."""
-    pool = Mempool(bytes_max=0)
+    pool = make_pool(bytes_max=0)
     for sender in range(50):
         assert not pool.add(pooled(sender))
 

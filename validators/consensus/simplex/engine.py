@@ -34,7 +34,6 @@ from validators.consensus.interface import (
     Question,
     Received,
     Relay,
-    ReportActivity,
     Send,
     Started,
     TimeoutReached,
@@ -45,6 +44,7 @@ from validators.consensus.simplex.artifacts import Artifact, Certification
 from validators.consensus.simplex.casting import Caster
 from validators.consensus.simplex.certificates import assemble
 from validators.consensus.simplex.config import SimplexConfig
+from validators.consensus.simplex.derived import derive_rounds
 from validators.consensus.simplex.election import LeaderActivity, leader_of
 from validators.consensus.simplex.messages import (
     Certificate,
@@ -80,6 +80,7 @@ from validators.consensus.simplex.timeouts import (
     tick_timer,
 )
 from validators.consensus.simplex.views import Invalid, Missing, Ready, Views
+from validators.derived import Derived
 from validators.events import Entered
 
 
@@ -124,6 +125,10 @@ class Simplex:
     def finality(self) -> Finalization | None:
         """The certificate of the highest finalized view; None while that is genesis."""
         return self._views.finalization
+
+    def derived(self, records: Sequence[Artifact], floor: Finality | None) -> Derived:
+        """Return the rounds beside those of the journal."""
+        return derive_rounds(self._views, self._helper, records=records, floor=floor, me=self._me)
 
     def leader(self, view: int) -> NodeId:
         """Return who leads `view`, which is 1 or more."""
@@ -173,8 +178,7 @@ class Simplex:
     def _start(self) -> None:
         """Enter the first view, or the one that the journal leads to."""
         current = self._current()
-        self._emit(Entered(current.view, current.leader))
-        self._emit(tick_timer(self._activity, self._config))
+        self._emit(Entered(current.view, current.leader), tick_timer(self._activity, self._config))
         for kept in self._views.unfinalized():
             self._request_certification(kept)
         if current.own_notarize is not None:
@@ -190,8 +194,7 @@ class Simplex:
 
     def _receive(self, sender: NodeId, message: ConsensusMessage) -> None:
         if isinstance(message, CertificateRequest):
-            held = serve(self._views, message.view)
-            self._emit(*(Send(sender, CertificateResponse(message.view, certificate)) for certificate in held))
+            self._emit(*serve(self._views, sender, message.view))
         elif isinstance(message, Notarize | Nullify | Finalize):
             self._receive_vote(sender, message)
         else:
@@ -199,8 +202,7 @@ class Simplex:
 
     def _receive_vote(self, sender: NodeId, vote: Vote) -> None:
         if isinstance(vote, Nullify) and self._helper.is_due(sender, vote.view, self._views):
-            held = self._helper.help(sender, vote.view, self._views)
-            self._emit(*(Send(sender, certificate) for certificate in held))
+            self._emit(*self._helper.help(sender, vote.view, self._views))
         if self._screen.is_wanted(vote):
             self._count(vote)
 
@@ -349,9 +351,7 @@ class Simplex:
     def _count(self, vote: Vote) -> None:
         """Count a verified vote, ours or another's."""
         found = self._views.round(view_of(vote))
-        for activity in found.votes.add(vote):
-            evidence = found.votes.evidence[activity, vote.signer]
-            self._emit(ReportActivity(activity, vote.signer, found.view, "", evidence))
+        self._emit(*found.count(vote))
         is_proposal = isinstance(vote, Notarize) and vote.signer == found.leader and found.see_proposal(vote.proposal)
         if is_proposal and found.view == self._views.current:
             self._emit(CancelTimer(LEADER_TIMER, found.view))

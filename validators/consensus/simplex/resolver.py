@@ -9,7 +9,7 @@ from typing import Final
 
 from network.types import Micros, NodeId
 from validators.consensus.interface import CancelTimer, Effect, Send, SetTimer
-from validators.consensus.simplex.messages import Certificate, CertificateRequest
+from validators.consensus.simplex.messages import Certificate, CertificateRequest, CertificateResponse
 from validators.consensus.simplex.rounds import Certified
 from validators.consensus.simplex.views import Views
 
@@ -72,14 +72,18 @@ class Helper:
     def __init__(self) -> None:
         self._helped: dict[NodeId, tuple[int, int]] = {}
 
+    def __len__(self) -> int:
+        """Return the number of validators that were helped."""
+        return len(self._helped)
+
     def is_due(self, peer: NodeId, stuck_view: int, views: Views) -> bool:
         """Whether `peer`, which wants to leave a view that we have left, has not been sent the way yet."""
         helped_view, our_view = self._helped.get(peer, (-1, -1))
         # Once for each view of ours or step of the peer's: a cry costs its sender nothing and us certificates.
         return stuck_view < views.current and (our_view != views.current or stuck_view > helped_view)
 
-    def help(self, peer: NodeId, stuck_view: int, views: Views) -> list[Certificate]:
-        """Return the certificates that bring the peer up to our view, and note that it got them."""
+    def help(self, peer: NodeId, stuck_view: int, views: Views) -> list[Effect]:
+        """Send the peer the certificates that bring it up to our view, and note that it got them."""
         self._helped[peer] = (stuck_view, views.current)
         certificates: list[Certificate] = []
         if views.finalization is not None and stuck_view <= views.finalized_view:
@@ -87,10 +91,15 @@ class Helper:
         entry = views.entry_certificate()
         if entry is not None and entry not in certificates:
             certificates.append(entry)
-        return certificates
+        return [Send(peer, certificate) for certificate in certificates]
 
 
-def serve(views: Views, view: int) -> list[Certificate]:
+def serve(views: Views, peer: NodeId, view: int) -> list[Effect]:
+    """Answer a peer's request for `view`."""
+    return [Send(peer, CertificateResponse(view, certificate)) for certificate in _find_held(views, view)]
+
+
+def _find_held(views: Views, view: int) -> list[Certificate]:
     """Return what answers a request for `view`, the best first (specification of Simplex, section 1.2, Fetch).
 
     A view may be both certified and nullified here. Then both are given: the peer may need either, and with only the

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from network.types import NodeId
-from validators.consensus.interface import BlockRef
+from validators.consensus.interface import BlockRef, Effect, ReportActivity
 from validators.consensus.simplex.messages import (
     Finalize,
     Notarization,
@@ -75,6 +75,13 @@ class Round:
         if self.proposal != proposal:
             self.is_equivocated = True
         return False
+
+    def count(self, vote: Vote) -> list[Effect]:
+        """Count a verified vote, and report what it proves against its signer."""
+        return [
+            ReportActivity(activity, vote.signer, self.view, "", self.votes.evidence[activity, vote.signer])
+            for activity in self.votes.add(vote)
+        ]
 
     def fill_own(self, proposal: Proposal) -> None:
         """Put our own proposal, or one we voted for in an earlier life, into the slot."""

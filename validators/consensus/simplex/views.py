@@ -49,9 +49,9 @@ class Views:
     """The rounds by view, the current view, and the latest finalization."""
 
     def __init__(self, *, validators: int, genesis: Digest, view_retention: int) -> None:
-        self._validators = validators
+        self.validators: Final = validators
+        self.view_retention: Final = view_retention
         self._genesis = genesis
-        self._view_retention = view_retention
         self._rounds: dict[int, Round] = {}
         self.current = 1
         self.finalization: Finalization | None = None
@@ -77,8 +77,12 @@ class Views:
         """Return a view's round, a new one where there was none."""
         found = self._rounds.get(view)
         if found is None:
-            found = self._rounds[view] = Round(view, leader_of(view, self._validators))
+            found = self._rounds[view] = Round(view, leader_of(view, self.validators))
         return found
+
+    def kept(self) -> list[Round]:
+        """Return all rounds that are kept."""
+        return list(self._rounds.values())
 
     def unfinalized(self) -> list[Round]:
         """Return the rounds above the finalized view, lowest first."""
@@ -90,7 +94,7 @@ class Views:
         # Checked here although the screen refuses older ones: replay and floors come by other ways.
         assert finalization.proposal.view > self.finalized_view, "the finalized view never moves back"
         self.finalization = finalization
-        lowest = self.finalized_view - self._view_retention
+        lowest = self.finalized_view - self.view_retention
         self._rounds = {view: kept for view, kept in self._rounds.items() if view >= lowest}
 
     def select_parent(self, view: int) -> Ready | Missing:

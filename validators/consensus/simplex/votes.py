@@ -27,6 +27,10 @@ class ViewVotes:
     evidence: dict[tuple[str, NodeId], tuple[Vote, Vote]] = field(default_factory=dict)
     """Two signed votes of one signer that exclude each other, by activity and signer."""
 
+    def __len__(self) -> int:
+        """Return the number of votes and pieces of evidence."""
+        return len(self.notarizes) + len(self.nullifies) + len(self.finalizes) + len(self.evidence)
+
     def is_news(self, vote: Vote) -> bool:
         """Whether the vote could still count or be evidence: asked before its signature is verified."""
         if isinstance(vote, Nullify):

@@ -1,0 +1,97 @@
+"""Derived state: a kept entry that its source does not have, one that is missing, and a size above its bound."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from checker.checks.derived import DerivedState
+from checker.checks.observations import DiskFaults
+from tests.support.checks import finish, make_run
+from tests.support.cluster_runs import check_named, result_of
+from validators.derived import Derived, DerivedSize
+from validators.sync.follower import PEER_BLOCK_BYTES_MIN, Follower, Goal, PeerBlock, Purpose
+
+WHOLE = Derived("shelf", {"book": 1}, {"book": 1}, (DerivedSize("books", 1, 1, "n"),))
+
+
+def judge(part, **facts):
+    return finish(DerivedState(make_run(**facts)), derived={2: (part,)})
+
+
+def test_what_its_source_leads_to_passes():
+    result = judge(WHOLE)
+
+    assert (result.status, result.compared) == ("passed", 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"kept": {"book": 2}}, "shelf, book, is 2 and not 1"),
+        ({"kept": {"book": 1, "dust": b"\xaa"}}, "shelf, dust, is aa and not absent"),
+        ({"kept": {}}, "shelf, book, is absent and not 1"),
+        ({"sizes": (DerivedSize("books", 3, 2, "2 n"),)}, "shelf has 3 books, at most 2 are allowed (2 n)"),
+    ],
+)
+def test_what_is_stale_missing_or_too_much_is_named(change, text):
+    result = judge(WHOLE._replace(**change))
+
+    assert result.status == "failed"
+    assert result.summary.startswith("validator 2: ")
+    assert text in result.summary
+
+
+def test_a_disk_that_a_fault_touched_is_no_source():
+    part = WHOLE._replace(kept={"book": 2}, is_of_disk=True)
+
+    assert judge(part).status == "failed"
+    assert judge(part, disk_faults=DiskFaults(touched=[2])).status == "passed"
+
+
+def test_a_reorganization_is_compared_in_the_middle_of_the_run():
+    check = DerivedState(make_run())
+    check.rederived(1, (WHOLE._replace(kept={}),))
+
+    assert "validator 1 after a reorganization: shelf" in finish(check).summary
+
+
+def test_a_run_compares_every_part_of_every_validator():
+    """With reorganizations as well."""
+    result = check_named(result_of("certified-split", "run.audit_reorgs=true", "expect.audited_min=0"), "derived")
+
+    assert result.status == "passed"
+    assert "after a reorganization" in result.summary
+
+
+def block(height, number):
+    return SimpleNamespace(header=SimpleNamespace(height=height, parent=bytes([number - 1])))
+
+
+def make_follower(height=0):
+    engine = SimpleNamespace(
+        finalized=SimpleNamespace(height=height, view=height), finalized_digest=b"", executed=lambda _digest: None
+    )
+    ways = dict.fromkeys(("execute", "request", "settle"), lambda *_given: None)
+    return Follower(engine, **ways, find_fault=lambda *_given: "")
+
+
+class TestOfAFollower:
+    def test_blocks_and_rooms_follow_what_is_pruned(self):
+        follower = make_follower()
+        for height in (1, 2):
+            follower.add_block(bytes([height]), block(height, height), PeerBlock(3, 10))
+        follower.engine.finalized.height = 1
+        before = follower.derived(1)
+        follower.prune()
+        after = follower.derived(1)
+
+        assert before.kept.keys() - before.rebuilt.keys() == {"block 01"}
+        assert after.kept == after.rebuilt
+        assert after.kept["room of peer 3"] == PEER_BLOCK_BYTES_MIN
+
+    def test_a_goal_of_a_view_that_was_left_is_stale(self):
+        follower = make_follower()
+        follower.want(Goal(Purpose.VERIFY, 4, b"\x09"))
+
+        assert follower.derived(4).kept == follower.derived(4).rebuilt
+        assert follower.derived(5).kept != follower.derived(5).rebuilt

@@ -1,0 +1,62 @@
+"""Rounds beside those that the journal leads to, for the checks: what was not written down is lost to a restart."""
+
+from collections.abc import Sequence
+
+from network.types import NodeId
+from validators.consensus.interface import Finality
+from validators.consensus.simplex.artifacts import Artifact
+from validators.consensus.simplex.messages import Finalization, Finalize, Notarization, Notarize
+from validators.consensus.simplex.recovery import restore
+from validators.consensus.simplex.resolver import Helper
+from validators.consensus.simplex.rounds import Certified, Round
+from validators.consensus.simplex.views import Views
+from validators.derived import Derived, DerivedSize, Plain
+
+
+def derive_rounds(
+    views: Views, helper: Helper, *, records: Sequence[Artifact], floor: Finality | None, me: NodeId
+) -> Derived:
+    """Return the rounds above finality beside those of the journal, and the sizes of all."""
+    assert floor is None or isinstance(floor, Finalization), f"{floor!r} is no finality of Simplex"
+    fresh = Views(validators=views.validators, genesis=b"", view_retention=views.view_retention)
+    restore(fresh, records, me, floor)
+    rounds = views.kept()
+    ahead = sum(each.view > views.current + 1 and each.notarization is not None for each in rounds)
+    lowest = max(views.finalized_view - views.view_retention, 0)
+    votes = sum(len(each.votes) for each in rounds)
+    return Derived(
+        part="consensus rounds",
+        kept=_describe(views),
+        rebuilt=_describe(fresh),
+        sizes=(
+            DerivedSize(
+                "rounds", len(rounds), views.current + 2 - lowest + ahead, "views from the retention to the next one"
+            ),
+            DerivedSize("votes and evidence", votes, 6 * views.validators * len(rounds), "6 n for each round"),
+            DerivedSize("validators helped", len(helper), views.validators, "n"),
+        ),
+    )
+
+
+def _describe(views: Views) -> dict[str, Plain]:
+    """Return what the journal has to say of views."""
+    found: dict[str, Plain] = {"current view": views.current, "finalized view": views.finalized_view}
+    for each in views.unfinalized():
+        found |= {f"{what} of view {each.view}": value for what, value in _describe_round(each).items() if value}
+    return found
+
+
+def _describe_round(each: Round) -> dict[str, Plain]:
+    is_decided = each.certified in {Certified.PASSED, Certified.FAILED}
+    return {
+        "own notarize": _payload_of(each.own_notarize),
+        "own nullify": each.own_nullify is not None,
+        "own finalize": _payload_of(each.own_finalize),
+        "notarization": _payload_of(each.notarization),
+        "nullification": each.nullification is not None,
+        "certification": each.certified.value if is_decided else None,
+    }
+
+
+def _payload_of(message: Notarize | Finalize | Notarization | None) -> bytes | None:
+    return None if message is None else message.proposal.payload

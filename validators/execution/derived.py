@@ -1,0 +1,46 @@
+"""Derived state of an execution engine beside its indexes, which the audit has: decoded records, executed blocks."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from validators.derived import Derived, DerivedSize, Plain
+from validators.execution.block_tree import BlockTree
+from validators.execution.blocks import address_of, decode_transaction
+from validators.execution.schema import Account, account_key
+from validators.execution.view import DecodedCache
+
+
+def next_nonce(tree: BlockTree, public_key: bytes) -> int:
+    """Return the next nonce of a public key's account after the finalized block."""
+    stored = tree.database.get(account_key(address_of(public_key)))
+    nonce = 0 if stored is None else msgspec.msgpack.decode(stored, type=Account).nonce
+    # What was applied early has moved it on, by one for each transaction.
+    early = (decode_transaction(encoded) for branch in tree.early() for encoded in branch.transactions)
+    return nonce - sum(transaction.public_key == public_key for transaction in early)
+
+
+def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
+    """Return decoded records and blocks beside those that state and finality leave."""
+    records: dict[str, Plain] = {}
+    expected: dict[str, Plain] = {}
+    changes = [branch.executed.changes for branch in tree.unfinalized() if branch.executed is not None]
+    for key in cache.kept():
+        records[f"record of {key.hex()}"] = True
+        if tree.database.get(key) is not None or any(key in written for written in changes):
+            expected[f"record of {key.hex()}"] = True
+    height = tree.finalized.header.height
+    blocks: Mapping[str, Plain] = {f"block {branch.digest.hex()}": True for branch in tree.unfinalized()}
+    above: Mapping[str, Plain] = {
+        f"block {branch.digest.hex()}": True for branch in tree.unfinalized() if branch.header.height > height
+    }
+    return Derived(
+        part="execution",
+        kept={**records, **blocks},
+        rebuilt={**expected, **above},
+        sizes=(
+            DerivedSize(
+                "blocks undone or executed again that nobody was told of", tree.unreported, 0, "0 between steps"
+            ),
+        ),
+    )
