@@ -75,6 +75,12 @@ class CheckResult:
     def __post_init__(self) -> None:
         assert self.status != "passed" or self.compared > 0, f"{self.name} passed without having compared anything"
 
+    @property
+    def is_finding(self) -> bool:
+        """Whether it failed, or found that the run does not show what it is to show."""
+        is_lacking = self.status == "inconclusive" and self.exit_class == "inconclusive"
+        return self.status == "failed" or is_lacking
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from cluster.campaign.scan.runs import SMALL, small_settings
 from cluster.scenario.load import load_scenario, scenario_paths
-from tests.frozen import SMALL, read_frozen, small_settings
+from tests.frozen import read_frozen
 from tests.support.cluster_runs import check_named, result_of
 
 NAMES = [path.stem for path in scenario_paths()]

@@ -89,7 +89,7 @@ def run_task(task: Task) -> SeedResult:
         digest=run.digest.hex(),
         milliseconds=_milliseconds_since(started),
         directory=str(run.directory or ""),
-        failed=" ".join(check.name for check in run.checks if _is_finding(check)),
+        failed=" ".join(check.name for check in run.checks if check.is_finding),
         fingerprint=task.fingerprint,
         cells=run.cells,
         rules=run.rules,
@@ -115,12 +115,6 @@ def broken_result(task: Task, headline: str, milliseconds: int = 0) -> SeedResul
     signature = f"environment: {_NUMBER.sub('#', headline)}"
     result = SeedResult(task.seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
     return result._replace(fingerprint=task.fingerprint)
-
-
-def _is_finding(check: CheckResult) -> bool:
-    """Whether a check failed, or found that the run does not show what it is to show."""
-    is_lacking = check.status == "inconclusive" and check.exit_class == "inconclusive"
-    return check.status == "failed" or is_lacking
 
 
 def _judge(task: Task) -> PipelineResult:

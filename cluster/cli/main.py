@@ -22,6 +22,8 @@ from checker.record.program import VERSION, program_name
 from checker.record.run_directory import DamagedRecordError, RecordExistsError
 from cluster.campaign.dask_workers import DaskError
 from cluster.campaign.results_db import DamagedResultsError
+from cluster.campaign.scan.equivalents import EquivalentsError
+from cluster.campaign.scan.points import MissingLibraryError, UnknownOperatorError
 from cluster.cli.commands import (
     check,
     diff,
@@ -31,6 +33,7 @@ from cluster.cli.commands import (
     prove,
     replay,
     run,
+    scan,
     scenarios,
     shrink,
     sweep,
@@ -53,7 +56,7 @@ from network.outcome import RunFailedError
 
 COMMANDS: Final[tuple[Callable[[Commands], None], ...]] = (
     *(run.add_parser, replay.add_parser, sweep.add_parser, shrink.add_parser, explain.add_parser, diff.add_parser),
-    *(mutants.add_parser, faults.add_parser, check.add_parser, scenarios.add_parser),
+    *(mutants.add_parser, scan.add_parser, faults.add_parser, check.add_parser, scenarios.add_parser),
     *(prove.add_parser, verify.add_parser),
 )
 """Every command, in the order of the help."""
@@ -82,6 +85,7 @@ _EPILOG: Final = """examples:
   run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
   run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
+  run_cluster.py scan --sample 50                    change the code at random, and list what no check notices
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
@@ -116,11 +120,13 @@ def main(arguments: Sequence[str]) -> int:
         ProofError,
         DataDirectoryError,
         InUseError,
+        EquivalentsError,
+        UnknownOperatorError,
     ) as error:
         return _complain(str(error), EXIT_USAGE)
     except CodeChangedError as error:
         return _complain(str(error), EXIT_INCONCLUSIVE)
-    except DaskError as error:
+    except (DaskError, MissingLibraryError) as error:
         return _complain(str(error), EXIT_ENVIRONMENT)
     except KeyboardInterrupt as interrupt:
         _leave_nothing(options)

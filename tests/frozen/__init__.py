@@ -5,12 +5,12 @@ seeds, and of the run that killed each mutant in one campaign. `python -m tests.
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from checker.mutants import CATALOGUE
 from cluster.campaign.mutants import campaign_scenario, needs_repeat
+from cluster.campaign.scan.runs import small_settings
 from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.swarm.generator import draw_scenario
@@ -18,21 +18,6 @@ from cluster.swarm.generator import draw_scenario
 FROZEN_FILE: Final = Path(__file__).with_name("digests.json")
 
 SWARM_SEEDS: Final = range(30)
-
-SMALL: Final = {
-    "outage-storm": (
-        "workload.storm.timers_per_actor=60",
-        "chain.timers.gc_cycles_per_block=9_000",
-        "expect.storm.dead_timers_min=1_000",
-    ),
-    "congestion": (
-        "run.until_height=60",
-        "expect.counts.blocks_lane_full=50",
-        "expect.counts.fires_tipped=100",
-        "expect.fired_by.crowd=10",
-    ),
-}
-"""Settings that make a large scenario small enough for every commit; `make soak` runs them at full size."""
 
 
 class Frozen(NamedTuple):
@@ -42,11 +27,6 @@ class Frozen(NamedTuple):
     verdict: str
     failed: str
     seed: int = 0
-
-
-def small_settings(name: str) -> Sequence[str]:
-    """Return the settings that make a shipped scenario small."""
-    return SMALL.get(name, ())
 
 
 def read_frozen() -> dict[str, Frozen]:

@@ -1,0 +1,265 @@
+"""The campaign of a mutation scan: one pass of clean runs with probes, then every mutant in the runs that can show it.
+
+Each mutant ends in one of these ways: *killed* by the first check that fails in a run and does not in the clean one;
+*survived* in all runs in which it made a difference to what it changes; *never differed*, though it was reached;
+*unreached*; *not loadable*, if its module cannot be imported; *equivalent*, if a person said so with a reason.
+"""
+
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from checker.record.program import module_process
+from cluster.campaign.scan.equivalents import Equivalent
+from cluster.campaign.scan.points import ScanMutant, read_source
+from cluster.campaign.scan.probes import instrument
+from cluster.campaign.scan.runs import limited
+from cluster.campaign.scan.trials import LOADING, ChildTask, Trial, TrialOutcome
+from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, SURVIVED, UNREACHED, ScanRow
+
+GUARD_S: Final = 120
+GUARD_FACTOR: Final = 20
+"""Real seconds without an outcome after which a process is ended, and for each processor second that it may use."""
+
+ENDED: Final = "process-ended"
+"""Stands for the failed check of a run whose process was ended: no memory, or a computation that nothing interrupts."""
+
+
+class CleanRunsError(Exception):
+    """The runs without a mutant do not end as they have to."""
+
+
+class MutationScan:
+    """Tries mutants in runs; a context manager, which ends the processes that are still at work.
+
+    Args:
+        mutants: The mutants.
+        trials: The runs, in the order in which they are tried.
+        directory: Where results are kept; finished mutants are not tried again.
+        jobs: Processes at a time.
+        equivalents: Mutants that are not tried.
+    """
+
+    def __init__(
+        self,
+        mutants: Sequence[ScanMutant],
+        trials: Sequence[Trial],
+        *,
+        directory: Path,
+        jobs: int,
+        equivalents: Sequence[Equivalent] = (),
+    ) -> None:
+        self._trials = trials
+        self._jobs = jobs
+        self._file = directory / "results.jsonl"
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        directory.mkdir(parents=True, exist_ok=True)
+        known = {(row.file, row.operator, row.occurrence): row for row in _read_rows(self._file)}
+        self.rows: Final[dict[int, ScanRow]] = {}
+        self._open: dict[int, ScanMutant] = {}
+        for number, mutant in enumerate(mutants):
+            point = mutant.point
+            reason = next((entry.reason for entry in equivalents if entry.fits(mutant)), "")
+            if reason:
+                self.rows[number] = row_of(mutant, EQUIVALENT)._replace(headline=reason)
+            elif (row := known.get((point.file, point.operator, point.occurrence))) is not None:
+                self.rows[number] = row
+            else:
+                self._open[number] = mutant
+        self._clean: dict[str, TrialOutcome] = {}
+        self._telling: dict[int, tuple[Trial, ...]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_processes()
+
+    @property
+    def untried(self) -> int:
+        """The number of mutants that have no result."""
+        return len(self._open)
+
+    def probe(self) -> Iterator[TrialOutcome]:
+        """Run all trials with probes and yield each outcome; afterwards it is known which mutant needs which run.
+
+        Raises:
+            CleanRunsError: A run without a mutant breaks.
+        """
+        if not self._open:
+            return
+        by_file: dict[str, list[tuple[int, ScanMutant]]] = {}
+        numbers = {number: place for place, number in enumerate(self._open)}
+        for number, mutant in self._open.items():
+            by_file.setdefault(mutant.point.file, []).append((numbers[number], mutant))
+        probed = {file: instrument(read_source(file), mutants) for file, mutants in by_file.items()}
+        at_import = {place for each in probed.values() for place in each.at_import}
+        sources = {file: each.source for file, each in probed.items()}
+        tasks = [
+            ChildTask(sources=sources, trials=tuple(self._trials[job :: self._jobs]), probes=len(numbers))
+            for job in range(min(self._jobs, len(self._trials)))
+        ]
+        for outcome in self._in_threads(tasks):
+            if outcome.name == LOADING or not outcome.events:
+                raise CleanRunsError(f"a run with probes broke: {outcome.name}: {outcome.headline}")
+            self._clean[outcome.name] = outcome
+            yield outcome
+        if missing := [trial.name for trial in self._trials if trial.name not in self._clean]:
+            raise CleanRunsError(f"runs with probes have no result: {', '.join(missing)}")
+        for number, place in numbers.items():
+            self._plan(number, place, is_at_import=place in at_import)
+
+    def _plan(self, number: int, place: int, *, is_at_import: bool) -> None:
+        """Note in which runs a mutant is tried; without one, its result is there already."""
+        clean = [(trial, self._clean[trial.name]) for trial in self._trials]
+        telling = [limited(*pair) for pair in clean if is_at_import or place in pair[1].differed]
+        if telling:
+            self._telling[number] = tuple(telling)
+            return
+        reached = sum(place in outcome.reached for _, outcome in clean)
+        status = NEVER_DIFFERED if reached else UNREACHED
+        self._keep(number, row_of(self._open[number], status)._replace(reached=reached))
+
+    def run(self) -> Iterator[ScanRow]:
+        """Try every mutant that may be told from the original, and yield each result when it is written."""
+        queue = iter(list(self._telling))
+        with ThreadPoolExecutor(self._jobs) as pool:
+            pending: dict[Future[ScanRow], int] = {}
+            try:
+                while True:
+                    while len(pending) < self._jobs and (number := next(queue, None)) is not None:
+                        pending[pool.submit(self._try, number)] = number
+                    if not pending:
+                        return
+                    for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                        row = future.result()
+                        self._keep(pending.pop(future), row)
+                        yield row
+            finally:
+                # Before the pool waits for its threads: they wait for these.
+                self._end_processes()
+
+    def _try(self, number: int) -> ScanRow:
+        mutant, trials = self._open[number], self._telling[number]
+        task = ChildTask(sources={mutant.point.file: mutant.source}, trials=trials)
+        outcomes = list(self._outcomes(task))
+        row = row_of(mutant, SURVIVED)._replace(
+            differed=len(trials), tried=len(trials), cpu_ms=sum(outcome.cpu_ms for outcome in outcomes)
+        )
+        if outcomes and outcomes[0].name == LOADING:
+            return row._replace(status=NOT_LOADABLE, headline=outcomes[0].headline, tried=0)
+        for place, trial in enumerate(trials):
+            killed = row._replace(status=KILLED, run=trial.name, tried=place + 1)
+            if place == len(outcomes):
+                return killed._replace(check=ENDED)
+            if killers := outcomes[place].killers(trial):
+                return killed._replace(check=killers[0], headline=outcomes[place].headline)
+        return row
+
+    def _keep(self, number: int, row: ScanRow) -> None:
+        self.rows[number] = row
+        del self._open[number]
+        self._telling.pop(number, None)
+        with self._file.open("ab") as file:
+            file.write(msgspec.json.encode(row) + b"\n")
+
+    def _in_threads(self, tasks: Iterable[ChildTask]) -> Iterator[TrialOutcome]:
+        """Yield the outcomes of several processes as each comes."""
+        arrived: list[TrialOutcome] = []
+        changed = threading.Condition()
+
+        def collect(task: ChildTask) -> None:
+            for outcome in self._outcomes(task):
+                with changed:
+                    arrived.append(outcome)
+                    changed.notify()
+            with changed:
+                changed.notify()
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            try:
+                futures = [pool.submit(collect, task) for task in tasks]
+                while True:
+                    with changed:
+                        is_over = all(future.done() for future in futures)
+                        batch, arrived[:] = list(arrived), []
+                        if not batch and not is_over:
+                            changed.wait(1)
+                    yield from batch
+                    if is_over and not batch:
+                        break
+                for future in futures:
+                    future.result()
+            finally:
+                self._end_processes()
+
+    def _outcomes(self, task: ChildTask) -> Iterator[TrialOutcome]:
+        """Yield the outcomes of a task's process."""
+        # Out of reach of the terminal's interrupt, which this process passes on by ending it.
+        process = subprocess.Popen(
+            **module_process("cluster.campaign.scan.child", [], hash_seed=0),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        self._processes[process.pid] = process
+        assert process.stdin is not None, "the process was started with a pipe to it"
+        assert process.stdout is not None, "the process was started with a pipe from it"
+        patience_s = GUARD_S + GUARD_FACTOR * max(trial.cpu_s for trial in task.trials)
+        guard = threading.Timer(patience_s, process.kill)
+        try:
+            guard.start()
+            with suppress(BrokenPipeError):
+                process.stdin.write(msgspec.json.encode(task))
+                process.stdin.close()
+            for line in process.stdout:
+                yield msgspec.json.decode(line, type=TrialOutcome)
+                guard.cancel()
+                guard = threading.Timer(patience_s, process.kill)
+                guard.start()
+        finally:
+            guard.cancel()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            del self._processes[process.pid]
+
+    def _end_processes(self) -> None:
+        for process in list(self._processes.values()):
+            process.kill()
+
+
+def row_of(mutant: ScanMutant, status: str) -> ScanRow:
+    """Return the row of a mutant."""
+    point = mutant.point
+    return ScanRow(
+        file=point.file,
+        line=point.line,
+        function=point.function,
+        room=point.room,
+        operator=point.operator,
+        family=point.family,
+        occurrence=point.occurrence,
+        before=mutant.before,
+        after=mutant.after,
+        status=status,
+    )
+
+
+def _read_rows(file: Path) -> Iterator[ScanRow]:
+    """Yield the rows that are kept; a line that was cut by an end in the middle of it counts for nothing."""
+    if not file.exists():
+        return
+    for line in file.read_bytes().splitlines():
+        with suppress(msgspec.DecodeError):
+            yield msgspec.json.decode(line, type=ScanRow)

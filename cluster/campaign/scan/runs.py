@@ -1,0 +1,62 @@
+"""The runs that every mutant is tried in: swarm seeds, then the shipped scenarios at a small size."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from cluster.campaign.scan.trials import Trial, TrialOutcome
+from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
+from cluster.swarm.generator import draw_scenario
+
+SEEDS: Final = range(40)
+
+SMALL: Final = {
+    "outage-storm": (
+        "workload.storm.timers_per_actor=60",
+        "chain.timers.gc_cycles_per_block=9_000",
+        "expect.storm.dead_timers_min=1_000",
+    ),
+    "congestion": (
+        "run.until_height=60",
+        "expect.counts.blocks_lane_full=50",
+        "expect.counts.fires_tipped=100",
+        "expect.fired_by.crowd=10",
+    ),
+}
+"""Settings that make a large scenario small enough for every commit; `make soak` runs them at full size."""
+
+STEPS_FACTOR: Final = 10
+STEPS_MORE: Final = 20_000
+CPU_FACTOR: Final = 6
+CPU_MORE_S: Final = 5
+"""A mutant has so many times the steps and the processor time of the clean run, and so many more."""
+
+
+def small_settings(name: str) -> Sequence[str]:
+    """Return the settings that make a shipped scenario small."""
+    return SMALL.get(name, ())
+
+
+def clean_trials(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Trial]:
+    """Yield the runs in the order in which they are tried: seeds of the swarm, then shipped scenarios."""
+    for seed in seeds:
+        yield Trial(name=f"swarm-{seed}", seed=seed, scenario=encode_scenario(draw_scenario(seed)))
+    for name in scenarios:
+        yield Trial(name=name, seed=0, scenario=encode_scenario(load_scenario(name, small_settings(name))))
+
+
+def limited(trial: Trial, clean: TrialOutcome) -> Trial:
+    """Return a trial with the limits and the verdict that follow from its clean run."""
+    scenario = decode_scenario(trial.scenario, trial.name)
+    run = scenario.run
+    steps = min(run.step_limit, STEPS_FACTOR * clean.events + STEPS_MORE)
+    changed = msgspec.structs.replace(scenario, run=msgspec.structs.replace(run, step_limit=steps))
+    return Trial(
+        name=trial.name,
+        seed=trial.seed,
+        scenario=encode_scenario(changed),
+        cpu_s=CPU_FACTOR * clean.cpu_ms // 1_000 + CPU_MORE_S,
+        exit_code=clean.exit_code,
+        failed=clean.failed,
+    )

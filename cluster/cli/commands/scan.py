@@ -1,0 +1,136 @@
+"""The command `scan`: mutants that nobody wrote by hand, in the swarm and the shipped scenarios."""
+
+import argparse
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from checker.record.fingerprint import this_code
+from checker.record.host import naming
+from checker.record.program import SCRIPT
+from cluster.campaign.scan.campaign import MutationScan
+from cluster.campaign.scan.equivalents import EQUIVALENTS_FILE, read_equivalents, stale_entries
+from cluster.campaign.scan.points import MutationLibrary
+from cluster.campaign.scan.runs import SEEDS, clean_trials
+from cluster.campaign.scan.sample import ROOMS, draw_sample
+from cluster.campaign.scan.trials import Trial
+from cluster.cli.options import (
+    EXIT_INCONCLUSIVE,
+    RUNS,
+    Commands,
+    add_command,
+    add_jobs,
+    parse_runs,
+    parse_seed,
+    parse_seeds,
+    print_json,
+    print_lines,
+)
+from cluster.scenario.load import scenario_paths
+from report.console import print_tables
+from report.scan import ScanProgress, ScanRow, killed_share, scan_page, scan_tables, scan_totals
+
+SAMPLE: Final = 200
+SAMPLE_MAX: Final = 100_000
+
+PROMISED_ROOMS: Final = ("scheduler", "validators")
+"""Packages of which a share of at least `KILLED_PERCENT_MIN` has to be killed."""
+
+KILLED_PERCENT_MIN: Final = 85
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command to the command line."""
+    parser = add_command(
+        commands,
+        "scan",
+        run_scan,
+        summary="change the code in places that nobody chose, and say what no check notices",
+        example="scan --rooms scheduler validators/execution --sample 50 --budget-s 1800",
+        notes="needs requirements/scan.txt.",
+    )
+    names = [path.stem for path in scenario_paths()]
+    parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS, metavar="ROOM", help="default: all")
+    parser.add_argument(
+        "--operators", nargs="+", default=[], metavar="NAME", help="kinds of operators, such as AddNot (default: all)"
+    )
+    parser.add_argument("--sample", type=_sample, default=SAMPLE, metavar="N", help=f"mutants (default {SAMPLE})")
+    parser.add_argument("--seed", type=parse_seed, default=0, help="of the sample (default 0)")
+    parser.add_argument("--seeds", type=parse_seeds, default=SEEDS, metavar="A..B", help="of the swarm (default 0..39)")
+    parser.add_argument(
+        "--scenarios", nargs="*", choices=names, default=names, metavar="NAME", help="shipped scenarios (default: all)"
+    )
+    parser.add_argument("--budget-s", type=_sample, metavar="S", help="begin no mutant after so many real seconds")
+    add_jobs(parser)
+    parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
+    parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS_FILE, metavar="FILE", help="triaged mutants")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the page docs/mutation-scan.md")
+    kept = "finished mutants are kept under --runs, and the same command goes on with the others"
+    parser.set_defaults(when_interrupted=kept)
+
+
+def run_scan(options: argparse.Namespace) -> int:
+    """Scan, print the tables, and return 0 if enough was killed, 1 if not, 3 if mutants are left over."""
+    started = time.perf_counter()
+    library = MutationLibrary()
+    library.require_families(options.operators)
+    equivalents = read_equivalents(options.equivalents)
+    with ScanProgress(is_quiet=options.json) as progress:
+        progress.say("drawing the sample")
+        mutants = list(
+            draw_sample(library, options.sample, options.seed, rooms=options.rooms, families=options.operators)
+        )
+        trials = list(clean_trials(options.seeds, options.scenarios))
+        directory = options.runs / f"scan-{this_code().fingerprint[:6]}-{_digest(trials)}"
+        with MutationScan(mutants, trials, directory=directory, jobs=options.jobs, equivalents=equivalents) as campaign:
+            progress.say(f"{len(campaign.rows)} mutants have a result; probing {len(trials)} runs for the others")
+            for outcome in campaign.probe():
+                progress.show(f"probed {outcome.name}")
+            for row in campaign.run():
+                progress.tell(row)
+                if options.budget_s is not None and time.perf_counter() - started > options.budget_s:
+                    break
+        rows = [row for _, row in sorted(campaign.rows.items())]
+        stale = [f"stale, and to be triaged again: {entry}" for entry in stale_entries(library, equivalents)]
+    if options.out:
+        with naming(options.out):
+            options.out.write_text(_page(rows, options, campaign.untried), encoding="utf-8")
+    if options.json:
+        print_json(_as_json(rows, stale, campaign.untried, directory))
+    else:
+        print_tables(scan_tables(rows))
+        print_lines([*scan_totals(rows, campaign.untried), *stale, str(this_code()), f"results {directory}"])
+    if campaign.untried:
+        return EXIT_INCONCLUSIVE
+    promised = [row for row in rows if row.file.split("/")[0] in PROMISED_ROOMS]
+    return int(bool(promised) and killed_share(promised) < KILLED_PERCENT_MIN)
+
+
+def _page(rows: Sequence[ScanRow], options: argparse.Namespace, untried: int) -> str:
+    command = f"{SCRIPT} scan --sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"
+    seeds = options.seeds
+    runs = f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios"
+    return scan_page(rows, command=command, runs=runs, code=str(this_code()), untried=untried)
+
+
+def _sample(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= SAMPLE_MAX):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {SAMPLE_MAX:,}")
+    return int(text)
+
+
+def _digest(trials: Sequence[Trial]) -> str:
+    return hashlib.sha256(b"".join(trial.scenario for trial in trials)).hexdigest()[:6]
+
+
+def _as_json(rows: Sequence[ScanRow], stale: Sequence[str], untried: int, directory: Path) -> dict[str, object]:
+    return {
+        "code": this_code()._asdict(),
+        "killed_percent": killed_share(rows),
+        "mutants": [row._asdict() for row in rows],
+        "stale": stale,
+        "untried": untried,
+        "results": str(directory),
+    }

@@ -1,0 +1,181 @@
+"""A small scan from end to end, its command line, and its page."""
+
+import json
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from checker.record.program import module_process
+from checker.record.root import PROJECT_ROOT
+from cluster.campaign.scan.campaign import MutationScan
+from cluster.campaign.scan.equivalents import Equivalent
+from cluster.campaign.scan.points import PACKAGES
+from cluster.campaign.scan.runs import clean_trials
+from cluster.campaign.scan.trials import ChildTask, Trial, TrialOutcome
+from cluster.cli.main import main
+from report.scan import ScanRow, killed_share, scan_page, scan_totals
+from tests.support.scan import scan_mutant
+
+SCENARIO = "funded-at-its-turn"
+"""The quickest one that reaches all of the sample."""
+
+TRIALS = list(clean_trials([], [SCENARIO]))
+
+SAMPLE = {
+    "killed-order": scan_mutant("scheduler/identifiers.py", "if counter is None", "if counter is not None"),
+    "killed-bytes": scan_mutant("validators/execution/schema.py", 'return b"\\x07" + due', 'return b"\\x07" - due'),
+    "killed-charge": scan_mutant(
+        "scheduler/settlement.py", "(basefees.cycle + priority)", "(basefees.cycle - priority)"
+    ),
+    "equivalent": scan_mutant("scheduler/pool.py", "self.gas_min = 1 << 63", "self.gas_min = 1 << 64"),
+    "unreached": scan_mutant("validators/sync/snapshots.py", "not 0 < offer.chunks", "not 0 <= offer.chunks"),
+    "not-loadable": scan_mutant(
+        "network/trace.py", "_HASH_CHUNK_BYTES: Final = 1 << 16", "_HASH_CHUNK_BYTES: Final = 1 << None"
+    ),
+}
+"""Three that have to be killed, one that no run can show, one that none executes, one that cannot be imported."""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """The results of the small scan, by name."""
+    directory = tmp_path_factory.mktemp("scan")
+    with MutationScan(list(SAMPLE.values()), TRIALS, directory=directory, jobs=2) as scan:
+        probed = [outcome.name for outcome in scan.probe()]
+        list(scan.run())
+    assert probed == [SCENARIO]
+    assert scan.untried == 0
+    return {name: scan.rows[number] for number, name in enumerate(SAMPLE)}
+
+
+@pytest.mark.long
+class TestSmallScan:
+    def test_mutants_are_killed_by_the_check_that_names_them(self, rows):
+        assert (rows["killed-order"].status, rows["killed-order"].check) == ("killed", "oracle")
+        assert rows["killed-order"].run == SCENARIO
+
+    @pytest.mark.parametrize("name", ["killed-bytes", "killed-charge"])
+    def test_others_are_killed_too(self, rows, name):
+        assert rows[name].status == "killed"
+
+    def test_an_equivalent_one_survives_every_run_that_it_differs_in(self, rows):
+        row = rows["equivalent"]
+
+        assert row.status == "survived"
+        assert row.tried == row.differed > 0
+
+    def test_one_that_no_run_executes_is_not_tried(self, rows):
+        assert (rows["unreached"].status, rows["unreached"].tried) == ("unreached", 0)
+
+    def test_one_that_cannot_be_imported_is_not_killed(self, rows):
+        assert rows["not-loadable"].status == "not loadable"
+        assert "TypeError" in rows["not-loadable"].headline
+
+
+def test_results_are_kept_and_equivalents_not_tried(tmp_path):
+    first, second = SAMPLE["killed-order"], SAMPLE["equivalent"]
+    with MutationScan([first], TRIALS, directory=tmp_path, jobs=1) as scan:
+        list(scan.probe())
+        list(scan.run())
+    point = second.point
+    entry = Equivalent(
+        file=point.file, function="", operator="ByHand", before=second.before, after=second.after, reason="so high"
+    )
+
+    with MutationScan([first, second], TRIALS, directory=tmp_path, jobs=1, equivalents=[entry]) as again:
+        assert list(again.probe()) == list(again.run()) == []
+
+    assert [row.status for row in again.rows.values()] == ["killed", "equivalent"]
+    assert again.rows[1].headline == "so high"
+
+
+def test_the_process_imports_nothing_that_a_mutant_could_be_in():
+    program = "import sys, cluster.campaign.scan.child; print(*(name.split('.')[0] for name in sys.modules))"
+    told = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+
+    assert set(told.stdout.split()) & {*PACKAGES, "checker", "cluster"} == {"checker", "cluster"}
+
+
+def outcomes_of(mutant, cpu_s):
+    """Return the outcomes of a process with a mutant that may use so much processor time."""
+    trial = Trial(**{**msgspec.structs.asdict(TRIALS[0]), "cpu_s": cpu_s})
+    task = ChildTask(sources={mutant.point.file: mutant.source}, trials=(trial, trial))
+    process = module_process("cluster.campaign.scan.child", [], hash_seed=0)
+    done = subprocess.run(**process, input=msgspec.json.encode(task), capture_output=True, check=False)
+    return [msgspec.json.decode(line, type=TrialOutcome) for line in done.stdout.splitlines()]
+
+
+def test_a_computation_without_end_is_a_time_out():
+    before = "    return keccak256(preimage if"
+    mutant = scan_mutant("scheduler/identifiers.py", before, f"    while True:\n        pass\n{before}")
+
+    assert [outcome.failed for outcome in outcomes_of(mutant, cpu_s=1)] == [("time-out",)]
+
+
+def test_a_mutant_that_breaks_the_test_bed_is_a_crash():
+    mutant = scan_mutant("faults/injection/injector.py", "def schedule(self", "def schedule(self, nothing")
+
+    outcomes = outcomes_of(mutant, cpu_s=60)
+
+    assert [outcome.failed for outcome in outcomes] == [("crash",)]
+    assert "TypeError" in outcomes[0].headline
+
+
+class TestKillers:
+    TRIAL = Trial(name="a", seed=0, scenario=b"", exit_code=1, failed=("storm",))
+
+    def test_a_check_that_fails_without_the_mutant_kills_nothing(self):
+        assert TrialOutcome(name="a", exit_code=1, failed=("storm",)).killers(self.TRIAL) == ()
+
+    def test_another_check_does(self):
+        assert TrialOutcome(name="a", exit_code=1, failed=("storm", "oracle")).killers(self.TRIAL) == ("oracle",)
+
+    def test_another_verdict_does(self):
+        assert TrialOutcome(name="a", exit_code=0).killers(self.TRIAL) == ("verdict",)
+
+
+def row(status, **change):
+    values = {"check": "oracle" if status == "killed" else "", "room": "scheduler", "differed": 3} | change
+    row = ScanRow("scheduler/a.py", 7, "f", "", "AddNot", "AddNot", 0, "if a | b:", "if not a | b:", status)
+    return row._replace(**values)
+
+
+class TestPage:
+    ROWS = (*(row("killed") for _ in range(3)), row("survived"), row("unreached"), row("equivalent"))
+
+    def test_the_share_leaves_equivalents_out(self):
+        assert killed_share(self.ROWS) == 60
+        assert next(scan_totals(self.ROWS, 0)) == "3 of 5 mutants killed (60 %), equivalents left out"
+
+    def test_it_lists_survivors_with_their_lines(self):
+        page = scan_page(self.ROWS, command="run_cluster.py scan", runs="seed 0", code="code x", untried=2)
+
+        assert "| scheduler | 6 | 3 | 1 | 0 | 1 | 1 | 0 | 60 % |" in page
+        assert "| `oracle` | 3 |" in page
+        survived = page.partition("## Survived")[2].partition("## Never")[0]
+        assert "`scheduler/a.py:7` f, AddNot, 3 runs\n\n```diff\n- if a | b:\n+ if not a | b:\n```" in survived
+        assert "2 mutants of the sample were not tried" in page
+
+
+class TestCommand:
+    def test_an_unknown_operator_is_one_line(self, capsys):
+        assert main(["scan", "--operators", "AddNut"]) == 2
+        assert "'AddNut' (did you mean AddNot?) is none of" in capsys.readouterr().err
+
+    def test_without_the_library_it_is_the_environment(self, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "cosmic_ray.ast", None)
+
+        assert main(["scan"]) == 6
+        assert "pip install --require-hashes -r requirements/scan.txt" in capsys.readouterr().err
+
+    def test_its_object_has_the_mutants(self, capsys, tmp_path):
+        runs = ["--seeds", "0", "--scenarios", SCENARIO]
+        rooms = ["--rooms", "faults", "--operators", "ReplaceTrueWithFalse", "--sample", "1"]
+
+        code = main(["scan", "--json", *rooms, *runs, "--runs", str(tmp_path), "--budget-s", "1"])
+
+        answer = json.loads(capsys.readouterr().out)
+        assert code in (0, 3)
+        assert len(answer["mutants"]) + answer["untried"] == 1
