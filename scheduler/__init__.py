@@ -81,7 +81,7 @@ from scheduler.policies import (
     tables_of,
 )
 from scheduler.pool import PoolRules, WaitingPool
-from scheduler.rules import SCHEDULER_RULES, SWARM, CallRule, LaneRule, PhaseRule, RuleCell
+from scheduler.rules import SCHEDULER_RULES, SWARM, CallRule, LaneRule, PhaseRule, Reach, RuleCell, unheard
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
 from scheduler.tables import AgentCall, LaneTables, Ledger, Runner, StateTable, TimerTables
 from scheduler.types import (
@@ -165,6 +165,7 @@ __all__ = [
     "PoolRules",
     "Prices",
     "Quote",
+    "Reach",
     "RecentFires",
     "Refusal",
     "Rejected",
@@ -225,4 +226,5 @@ __all__ = [
     "store_key_of",
     "tables_of",
     "timer_id_of",
+    "unheard",
 ]

@@ -154,6 +154,11 @@ class WaitingPool:
         """The number of timers that wait, dead ones included."""
         return self._count
 
+    @property
+    def has_split_books(self) -> bool:
+        """Whether some book has more timers than one block of it holds."""
+        return any(len(book.blocks) > 1 for book in self.books.values())
+
     def add(self, timer: Timer) -> None:
         """Put a timer in that has become due, or that a branch being left had taken out."""
         bucket = self._buckets.get(timer.due)

@@ -8,7 +8,8 @@ Rejected: counting lines or branches of the code. A refactoring would change the
 """
 
 import enum
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 SWARM: Final = "swarm"
 """Promises a cell: a campaign of drawn scenarios has to reach it. Other promises are names of scenarios."""
@@ -18,7 +19,7 @@ class RuleCell(enum.Enum):
     """The base of the enums of cells; each room has one, and every member a name of its own.
 
     Attributes:
-        code: The rule that the cell is a branch of (docs/rules.md), or a section of a page.
+        code: The rule that the cell is a branch of (docs/rules.md), or the page in docs that has it.
         sentence: The thing that happened.
         promised_by: `swarm`, or the name of the scenario that reaches the cell in every run.
     """
@@ -35,6 +36,14 @@ class RuleCell(enum.Enum):
     def label(self) -> str:
         """The name in results, tables and pages."""
         return self.name.lower().replace("_", "-")
+
+
+Reach: TypeAlias = Callable[[RuleCell], None]
+"""Notes a cell as reached; the sink of whoever cannot return its cells. Nothing that calls it reads it."""
+
+
+def unheard(_cell: RuleCell) -> None:
+    """Note nothing: the sink of parts that nobody watches."""
 
 
 @enum.unique

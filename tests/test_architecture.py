@@ -77,6 +77,7 @@ KNOWS_SIMPLEX = (
     "validators/consensus/simplex/",
     "validators/consensus/registry.py",
     "checker/checks/rules/simplex.py",
+    "checker/checks/rules/simplex_cells.py",
     "checker/checks/rules/simplex_votes.py",
     "checker/mutants/",
     "faults/byzantine/simplex.py",

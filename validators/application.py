@@ -29,6 +29,7 @@ from validators.stats import ValidatorCounts
 from validators.storage import Barrier, BlockFile, FinalizedLog
 from validators.sync.block_exchange import BlockExchange
 from validators.sync.follower import Follower, Goal, Purpose, Settled, run_block
+from validators.sync.rules import SyncRule
 from validators.sync.serving import Serving
 from validators.sync.snapshots import SnapshotJoin, SnapshotSource
 
@@ -123,7 +124,7 @@ class Application:
             settings=self._settings,
             scheme=surroundings.scheme,
             joined=answers.joined,
-            give_up=self.go_by_blocks,
+            give_up=self._give_snapshots_up,
             refuse=answers.refuse,
         )
 
@@ -191,6 +192,10 @@ class Application:
     def derived(self, view: int, views: int) -> tuple[Derived, ...]:
         """Return the derived state of the chain's parts; `views` is the number of views that may need a block."""
         return self.engine.derived(), self._follower.derived(view), self.exchange.derived(views)
+
+    def _give_snapshots_up(self) -> None:
+        self._counts.reach(SyncRule.SNAPSHOT_GIVEN_UP)
+        self.go_by_blocks()
 
     # -- what time brings ----------------------------------------------------------------------
 

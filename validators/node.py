@@ -108,6 +108,7 @@ class Validator:
             settings.consensus.records,
             view_retention=settings.consensus_config.view_retention,
             sync_us=settings.costs.sync_us,
+            reach=counts.reach,
         )
         self._verifier = TransactionVerifier()
         self._scheme = factory.scheme(seed, public_keys)
@@ -116,8 +117,14 @@ class Validator:
         self._is_started = False
         self._runner = self._make_runner()
         self._intake = Intake(port, self._codec, settings.consensus, costs=settings.costs, counts=counts)
-        self._gossip = Gossip(
-            port, self._codec, self._verifier, settings, refuse=self._intake.refuse, next_nonce=self._next_nonce
+        self._gossip = self._make_gossip()
+
+    def _make_gossip(self) -> Gossip:
+        return Gossip(
+            *(self._port, self._codec, self._verifier, self._settings),
+            refuse=self._intake.refuse,
+            next_nonce=self._next_nonce,
+            reach=self._counts.reach,
         )
 
     def _make_runner(self) -> EffectRunner:
@@ -225,6 +232,7 @@ class Validator:
     def _reopen(self, over: "_Recovered | _Adopted") -> None:
         """Make the state anew from the disk; `over` follows when that has taken its time."""
         state = reopen_state(self._log, partial(self._factory.engine, self._genesis, self._verifier), self._repairs)
+        state.engine.watch(self._counts.reach)
         application = self._application = self._make_application(state.engine)
         cost_us = self._settings.costs.block_us * len(state.entries) + application.recover()
         application.pause()

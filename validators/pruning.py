@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from network.port import Port
 from network.types import Micros
+from scheduler import Reach, unheard
 from validators.consensus.interface import Finality, RecordCodec
 from validators.storage import Barrier, Journal
+from validators.storage.rules import DiskRule
 
 
 class PruneDue(NamedTuple):
@@ -35,7 +37,9 @@ class JournalPruner:
         *,
         view_retention: int,
         sync_us: Micros,
+        reach: Reach = unheard,
     ) -> None:
+        self._reach = reach
         self._port = port
         self._barrier = barrier
         self._journal = journal
@@ -57,6 +61,7 @@ class JournalPruner:
     def _prune(self, finality: Finality) -> None:
         if self._is_due(finality):
             lowest_view = finality.view - self._view_retention
+            self._reach(DiskRule.JOURNAL_PRUNED)
             self._journal.prune(self._records.encode(finality), keep=lambda entry: self._view_of(entry) >= lowest_view)
 
     def _is_due(self, finality: Finality) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from network.port import Port
+from scheduler import RuleCell
 from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
 from validators.events import DamageFound, DamageRepaired
 from validators.execution import Engine, InvalidEncodingError, RootMismatchError
@@ -32,6 +33,7 @@ from validators.storage import (
     provision,
 )
 from validators.storage.records import TORN
+from validators.storage.rules import DiskRule
 
 _UNSOUND: Final = (CorruptLog, ForgedSnapshot, InvalidEncodingError, RootMismatchError, msgspec.MsgspecError)
 """Errors of whole records that are no state, or not that of their headers."""
@@ -60,12 +62,20 @@ class RepairLog:
         self._port = port
         self.records: Final = records
         self._counts = counts
+        self._has_torn = False
 
     def found(self, damage: Damage) -> None:
         """Note damage; a torn tail is not damage, because no message relied on it."""
         if damage.what != TORN:
             self._counts.damaged += 1
             self._port.trace(DamageFound(damage.file, damage.offset, damage.what))
+        elif not self._has_torn:
+            self._has_torn = True
+            self._counts.reach(DiskRule.TORN_TAIL)
+
+    def reach(self, cell: RuleCell) -> None:
+        """Count a rule cell."""
+        self._counts.reach(cell)
 
     def kept(self, record: Record) -> None:
         """Note a vote or certificate from the journal: the earlier life may have had no time to trace it."""
@@ -108,8 +118,10 @@ def reopen_consensus(
 def _replay(
     journal: Journal, expected: JournalHead, repairs: RepairLog, make: Callable[[bool], ConsensusEngine]
 ) -> tuple[ConsensusEngine, str]:
-    head, entries, damages = journal.recover(expected)
+    head, entries, damages, is_new_generation = journal.recover(expected)
     repairs.found_and_repaired(damages, "from the other copy")
+    if is_new_generation:
+        repairs.reach(DiskRule.JOURNAL_GENERATION_SKIPPED)
     # By the head on the disk and not by this life's error: a lost journal bars the vote in all later lives.
     consensus = make(bool(head.observes))
     records = [repairs.records.decode(entry) for entry in entries]

@@ -1,7 +1,9 @@
 """Counts of one validator's whole life, and how the reasons of its halts begin."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+from scheduler import RuleCell
 
 BROKEN: Final = "broken invariant"
 """Begins the reason of a halt that no fault explains."""
@@ -33,3 +35,9 @@ class ValidatorCounts:
     halted: str = ""
     observes: str = ""
     """The reason that the validator has no vote any more, or nothing."""
+    reached: dict[RuleCell, int] = field(default_factory=dict)
+    """The rule cells that neither events nor blocks tell of; no validator reads them."""
+
+    def reach(self, cell: RuleCell) -> None:
+        """Count a rule cell as reached once more."""
+        self.reached[cell] = self.reached.get(cell, 0) + 1

@@ -18,7 +18,7 @@ from checker.checks.majority import hear_the_oracle
 from checker.checks.mirror import Mirror, SettledBlock
 from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult
-from network.events import Event, EventRouter
+from network.events import Event, EventRouter, Handlers
 from network.types import SUPERVISOR
 from scheduler import POLICIES, LaneConfig
 from validators.derived import Derived
@@ -37,16 +37,19 @@ class Suite:
     Args:
         run: The facts that the checks share.
         checks: Their classes, in the order of the results; those of other engines are left out.
+        watchers: Other handlers of the same events, which decide nothing.
     """
 
-    def __init__(self, run: RunContext, checks: Iterable[type[Check]] = CHECKS) -> None:
+    def __init__(
+        self, run: RunContext, checks: Iterable[type[Check]] = CHECKS, watchers: Iterable[Handlers] = ()
+    ) -> None:
         self._run = run
         self._honest = dict.fromkeys(run.honest)
         listed = tuple(checks)
         self._checks = [run.check(check) for check in listed if check.applies_to(run.engine)]
         self.not_applicable = tuple(check.name for check in listed if not check.applies_to(run.engine))
         """Names of the checks that mean nothing with this run's consensus engine; the verdict says so."""
-        self._router = EventRouter(*(check.handlers for check in self._checks))
+        self._router = EventRouter(*(check.handlers for check in self._checks), *watchers)
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
         self._mirror = Mirror(run.genesis_values)
         run.state = self._mirror.values

@@ -20,7 +20,7 @@ that lost counts for nothing. The cells are in no state, no receipt and no diges
 `verdict.json` those of one run (`rules`). A cell is promised by the swarm or by a scenario. A sweep of the swarm over
 2,000 seeds or more, without `--set`, is *inconclusive* if a cell that the swarm promises stayed empty, and names it;
 below that nothing is promised. `--require-coverage` asks for it in any sweep, of a scenario for the scenario's cells.
-A line has the cell, its rule ([rules.md](rules.md)), and the thing that happened.
+A line has the cell, its rule ([rules.md](rules.md)) or the page that describes it, and the thing that happened.
 """
 
 
@@ -32,7 +32,8 @@ def page() -> Iterator[str]:
         yield from ("", f"## {room[0].upper()}{room[1:]}", "")
         for cell in cells:
             promise = "" if cell.promised_by == SWARM else f" Promised by the scenario `{cell.promised_by}`."
-            yield f"- `{cell.label}`, {cell.code}: {cell.sentence}{promise}"
+            rule = f"[{cell.code}]({cell.code})" if cell.code.endswith(".md") else cell.code
+            yield f"- `{cell.label}`, {rule}: {cell.sentence}{promise}"
 
 
 if __name__ == "__main__":

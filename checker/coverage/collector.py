@@ -1,11 +1,18 @@
 """The collector of one run: how often each rule cell was reached."""
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
+from checker.checks.rules.registry import RULES
 from checker.coverage.blocks import BlockCells
+from checker.coverage.events import DiskCells, StateCells, SyncCells
 from checker.coverage.registry import CELLS
+from network.events import Handlers
 from scheduler import RuleCell, Timebase
 from validators.execution import Executed
+from validators.state.rules import StateRule
+from validators.stats import ValidatorCounts
+from validators.storage.rules import DiskRule
 
 
 class RuleHit(NamedTuple):
@@ -16,11 +23,21 @@ class RuleHit(NamedTuple):
 
 
 class RuleCoverage:
-    """Counts the cells of one run."""
+    """Counts the cells of one run with so many validators and this consensus engine.
 
-    def __init__(self, timebase: Timebase) -> None:
+    Attributes:
+        handlers: Readers of the events of honest replicas and of the supervisor.
+    """
+
+    def __init__(self, *, timebase: Timebase, engine: str, validators: int) -> None:
         self._hits: dict[RuleCell, int] = {}
         self._blocks = BlockCells(timebase, self.reach)
+        self.handlers: Final[tuple[Handlers, ...]] = (
+            DiskCells(self.reach).handlers,
+            SyncCells(self.reach).handlers,
+            StateCells(self.reach).handlers,
+            RULES[engine].read_cells(self.reach, validators),
+        )
 
     def reach(self, cell: RuleCell) -> None:
         """Count a cell as reached once more."""
@@ -30,6 +47,20 @@ class RuleCoverage:
         """Read a final block; heights ascend by one."""
         self._blocks.add(executed)
 
-    def hits(self) -> tuple[RuleHit, ...]:
-        """Return the cells that were reached, in the order of their declarations."""
-        return tuple(RuleHit(label, self._hits[cell]) for label, cell in CELLS.items() if cell in self._hits)
+    def hits(self, replicas: Iterable[ValidatorCounts] = ()) -> tuple[RuleHit, ...]:
+        """Return the cells that were reached, those of the replicas' own sinks included, in declared order."""
+        hits = dict(self._hits)
+        for counts in replicas:
+            for cell, count in (*counts.reached.items(), *_derived(counts).items()):
+                hits[cell] = hits.get(cell, 0) + count
+        return tuple(RuleHit(label, hits[cell]) for label, cell in CELLS.items() if hits.get(cell))
+
+
+def _derived(counts: ValidatorCounts) -> Mapping[RuleCell, int]:
+    """Return the cells that a replica's counts tell of."""
+    return {
+        DiskRule.TORN_TAIL_AGAIN: max(0, counts.reached.get(DiskRule.TORN_TAIL, 0) - 1),
+        StateRule.APPLIED_EARLY: counts.applied_early,
+        StateRule.LOG_PRUNED: counts.pruned,
+        StateRule.INDEXES_REBUILT: counts.rebuilt,
+    }

@@ -1,16 +1,26 @@
 """All rule cells, by the rooms that declare them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
+from checker.checks.rules.registry import RULES
 from scheduler import SWARM, CallRule, LaneRule, PhaseRule, RuleCell
 from validators.execution.rules import BlockRule
+from validators.mempool.rules import PoolRule
+from validators.state.rules import StateRule
+from validators.storage.rules import DiskRule
+from validators.sync.rules import SyncRule
 
 ROOMS: Final[Mapping[str, type[RuleCell]]] = {
     "calls about timers": CallRule,
     "the timer phase": PhaseRule,
     "the timer lane": LaneRule,
     "blocks": BlockRule,
+    "state": StateRule,
+    "mempool": PoolRule,
+    "catching up": SyncRule,
+    "disks": DiskRule,
+    **{f"consensus, {name}": rules.cells for name, rules in RULES.items() if rules.cells is not None},
 }
 """The enum of each room, by the heading of its cells."""
 
@@ -21,8 +31,3 @@ CELLS: Final[Mapping[str, RuleCell]] = {cell.label: cell for room in ROOMS.value
 def promised_by(subject: str = SWARM) -> tuple[str, ...]:
     """Return the labels of the cells that a scenario, or a campaign of the swarm, promises to reach."""
     return tuple(label for label, cell in CELLS.items() if cell.promised_by == subject)
-
-
-def unknown(labels: Iterable[str]) -> list[str]:
-    """Return the labels that no room declares any more, or not yet."""
-    return [label for label in labels if label not in CELLS]

@@ -88,11 +88,11 @@ class Monitor:
 def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
-    suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle))
+    rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine, validators=context.validators)
+    suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle), rules.handlers)
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
-    rules = RuleCoverage(context.rules.timebase)
     return Monitor(context, suite, rules, is_reopened=data is not None and data.start_us > 0)
 
 

@@ -289,7 +289,7 @@ class _Steps:
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
             not_applicable=monitor.suite.not_applicable,
-            rules=monitor.rules.hits(),
+            rules=monitor.rules.hits(slot.counts for slot in run.slots if monitor.is_honest(slot.node)),
             log=run.trace.log,
             genesis=run.genesis,
             chain=monitor.chain,

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from scheduler import RuleCell
+from scheduler import Reach, RuleCell, unheard
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
@@ -28,6 +28,7 @@ from validators.execution.run import BlockSummary
 from validators.execution.schema import BUCKETS
 from validators.execution.timers import NOTHING_READ, Waiting
 from validators.state import Batch, Database
+from validators.state.rules import StateRule
 
 ApplyAt: TypeAlias = Literal["finalized", "certified"]
 """The time at which a block's batch is applied to the database."""
@@ -118,6 +119,7 @@ class BlockTree:
         self.finalized = finalized
         self._apply_mode = apply_mode
         self._execute_again = execute_again
+        self.reach: Reach = unheard
         self._branches: dict[bytes, Branch] = {}
         self._early: list[Branch] = []
         self._undone: list[Executed] = []
@@ -168,6 +170,8 @@ class BlockTree:
             return 0
         # No more than can be taken back: finality may yet choose another branch.
         path = self.path_to(digest)[: self._apply_mode.retain_blocks]
+        if len(path) == self._apply_mode.retain_blocks:
+            self.reach(StateRule.APPLIED_TO_LIMIT)
         applied = len(path) - self._count_shared(path)
         self._apply(path)
         return applied
@@ -275,6 +279,8 @@ class BlockTree:
     def _stand_below(self, path: Sequence[Branch]) -> None:
         """Rewind the database to the last applied block of a path, and give every later one a batch that is alive."""
         shared = self._count_shared(path)
+        if len(self._early) - shared == self._apply_mode.retain_blocks:
+            self.reach(StateRule.REWOUND_TO_LIMIT)
         self._undone += self._take_back(len(self._early) - shared)
         parent = path[shared - 1] if shared else self.finalized
         for branch in path[shared:]:
@@ -308,6 +314,7 @@ class BlockTree:
             batch = self._execute_again(branch, parent)
             self._reexecuted.append(branch.executed)
             return batch
+        self.reach(StateRule.WRITTEN_AGAIN)
         batch = self.database.batch(parent.batch)
         for key, value in branch.executed.changes.items():
             batch.write(key, value)

@@ -14,18 +14,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scheduler import POLICIES, CalendarProfile, Moment, Policy
+from scheduler import POLICIES, CalendarProfile, Moment, Policy, Reach
 from validators.actors import Programs
 from validators.derived import Derived
 from validators.execution.audit import audit_indexes, audit_records
 from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed, FinalizationOutcome, is_due
-from validators.execution.blocks import (
-    VERSION,
-    Block,
-    Header,
-    Transaction,
-    header_digest,
-)
+from validators.execution.blocks import VERSION, Block, Header, Transaction, header_digest
 from validators.execution.derived import derive_execution, next_nonce
 from validators.execution.errors import InvalidBlockError, RootMismatchError, UnknownBlockError, UnknownParentError
 from validators.execution.genesis import Genesis, Policies
@@ -38,6 +32,7 @@ from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, T
 from validators.execution.validity import check_header, check_roots, check_transactions, seal
 from validators.execution.view import DecodedCache, View
 from validators.state import Batch, Database, Snapshot, StateAudit
+from validators.state.rules import StateRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +145,10 @@ class Engine:
     def finalized_digest(self) -> bytes:
         """The digest of the last finalized block."""
         return self._tree.finalized.digest
+
+    def watch(self, reach: Reach) -> None:
+        """Have the rule cells noted that are this validator's own: of its branches and of what it derives."""
+        self._tree.reach = self._pools.reach = reach
 
     def propose(self, context: ProposalContext, candidates: Iterable[Transaction]) -> Executed:
         """Build a block from the candidates that are valid in their order, and keep it as executed.
@@ -322,20 +321,17 @@ class Engine:
             # A leader that proposes the same again: what is built on the first one must stay alive.
             batch.drop()
             return known
-        branch = Branch(
-            digest=executed.digest,
-            header=sealed,
-            executed=executed,
-            batch=batch,
-            waiting=run.waiting(),
-            heights=tiers.heights,
+        digest, heights, waiting = executed.digest, tiers.heights, run.waiting()
+        self._tree.add(
+            Branch(digest=digest, header=sealed, executed=executed, batch=batch, waiting=waiting, heights=heights)
         )
-        self._tree.add(branch)
         return executed
 
     def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, BlockRun]:
         """Return a block's run on its parent's state, which the batch stands on, and the run's inputs."""
         genesis = self._rules.genesis
+        if parent.waiting is NOTHING_READ and header.height > 1:
+            self._pools.reach(StateRule.DERIVED_ANEW)
         view = View(batch, self._cache)
         moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
         tiers = Tiers(view, parent.heights, moment)
@@ -371,7 +367,7 @@ class Engine:
         self._tree.forget_derived(finalized, scan_buckets(self.database.items()), self._present)
         self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
-        self._pools = PoolKeeper()
+        self._pools = PoolKeeper(self._pools.reach)
 
     def _present(self, header: Header) -> int:
         return header.slot if self._rules.genesis.timebase == "slot" else header.height

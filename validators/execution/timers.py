@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler import Bucket, PoolRules, Timer, WaitingPool, buckets
+from scheduler import Bucket, PoolRules, Reach, Timer, WaitingPool, buckets, unheard
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import (
     BUCKET_ENTRIES,
@@ -27,6 +27,7 @@ from validators.execution.schema import (
     timer_key,
 )
 from validators.execution.view import View
+from validators.state.rules import StateRule
 
 TIMER_KEYS_MAX: Final = 1 << 18
 """Keys of timers that a validator remembers; then it starts anew."""
@@ -70,7 +71,8 @@ class TimerKeys:
 class PoolKeeper:
     """A validator's one pool, and the waiting set that it stands for."""
 
-    def __init__(self) -> None:
+    def __init__(self, reach: Reach = unheard) -> None:
+        self.reach = reach
         self._pool: WaitingPool | None = None
         self._waiting: Waiting | None = None
 
@@ -197,16 +199,21 @@ class StateTimers:
         # Counted before `collect`, which puts the new ones behind these.
         known = len(self._current())
         waiting = self.collect(upto)
+        if known:
+            self._pools.reach(StateRule.POOL_MADE_ANEW if pool is None else StateRule.POOL_KEPT)
         if pool is None:
             pool, known = WaitingPool(rules), 0
         else:
             for timer in [timer for timer in carried if timer.timer_id in touched] if touched else ():
                 pool.discard(timer)
                 changed = touched[timer.timer_id]
+                self._pools.reach(StateRule.POOL_TIMER_REMOVED if changed is None else StateRule.POOL_TIMER_CHANGED)
                 if changed is not None:
                     pool.add(changed)
         for timer in waiting[known:]:
             pool.add(timer)
+        if pool.has_split_books:
+            self._pools.reach(StateRule.BOOK_SPLIT)
         self._pool = pool
         return pool
 

@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
+from scheduler import Reach, unheard
 from validators.derived import Derived
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
 from validators.mempool.pool import CLIENTS, Mempool, Pooled
+from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
 
@@ -44,13 +46,15 @@ class Gossip:
         *,
         refuse: Callable[[str, str], None],
         next_nonce: Callable[[bytes], int],
+        reach: Reach = unheard,
     ) -> None:
+        self._reach = reach
         self._port = port
         self._refuse = refuse
         self._codec = codec
         self._verifier = verifier
         self._settings = settings
-        self._mempool = Mempool(next_nonce)
+        self._mempool = Mempool(next_nonce, reach=reach)
         self._round = 0
 
     @property
@@ -104,6 +108,7 @@ class Gossip:
             peer = (self._settings.node + step) % self._settings.validators
             self._round += 1
             gossip = TransactionGossip(tuple(_within_limit(waiting)))
+            self._reach(PoolRule.SENT_AGAIN)
             self._port.send(peer, self._codec.encode(gossip), _LABEL)
 
     def _take_one(self, payload: bytes, giver: int) -> None:
@@ -114,6 +119,7 @@ class Gossip:
             return
         digest = transaction_digest(transaction)
         if digest in self._mempool:
+            self._reach(PoolRule.KNOWN_AGAIN)
             return
         before = self._verifier.verified
         is_valid = self._verifier(transaction)

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from scheduler import Reach, unheard
 from validators.derived import Derived, DerivedSize
 from validators.execution.blocks import Transaction
+from validators.mempool.rules import PoolRule
 
 BYTES_MAX: Final = 64 * 1024 * 1024
 """Beyond this a mempool takes nothing more from the same giver; who wants to may try again."""
@@ -34,9 +36,10 @@ class Pooled:
 class Mempool:
     """One validator's mempool. It lives in memory: a crash empties it."""
 
-    def __init__(self, next_nonce: Callable[[bytes], int], bytes_max: int = BYTES_MAX) -> None:
+    def __init__(self, next_nonce: Callable[[bytes], int], bytes_max: int = BYTES_MAX, reach: Reach = unheard) -> None:
         """Begin empty; `next_nonce` returns the next nonce of a public key's account in the finalized state."""
         self._next_nonce = next_nonce
+        self._reach = reach
         self._by_sender: dict[bytes, dict[int, Pooled]] = {}
         self._known: dict[bytes, Pooled] = {}
         self._given_bytes: dict[int, int] = {}
@@ -59,10 +62,15 @@ class Mempool:
         given_bytes = self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
         is_full = given_bytes > self._bytes_max
         # A peer that lags may repeat what is final, here or in an earlier life: a spent nonce is void for good.
-        is_void = nonce < self._next_nonce(sender) or nonce in self._by_sender.get(sender, ())
-        if is_full or is_void or pooled.digest in self._known:
+        is_spent = nonce < self._next_nonce(sender)
+        if is_full or is_spent or nonce in self._by_sender.get(sender, ()) or pooled.digest in self._known:
+            if not is_full:
+                self._reach(PoolRule.NONCE_SPENT if is_spent else PoolRule.NONCE_TAKEN)
             return False
-        self._by_sender.setdefault(sender, {})[nonce] = pooled
+        nonces = self._by_sender.setdefault(sender, {})
+        nonces[nonce] = pooled
+        if len(nonces) > 1:
+            self._reach(PoolRule.SENDER_WAITS_TWICE)
         self._known[pooled.digest] = pooled
         self._given_bytes[pooled.giver] = given_bytes
         return True
@@ -74,8 +82,11 @@ class Mempool:
 
     def remove_spent(self) -> None:
         """Forget what is void in the finalized state, which has become another one."""
+        before = len(self._known)
         for sender in list(self._by_sender):
             self._remove_below(sender, self._next_nonce(sender))
+        if len(self._known) < before:
+            self._reach(PoolRule.VOIDED_BY_SNAPSHOT)
 
     def candidates(self) -> Iterator[Transaction]:
         """Yield everything in the order in which a leader tries it; nonces of one sender ascend."""

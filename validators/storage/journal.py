@@ -64,11 +64,15 @@ class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class JournalContents(NamedTuple):
-    """A recovered journal: its head, the encoded artifacts, oldest first, and the damage found."""
+    """A recovered journal: its head, the encoded artifacts, oldest first, and the damage found.
+
+    `is_new_generation` says that it was begun anew above a pruning that was given up.
+    """
 
     head: JournalHead
     artifacts: list[bytes]
     damages: list[Damage]
+    is_new_generation: bool = False
 
 
 def provision(disk: Disk, head: JournalHead) -> None:
@@ -168,13 +172,15 @@ class Journal:
         self._head = head
         self._artifacts = [record.payload[_PREFIX_BYTES:] for record in merged[1:]]
         newest = max(map(_newest, contents))
-        if newest > head.generation or any(_lacks(found, merged, head.generation) for found in contents):
+        is_new = newest > head.generation or any(_lacks(found, merged, head.generation) for found in contents)
+        if is_new:
             # A pruning that was given up, or that a copy does not show, may be read again one day: it is of the next
             # generation at most, and what is appended from now on is above that.
             self._begin_generation(newest - head.generation + 2, head.floor, self._artifacts)
         # What is wrong with a copy that pruning was about to replace is no damage of this journal.
         damaged = [found for found in contents if _newest(found) in {-1, head.generation}]
-        return JournalContents(head, list(self._artifacts), [damage for found in damaged for damage in found.damages])
+        damages = [damage for found in damaged for damage in found.damages]
+        return JournalContents(head, list(self._artifacts), damages, is_new)
 
     def _begin_generation(self, step: int, floor: bytes, artifacts: Sequence[bytes]) -> None:
         """Write both copies anew, one after the other, `step` generations further; raises DiskError."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from network.events import Handlers
+from scheduler import Reach, RuleCell
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
 
@@ -60,6 +62,8 @@ class EngineRules:
         reasons: Reasons to leave a view, as reports name them.
         evidence: Names of pairs of votes that exclude each other.
         describe_vote: Returns the content of an encoded vote in few words.
+        cells: The rule cells of the engine.
+        read_cells: Returns the handlers that note the cells of a run among so many validators.
     """
 
     name: str
@@ -76,3 +80,5 @@ class EngineRules:
     reasons: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     describe_vote: Callable[[bytes], str] = bytes.hex
+    cells: type[RuleCell] | None = None
+    read_cells: Callable[[Reach, int], Handlers] = lambda _reach, _validators: {}

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
+from checker.checks.rules.simplex_cells import SimplexCells
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
@@ -25,6 +26,7 @@ from validators.consensus.simplex import (
     certificate_signers,
 )
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.consensus.simplex.rules import SimplexRule
 from validators.consensus.simplex.signing import vote_content
 from validators.consensus.simplex.timeouts import TimeoutReason
 from validators.events import Voted
@@ -235,4 +237,6 @@ SIMPLEX_RULES: Final = EngineRules(
     reasons=tuple(reason.value for reason in TimeoutReason),
     evidence=("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize"),
     describe_vote=_describe_vote,
+    cells=SimplexRule,
+    read_cells=lambda reach, validators: SimplexCells(reach, validators).handlers,
 )

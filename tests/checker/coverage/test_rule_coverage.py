@@ -19,10 +19,13 @@ def test_every_cell_has_a_name_of_its_own():
     assert len(CELLS) == sum(len(cells) for cells in ROOMS.values())
 
 
-def test_every_cell_names_a_rule_that_is_written_down():
-    rules = (PROJECT_ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+def test_every_cell_names_a_rule_or_a_page():
+    docs = PROJECT_ROOT / "docs"
+    rules = (docs / "rules.md").read_text(encoding="utf-8")
+    unwritten = [cell for cell in CELLS.values() if f"- **{cell.code}** " not in rules]
 
-    assert [cell.label for cell in CELLS.values() if f"- **{cell.code}** " not in rules] == []
+    assert [cell.label for cell in unwritten if not (cell.code.endswith(".md") and (docs / cell.code).exists())] == []
+    assert len(unwritten) < len(CELLS) / 2
 
 
 def test_every_cell_is_promised_by_the_swarm_or_a_shipped_scenario():

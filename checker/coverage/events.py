@@ -1,0 +1,204 @@
+"""The rule cells that events tell of: of disks, of catching up, and of what a validator does with its branches."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from faults.events import Crashed
+from network.events import Event, Handlers, Sent, TimerElapsed
+from network.types import NodeId
+from scheduler import Reach, RuleCell
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    BlockRolledBack,
+    BlockUndone,
+    Booted,
+    DamageFound,
+    DamageRepaired,
+    Halted,
+    MessageRefused,
+    SnapshotJoined,
+    StoppedVoting,
+)
+from validators.state.rules import StateRule
+from validators.storage.rules import DiskRule
+from validators.sync.rules import SyncRule
+
+_OF_LABEL: Final[Mapping[str, RuleCell]] = {
+    "BlockRequest": SyncRule.BLOCK_REQUESTED,
+    "BlockResponse": SyncRule.BLOCK_SERVED,
+    "SnapshotRequest": SyncRule.SNAPSHOT_REQUESTED,
+}
+
+_OF_REFUSAL: Final[Mapping[str, RuleCell]] = {
+    "TooManyAnswers": SyncRule.ANSWERS_LIMITED,
+    "AnswerUnderWay": SyncRule.ANSWER_UNDER_WAY,
+    "lies on a branch that lost to a finalized block": SyncRule.BLOCK_OF_LOST_BRANCH,
+}
+
+_OF_SNAPSHOT: Final = (
+    (": unanswered", SyncRule.SNAPSHOT_UNANSWERED),
+    (": header: height", SyncRule.SNAPSHOT_TOO_OLD),
+    ("of validator", SyncRule.SNAPSHOT_FORGED),
+)
+"""The cell of a refused snapshot by what its reason contains, the first that fits."""
+
+_OF_REPAIR: Final = (
+    ("from the other copy", DiskRule.JOURNAL_REPAIRED),
+    ("cut off", DiskRule.LOG_CUT_OFF),
+    ("cut back", DiskRule.LOG_CUT_BACK),
+    ("gave way", DiskRule.BASE_GAVE_WAY),
+    ("from a peer", DiskRule.BLOCK_RESTORED),
+)
+"""The cell of a repair by the beginning of its description."""
+
+_THIRD: Final = 3
+
+FETCHES_KEPT: Final = 4_096
+"""Blocks that were asked for and are remembered; then all are forgotten, so that long runs stay small."""
+
+
+class DiskCells:
+    """Reads the cells of disks and restarts."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._boots: dict[NodeId, int] = {}
+        self._joined: dict[NodeId, None] = {}
+        self.handlers: Final[Handlers] = {
+            Crashed: self._crash,
+            Booted: self._boot,
+            SnapshotJoined: self._join,
+            BlockExecuted: self._execute,
+            DamageFound: self._find,
+            DamageRepaired: self._repair,
+            StoppedVoting: self._stop_voting,
+            Halted: self._halt,
+        }
+
+    def _crash(self, _event: Event, crashed: Crashed) -> None:
+        self._reach(DiskRule.CRASH_LOST_BYTES if crashed.lost_bytes else DiskRule.CRASH_LOST_NOTHING)
+
+    def _boot(self, event: Event, booted: Booted) -> None:
+        boots = self._boots[event.node] = self._boots.get(event.node, 0) + 1
+        if booted.incarnation and not booted.finalized_height:
+            self._reach(DiskRule.RESTARTED_FROM_NOTHING)
+        if booted.incarnation and booted.finalized_height and event.node in self._joined:
+            self._reach(DiskRule.RESTARTED_ON_SNAPSHOT)
+        if boots >= _THIRD:
+            self._reach(DiskRule.RESTARTED_TWICE)
+
+    def _join(self, event: Event, _joined: SnapshotJoined) -> None:
+        self._joined[event.node] = None
+
+    def _execute(self, _event: Event, executed: BlockExecuted) -> None:
+        if executed.mode == "recover":
+            self._reach(DiskRule.CERTIFIED_BLOCKS_KEPT)
+
+    def _find(self, _event: Event, found: DamageFound) -> None:
+        if found.file == "blocks":
+            self._reach(DiskRule.BLOCK_DAMAGED)
+
+    def _repair(self, _event: Event, repaired: DamageRepaired) -> None:
+        for words, cell in _OF_REPAIR:
+            if repaired.how.startswith(words):
+                self._reach(cell)
+
+    def _stop_voting(self, _event: Event, stopped: StoppedVoting) -> None:
+        if "damaged" in stopped.reason:
+            self._reach(DiskRule.JOURNAL_DAMAGED_TWICE)
+        elif "holds none" in stopped.reason:
+            self._reach(DiskRule.JOURNAL_LOST)
+
+    def _halt(self, _event: Event, halted: Halted) -> None:
+        if halted.reason.startswith("disk"):
+            self._reach(DiskRule.DISK_FULL if "no room" in halted.reason else DiskRule.DISK_FAILED)
+
+
+class SyncCells:
+    """Reads the cells of catching up."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._fetches: dict[tuple[NodeId, bytes], int] = {}
+        self._pieces: dict[NodeId, int] = {}
+        self._joins: dict[NodeId, int] = {}
+        self._last_final: dict[NodeId, tuple[int, int]] = {}
+        self.handlers: Final[Handlers] = {
+            Sent: self._send,
+            TimerElapsed: self._elapse,
+            MessageRefused: self._refuse,
+            SnapshotJoined: self._join,
+            BlockFinalized: self._finalize,
+        }
+
+    def _send(self, event: Event, sent: Sent) -> None:
+        cell = _OF_LABEL.get(sent.label)
+        if cell is not None:
+            self._reach(cell)
+            self._pieces[event.node] = 0
+        elif sent.label == "SnapshotChunkRequest":
+            pieces = self._pieces[event.node] = self._pieces.get(event.node, 0) + 1
+            if pieces > 1:
+                self._reach(SyncRule.SNAPSHOT_IN_PIECES)
+
+    def _elapse(self, event: Event, elapsed: TimerElapsed) -> None:
+        if elapsed.key[0] == "fetch" and isinstance(elapsed.key[1], bytes):
+            if len(self._fetches) > FETCHES_KEPT:
+                self._fetches.clear()
+            key = event.node, elapsed.key[1]
+            self._fetches[key] = self._fetches.get(key, 0) + 1
+            # The first one ends the grace in which the block may come by itself.
+            if self._fetches[key] > 1:
+                self._reach(SyncRule.BLOCK_REQUESTED_AGAIN)
+
+    def _refuse(self, _event: Event, refused: MessageRefused) -> None:
+        cell = _OF_REFUSAL.get(refused.reason)
+        if cell is not None:
+            self._reach(cell)
+        elif refused.message == "snapshot":
+            cell = next((cell for words, cell in _OF_SNAPSHOT if words in refused.reason), None)
+            if cell is not None:
+                self._reach(cell)
+        elif refused.reason.startswith("time "):
+            self._reach(SyncRule.PROPOSAL_TOO_EARLY)
+
+    def _join(self, event: Event, _joined: SnapshotJoined) -> None:
+        joins = self._joins[event.node] = self._joins.get(event.node, 0) + 1
+        self._reach(SyncRule.SNAPSHOT_JOINED)
+        if joins >= _THIRD:
+            self._reach(SyncRule.SNAPSHOT_JOINED_THRICE)
+
+    def _finalize(self, event: Event, _final: BlockFinalized) -> None:
+        at_us, count = self._last_final.get(event.node, (-1, 0))
+        count = count + 1 if at_us == event.at_us else 1
+        self._last_final[event.node] = event.at_us, count
+        if count > _THIRD:
+            self._reach(SyncRule.FINAL_BY_BLOCKS)
+
+
+class StateCells:
+    """Reads the cells of branches that were dropped or taken back."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._dropped: dict[NodeId, tuple[int, int]] = {}
+        self.handlers: Final[Handlers] = {
+            BlockRolledBack: self._drop,
+            BlockUndone: self._take_back,
+            BlockExecuted: self._execute,
+        }
+
+    def _drop(self, event: Event, dropped: BlockRolledBack) -> None:
+        self._reach(StateRule.BRANCH_DROPPED)
+        at_us, height = self._dropped.get(event.node, (-1, 0))
+        if at_us == event.at_us and height != dropped.height:
+            self._reach(StateRule.BRANCH_DROPPED_DEEP)
+        self._dropped[event.node] = event.at_us, dropped.height
+
+    def _take_back(self, _event: Event, _undone: BlockUndone) -> None:
+        self._reach(StateRule.REWOUND)
+
+    def _execute(self, _event: Event, executed: BlockExecuted) -> None:
+        if executed.mode == "reapply":
+            self._reach(StateRule.EXECUTED_AGAIN)

@@ -1,0 +1,17 @@
+"""The rule cells of the mempool: what it takes, what it leaves out, and what it sends again."""
+
+import enum
+
+from scheduler import RuleCell
+
+
+@enum.unique
+class PoolRule(RuleCell):
+    """Branches of the rules of mempool and gossip."""
+
+    NONCE_SPENT = "design.md", "A transaction comes whose nonce a final block has."
+    NONCE_TAKEN = "design.md", "A transaction comes whose nonce another one in the pool has."
+    KNOWN_AGAIN = "design.md", "A peer sends a transaction that waits here already."
+    VOIDED_BY_SNAPSHOT = "design.md", "The state of a snapshot makes waiting transactions void."
+    SENDER_WAITS_TWICE = "design.md", "Two transactions of one sender wait at once."
+    SENT_AGAIN = "design.md", "A transaction that waits is sent to the next peer."
