@@ -22,6 +22,10 @@ COUNTED: Final = (KILLED, SURVIVED, NEVER_DIFFERED, UNREACHED)
 """The ends over which the share of the killed is taken."""
 
 
+LINE_SECONDS: Final = 10
+"""Real seconds between two lines on a pipe that say how far the clean runs are."""
+
+
 class ScanRow(NamedTuple):
     """One mutant with its result.
 
@@ -74,6 +78,7 @@ class ScanProgress(CampaignProgress):
 
     def __init__(self, *, is_quiet: bool) -> None:
         super().__init__(header=f"{'real s':>8}{'runs':>6}  {'result':<15}  mutant", is_quiet=is_quiet)
+        self._next_line_s = 0.0
 
     def tell(self, row: ScanRow) -> None:
         """Print a line: a mutant and its result."""
@@ -82,8 +87,11 @@ class ScanProgress(CampaignProgress):
         self.say(line)
 
     def show(self, line: str) -> None:
-        """Draw the last run, on a terminal."""
+        """Draw the last run, on a terminal; on a pipe say it, some seconds apart."""
         self.draw(Text(line, no_wrap=True, overflow="ellipsis"))
+        if self._live is None and self.seconds >= self._next_line_s:
+            self._next_line_s = self.seconds + LINE_SECONDS
+            self.say(f"{self.seconds:8.1f}        {line}")
 
 
 def killed_share(rows: Sequence[ScanRow]) -> int:

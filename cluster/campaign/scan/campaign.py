@@ -17,9 +17,10 @@ from typing import Final, Self
 import msgspec
 
 from checker.record.program import module_process
+from cluster.campaign.scan.constants import read_sources, readers_of
 from cluster.campaign.scan.equivalents import Equivalent
-from cluster.campaign.scan.points import ScanMutant, read_source
-from cluster.campaign.scan.probes import instrument
+from cluster.campaign.scan.points import ScanMutant
+from cluster.campaign.scan.probes import instrument, runs_at_import
 from cluster.campaign.scan.runs import limited
 from cluster.campaign.scan.trials import LOADING, ChildTask, Trial, TrialOutcome
 from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, SURVIVED, UNREACHED, ScanRow
@@ -97,13 +98,8 @@ class MutationScan:
         """
         if not self._open:
             return
-        by_file: dict[str, list[tuple[int, ScanMutant]]] = {}
         numbers = {number: place for place, number in enumerate(self._open)}
-        for number, mutant in self._open.items():
-            by_file.setdefault(mutant.point.file, []).append((numbers[number], mutant))
-        probed = {file: instrument(read_source(file), mutants) for file, mutants in by_file.items()}
-        at_import = {place for each in probed.values() for place in each.at_import}
-        sources = {file: each.source for file, each in probed.items()}
+        sources, everywhere = self._instrumented()
         tasks = [
             ChildTask(sources=sources, trials=tuple(self._trials[job :: self._jobs]), probes=len(numbers))
             for job in range(min(self._jobs, len(self._trials)))
@@ -116,12 +112,31 @@ class MutationScan:
         if missing := [trial.name for trial in self._trials if trial.name not in self._clean]:
             raise CleanRunsError(f"runs with probes have no result: {', '.join(missing)}")
         for number, place in numbers.items():
-            self._plan(number, place, is_at_import=place in at_import)
+            self._plan(number, place, is_everywhere=place in everywhere)
 
-    def _plan(self, number: int, place: int, *, is_at_import: bool) -> None:
+    def _instrumented(self) -> tuple[dict[str, str], set[int]]:
+        """Return sources with probes, and the mutants that any run may show, by their place among the open ones."""
+        all_sources = read_sources()
+        mutants: dict[str, list[tuple[int, ScanMutant]]] = {}
+        reads: dict[str, list[tuple[int, str]]] = {}
+        everywhere: set[int] = set()
+        for place, mutant in enumerate(self._open.values()):
+            file = mutant.point.file
+            if not runs_at_import(all_sources[file], mutant):
+                mutants.setdefault(file, []).append((place, mutant))
+            elif (readers := readers_of(mutant, all_sources)) is not None:
+                for reader in readers[1:]:
+                    reads.setdefault(reader, []).append((place, readers[0]))
+            else:
+                everywhere.add(place)
+        files = sorted({*mutants, *reads})
+        made = {file: instrument(all_sources[file], mutants.get(file, ()), reads.get(file, ())) for file in files}
+        return made, everywhere
+
+    def _plan(self, number: int, place: int, *, is_everywhere: bool) -> None:
         """Note in which runs a mutant is tried; without one, its result is there already."""
         clean = [(trial, self._clean[trial.name]) for trial in self._trials]
-        telling = [limited(*pair) for pair in clean if is_at_import or place in pair[1].differed]
+        telling = [limited(*pair) for pair in clean if is_everywhere or place in pair[1].differed]
         if telling:
             self._telling[number] = tuple(telling)
             return

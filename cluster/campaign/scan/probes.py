@@ -6,14 +6,16 @@ the original. An expression without calls is evaluated in both forms; of a compa
 calls in it, the operands are, once, and then both operators are applied. For any other change, being evaluated counts
 as a difference.
 
-What runs at import is not probed: its effect is wherever its value is used, and every run counts.
+What runs at import is not probed: its effect is wherever its value is used. Of a module's constant the statements that
+read it are (`cluster.campaign.scan.constants`); for anything else every run counts.
 """
 
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from cluster.campaign.scan.constants import statements_that_read
 from cluster.campaign.scan.points import ScanMutant
 
 REACHED: Final = "__scan_reached__"
@@ -34,19 +36,21 @@ _Pair: TypeAlias = tuple[ast.AST, ast.AST]
 _Wrap: TypeAlias = Callable[[Any], ast.expr]
 
 
-class Probed(NamedTuple):
-    """An instrumented source, and the mutants that run at import."""
-
-    source: str
-    at_import: tuple[int, ...]
+def runs_at_import(source: str, mutant: ScanMutant) -> bool:
+    """Whether the changed place runs when its module is imported, and not in a function."""
+    return not _Probes().add(0, ast.parse(source), mutant.source)
 
 
-def instrument(source: str, mutants: Iterable[tuple[int, ScanMutant]]) -> Probed:
-    """Return a source with probes for numbered mutants of it."""
+def instrument(source: str, mutants: Iterable[tuple[int, ScanMutant]], reads: Iterable[tuple[int, str]] = ()) -> str:
+    """Return a source with probes for numbered mutants of it, and for statements that read numbered constants."""
     tree = ast.parse(source)
     probes = _Probes()
-    at_import = tuple(number for number, mutant in mutants if not probes.add(number, tree, mutant.source))
-    return Probed(ast.unparse(ast.fix_missing_locations(probes.visit(tree))), at_import)
+    for number, mutant in mutants:
+        probes.add(number, tree, mutant.source)
+    for number, name in reads:
+        for statement in statements_that_read(tree, name) or ():
+            probes.add_statement(number, statement)
+    return ast.unparse(ast.fix_missing_locations(probes.visit(tree)))
 
 
 class _Probes(ast.NodeTransformer):
@@ -64,11 +68,12 @@ class _Probes(ast.NodeTransformer):
         if not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes[:last]):
             return any(isinstance(node, ast.Lambda) for node in nodes) and self._add_expression(number, pairs, last)
         self._statements.setdefault(id(nodes[last]), []).append(number)
-        return self._add_expression(number, pairs, last) or self._add_statement(number, nodes[last])
+        return self._add_expression(number, pairs, last) or self.add_statement(number, nodes[last])
 
-    def _add_statement(self, number: int, statement: ast.AST) -> bool:
+    def add_statement(self, number: int, statement: ast.AST) -> bool:
+        """Plan the probe of a statement that makes a difference whenever it runs."""
         # Numbers below zero are those of differences; see `Counters`.
-        self._statements[id(statement)].append(-1 - number)
+        self._statements.setdefault(id(statement), []).extend((number, -1 - number))
         return True
 
     def _add_expression(self, number: int, pairs: Sequence[_Pair], last: int) -> bool:
