@@ -47,6 +47,7 @@ class ScanRow(NamedTuple):
         differed: Runs in which the change makes a difference where it stands.
         tried: Runs that were made with it.
         cpu_ms: Processor milliseconds of these.
+        changed: Of a survivor, runs whose digest is not that of the clean run.
     """
 
     file: str
@@ -66,6 +67,7 @@ class ScanRow(NamedTuple):
     differed: int = 0
     tried: int = 0
     cpu_ms: int = 0
+    changed: int = 0
 
     @property
     def place(self) -> str:
@@ -181,10 +183,16 @@ def _listed(rows: Sequence[ScanRow], status: str) -> str:
     parts = []
     for row in sorted(rows, key=lambda row: (row.file, row.line, row.operator, row.occurrence)):
         if row.status == status:
-            runs = f", {row.differed} runs" if row.differed else f", reached in {row.reached} runs" * (row.reached > 0)
+            runs = _describe_runs(row)
             head = f"`{row.place}` {row.function or 'module'}, {row.operator}{runs}"
             parts.append(f"{head}\n\n```diff\n- {row.before}\n+ {row.after}\n```\n")
     return "\n".join(parts) or "None.\n"
+
+
+def _describe_runs(row: ScanRow) -> str:
+    if row.status == SURVIVED:
+        return f"; differs in {row.differed} runs, {row.changed} with another digest"
+    return f"; reached in {row.reached} runs" if row.reached else ""
 
 
 _PAGE: Final = """# Mutation scan
@@ -200,7 +208,8 @@ several times the clean run's steps or processor time.
 
 One pass of clean runs says first which runs can show a mutant at all, so that only those are made:
 
-- *survived*: it made a difference where it stands in at least one run, and no check failed in any of them;
+- *survived*: it made a difference where it stands in at least one run, and no check failed in any of them; where some
+  of these runs have another digest, validators behaved differently and nobody asked why;
 - *never differed*: its line ran, and what it changes had the value of the original each time;
 - *unreached*: its line never ran;
 - *equivalent*: no run can show it, for the reason in

@@ -178,7 +178,8 @@ class MutationScan:
                 return killed._replace(check=ENDED)
             if killers := outcomes[place].killers(trial):
                 return killed._replace(check=killers[0], headline=outcomes[place].headline)
-        return row
+        changed = sum(outcome.digest != trial.digest for trial, outcome in zip(trials, outcomes, strict=True))
+        return row._replace(changed=changed)
 
     def _keep(self, number: int, row: ScanRow) -> None:
         self.rows[number] = row

@@ -37,6 +37,7 @@ def run_trial(trial: Trial) -> TrialOutcome:
         exit_code=run.exit_code,
         failed=tuple(check.name for check in run.checks if check.is_finding),
         headline=run.headline[:300],
+        digest=run.digest.hex(),
         cpu_ms=_milliseconds_since(started),
         events=int(run.figures["turns"]) + int(run.figures["events"]),
     )

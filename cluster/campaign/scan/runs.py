@@ -47,7 +47,7 @@ def clean_trials(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Tri
 
 
 def limited(trial: Trial, clean: TrialOutcome) -> Trial:
-    """Return a trial with the limits and the verdict that follow from its clean run."""
+    """Return a trial with the limits, the verdict and the digest that follow from its clean run."""
     scenario = decode_scenario(trial.scenario, trial.name)
     run = scenario.run
     steps = min(run.step_limit, STEPS_FACTOR * clean.events + STEPS_MORE)
@@ -59,4 +59,5 @@ def limited(trial: Trial, clean: TrialOutcome) -> Trial:
         cpu_s=CPU_FACTOR * clean.cpu_ms // 1_000 + CPU_MORE_S,
         exit_code=clean.exit_code,
         failed=clean.failed,
+        digest=clean.digest,
     )

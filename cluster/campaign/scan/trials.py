@@ -22,6 +22,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         cpu_s: Processor seconds after which it is a time-out.
         exit_code: The exit code of the clean run.
         failed: The checks that fail in the clean run.
+        digest: The digest of the clean run.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: int = 600
     exit_code: int = 0
     failed: tuple[str, ...] = ()
+    digest: str = ""
 
 
 class ChildTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,7 @@ class TrialOutcome(msgspec.Struct, frozen=True, kw_only=True):
         exit_code: Its exit code.
         failed: The checks that failed, or `crash` or `time-out`.
         headline: The line that says so.
+        digest: The digest of the run; empty where it has no end.
         cpu_ms: Processor milliseconds.
         events: Turns and events of the run.
         reached: Of probed mutants, those whose statement ran.
@@ -64,6 +67,7 @@ class TrialOutcome(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int = 0
     failed: tuple[str, ...] = ()
     headline: str = ""
+    digest: str = ""
     cpu_ms: int = 0
     events: int = 0
     reached: tuple[int, ...] = ()

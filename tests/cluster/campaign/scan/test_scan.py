@@ -65,6 +65,7 @@ class TestSmallScan:
 
         assert row.status == "survived"
         assert row.tried == row.differed > 0
+        assert row.changed == 0
 
     def test_one_that_no_run_executes_is_not_tried(self, rows):
         assert (rows["unreached"].status, rows["unreached"].tried) == ("unreached", 0)
@@ -137,7 +138,12 @@ class TestKillers:
 
 
 def row(status, **change):
-    values = {"check": "oracle" if status == "killed" else "", "room": "scheduler", "differed": 3} | change
+    values = {
+        "check": "oracle" if status == "killed" else "",
+        "room": "scheduler",
+        "differed": 3,
+        "changed": 2,
+    } | change
     row = ScanRow("scheduler/a.py", 7, "f", "", "AddNot", "AddNot", 0, "if a | b:", "if not a | b:", status)
     return row._replace(**values)
 
@@ -155,7 +161,8 @@ class TestPage:
         assert "| scheduler | 6 | 3 | 1 | 0 | 1 | 1 | 0 | 60 % |" in page
         assert "| `oracle` | 3 |" in page
         survived = page.partition("## Survived")[2].partition("## Never")[0]
-        assert "`scheduler/a.py:7` f, AddNot, 3 runs\n\n```diff\n- if a | b:\n+ if not a | b:\n```" in survived
+        assert "`scheduler/a.py:7` f, AddNot; differs in 3 runs, 2 with another digest" in survived
+        assert "```diff\n- if a | b:\n+ if not a | b:\n```" in survived
         assert "2 mutants of the sample were not tried" in page
 
 
