@@ -14,6 +14,7 @@ from typing import Final
 
 from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
+from cluster.campaign.corpus.unseen import FAULT_CELLS, RULE_CELLS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
@@ -43,6 +44,10 @@ class SweepTally:
     coverage: CoverageTable = field(default_factory=CoverageTable)
     rules: CoverageTable = field(default_factory=CoverageTable)
     """The cells of the rules; `coverage` has those of the faults."""
+    histories: dict[str, History] = field(
+        default_factory=lambda: {sort: History() for sort in (FAULT_CELLS, RULE_CELLS)}
+    )
+    """Data for the estimate of the unseen, by the sort of place."""
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
@@ -51,6 +56,8 @@ class SweepTally:
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
         self.coverage.add(result.cells)
         self.rules.add(result.rules)
+        self.histories[FAULT_CELLS].add(result.seed, (cell[:-1] for cell in result.cells))
+        self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in result.rules))
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
@@ -63,6 +70,11 @@ class SweepTally:
         self.add(result)
         self.resumed += 1
         return True
+
+    @property
+    def unseen(self) -> dict[str, Unseen]:
+        """The estimate of the unseen, by the sort of place."""
+        return {sort: history.unseen() for sort, history in self.histories.items()}
 
     @property
     def counts(self) -> SweepCounts:

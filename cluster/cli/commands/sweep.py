@@ -206,6 +206,7 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
         empty = [CELLS[label] for (label,) in tally.rules.empty]
         lines += [f"never reached: {cell.label} ({cell.code}): {cell.sentence}" for cell in empty]
+    lines += [f"unseen {sort}: {unseen.describe()}" for sort, unseen in tally.unseen.items() if unseen.observations]
     lines.append(
         f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
     )
@@ -257,5 +258,6 @@ def _as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> dict[s
         },
         "coverage": tally.coverage.as_json(FAULT_PLACE),
         "rules": tally.rules.as_json(RULE_PLACE),
+        "unseen": {sort: unseen.as_json() for sort, unseen in tally.unseen.items()},
         "results": str(path),
     }
