@@ -216,8 +216,9 @@ One pass of clean runs says first which runs can show a mutant at all, so that o
   [mutation-scan-equivalents.toml](mutation-scan-equivalents.toml);
 - *not loadable*: its module cannot be imported; it counts for nothing.
 
-The killed share leaves out the last two. What is killed in `faults` and `network` is killed by the checks of the run
-alone: a fault that does less than it says is the business of the test bed's own audit.
+The killed share leaves out the last two. Code that is not there for runs (it refuses bad input, or words something for
+a person) is named in the same file and not drawn. What is killed in `faults` and `network` is killed by the checks of
+the run alone: a fault that does less than it says is the business of the test bed's own audit.
 
 {totals}
 - {code}

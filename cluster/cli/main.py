@@ -22,8 +22,8 @@ from checker.record.program import VERSION, program_name
 from checker.record.run_directory import DamagedRecordError, RecordExistsError
 from cluster.campaign.dask_workers import DaskError
 from cluster.campaign.results_db import DamagedResultsError
-from cluster.campaign.scan.equivalents import EquivalentsError
 from cluster.campaign.scan.points import MissingLibraryError, UnknownOperatorError
+from cluster.campaign.scan.triage import TriageError
 from cluster.cli.commands import (
     check,
     diff,
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
         ProofError,
         DataDirectoryError,
         InUseError,
-        EquivalentsError,
+        TriageError,
         UnknownOperatorError,
     ) as error:
         return _complain(str(error), EXIT_USAGE)

@@ -18,10 +18,10 @@ import msgspec
 
 from checker.record.program import module_process
 from cluster.campaign.scan.constants import read_sources, readers_of
-from cluster.campaign.scan.equivalents import Equivalent
 from cluster.campaign.scan.points import ScanMutant
 from cluster.campaign.scan.probes import instrument, runs_at_import
 from cluster.campaign.scan.runs import limited
+from cluster.campaign.scan.triage import Equivalent
 from cluster.campaign.scan.trials import LOADING, ChildTask, Trial, TrialOutcome
 from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, SURVIVED, UNREACHED, ScanRow
 

@@ -17,6 +17,7 @@ from cluster.campaign.scan.points import (
     read_source,
     source_files,
 )
+from cluster.campaign.scan.triage import Triage
 
 ROOMS: Final = (
     *("scheduler", "validators", "validators/execution", "validators/actors", "validators/state"),
@@ -24,11 +25,19 @@ ROOMS: Final = (
 )
 """The rooms that are mutated; `validators` is the files that stand in no folder of it."""
 
+_NOTHING: Final = Triage()
+
 _Item = TypeVar("_Item")
 
 
 def draw_sample(
-    library: MutationLibrary, size: int, seed: int, *, rooms: Collection[str] = ROOMS, families: Collection[str] = ()
+    library: MutationLibrary,
+    size: int,
+    seed: int,
+    *,
+    rooms: Collection[str] = ROOMS,
+    families: Collection[str] = (),
+    triage: Triage = _NOTHING,
 ) -> Iterator[ScanMutant]:
     """Yield mutants of some rooms in the order in which they are tried.
 
@@ -38,6 +47,7 @@ def draw_sample(
         seed: Another seed gives another sample.
         rooms: The rooms.
         families: The kinds of operators; all where none is given.
+        triage: What is left out.
     """
     sources = {file: read_source(file) for file in source_files()}
     points = [
@@ -45,7 +55,7 @@ def draw_sample(
         for file, source in sources.items()
         if _room_of(file) in rooms
         for point in library.points_of(file, source)
-        if not families or point.family in families
+        if (not families or point.family in families) and not triage.leaves_out(point)
     ]
     mutants = (library.mutant_at(point, sources[point.file]) for point in in_turns(points, seed))
     return islice((mutant for mutant in mutants if mutant is not None), size)

@@ -11,10 +11,10 @@ from checker.record.fingerprint import this_code
 from checker.record.host import naming
 from checker.record.program import SCRIPT
 from cluster.campaign.scan.campaign import MutationScan
-from cluster.campaign.scan.equivalents import EQUIVALENTS_FILE, read_equivalents, stale_entries
 from cluster.campaign.scan.points import MutationLibrary
 from cluster.campaign.scan.runs import SEEDS, clean_trials
 from cluster.campaign.scan.sample import ROOMS, draw_sample
+from cluster.campaign.scan.triage import EQUIVALENTS_FILE, read_triage, stale_entries
 from cluster.campaign.scan.trials import Trial
 from cluster.cli.options import (
     EXIT_INCONCLUSIVE,
@@ -65,7 +65,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--budget-s", type=_sample, metavar="S", help="begin no mutant after so many real seconds")
     add_jobs(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
-    parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS_FILE, metavar="FILE", help="triaged mutants")
+    parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS_FILE, metavar="FILE", help="what is left out")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page docs/mutation-scan.md")
     kept = "finished mutants are kept under --runs, and the same command goes on with the others"
     parser.set_defaults(when_interrupted=kept)
@@ -76,15 +76,24 @@ def run_scan(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     library = MutationLibrary()
     library.require_families(options.operators)
-    equivalents = read_equivalents(options.equivalents)
+    triage = read_triage(options.equivalents)
     with ScanProgress(is_quiet=options.json) as progress:
         progress.say("drawing the sample")
         mutants = list(
-            draw_sample(library, options.sample, options.seed, rooms=options.rooms, families=options.operators)
+            draw_sample(
+                library,
+                options.sample,
+                options.seed,
+                rooms=options.rooms,
+                families=options.operators,
+                triage=triage,
+            )
         )
         trials = list(clean_trials(options.seeds, options.scenarios))
         directory = options.runs / f"scan-{this_code().fingerprint[:6]}-{_digest(trials)}"
-        with MutationScan(mutants, trials, directory=directory, jobs=options.jobs, equivalents=equivalents) as campaign:
+        with MutationScan(
+            mutants, trials, directory=directory, jobs=options.jobs, equivalents=triage.equivalent
+        ) as campaign:
             progress.say(f"{len(campaign.rows)} mutants have a result; probing {len(trials)} runs for the others")
             for outcome in campaign.probe():
                 progress.show(f"probed {outcome.name}")
@@ -93,7 +102,7 @@ def run_scan(options: argparse.Namespace) -> int:
                 if options.budget_s is not None and time.perf_counter() - started > options.budget_s:
                     break
         rows = [row for _, row in sorted(campaign.rows.items())]
-        stale = [f"stale, and to be triaged again: {entry}" for entry in stale_entries(library, equivalents)]
+        stale = [f"stale, and to be triaged again: {entry}" for entry in stale_entries(library, triage)]
     if options.out:
         with naming(options.out):
             options.out.write_text(_page(rows, options, campaign.untried), encoding="utf-8")

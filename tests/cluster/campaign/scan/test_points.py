@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from cluster.campaign.scan.equivalents import Equivalent, EquivalentsError, read_equivalents, stale_entries
 from cluster.campaign.scan.points import MissingLibraryError, MutationLibrary, MutationPoint
 from cluster.campaign.scan.sample import ROOMS, draw_sample, in_turns
+from cluster.campaign.scan.triage import Equivalent, Outside, Triage, TriageError, read_triage, stale_entries
 
 SOURCE = '''
 """A source."""
@@ -102,7 +102,7 @@ class TestSample:
 
 class TestEquivalents:
     def test_every_entry_fits_the_sources_as_they_are(self, library):
-        assert [str(entry) for entry in stale_entries(library, read_equivalents())] == []
+        assert stale_entries(library, read_triage()) == []
 
     def test_an_entry_whose_line_has_changed_is_stale(self, library):
         (mutant,) = draw_sample(library, 1, 0, rooms=("validators/mempool",))
@@ -118,11 +118,25 @@ class TestEquivalents:
         moved = Equivalent(**{name: getattr(entry, name) for name in entry.__struct_fields__} | {"before": "x = 1"})
 
         assert entry.fits(mutant)
-        assert stale_entries(library, [entry, moved]) == [moved]
+        assert stale_entries(library, Triage((entry, moved))) == [str(moved)]
+
+    def test_places_outside_are_not_drawn(self, library):
+        rooms = ("validators/mempool",)
+        outside = Triage((), (Outside(file="*/pool.py", function="Mempool*", reason="a test"),))
+
+        drawn = list(draw_sample(library, 400, 0, rooms=rooms, triage=outside))
+
+        assert {each.point.file for each in drawn} == {"validators/mempool/gossip.py", "validators/mempool/pool.py"}
+        assert not [each.point for each in drawn if each.point.function.startswith("Mempool")]
+
+    def test_places_outside_that_are_not_there_are_stale(self, library):
+        entry = Outside(file="network/*.py", function="Gone.*", reason="a test")
+
+        assert stale_entries(library, Triage((), (entry,))) == ["network/*.py: Gone.*"]
 
     def test_a_file_of_another_form_is_named_with_its_key(self, tmp_path):
         path = tmp_path / "e.toml"
         path.write_text('[[equivalent]]\nfile = "a.py"\n')
 
-        with pytest.raises(EquivalentsError, match=r"e\.toml: .*function"):
-            read_equivalents(path)
+        with pytest.raises(TriageError, match=r"e\.toml: .*function"):
+            read_triage(path)

@@ -10,9 +10,9 @@ import pytest
 from checker.record.program import module_process
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.scan.campaign import MutationScan
-from cluster.campaign.scan.equivalents import Equivalent
 from cluster.campaign.scan.points import PACKAGES
 from cluster.campaign.scan.runs import clean_trials
+from cluster.campaign.scan.triage import Equivalent
 from cluster.campaign.scan.trials import ChildTask, Trial, TrialOutcome
 from cluster.cli.main import main
 from report.scan import ScanRow, killed_share, scan_page, scan_totals
