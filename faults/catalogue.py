@@ -11,12 +11,14 @@ from typing import Final
 import msgspec
 from msgspec import inspect
 
+from faults.anchors.anchor import Anchor
+from faults.anchors.moments import MOMENTS
 from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
 from faults.kinds.registry import FAULTS
 from scheduler import MAX_U63
 
-SHARED: Final = ("enabled", "may_be_idle")
+SHARED: Final = ("enabled", "may_be_idle", "anchor")
 """Keys that every kind has."""
 
 _UNITS: Final = (
@@ -158,6 +160,16 @@ which faults of other systems they stand for, and [extend/fault.md](extend/fault
 
 Every kind also takes `enabled` (default true) and `may_be_idle` (default false). *Count* is the figure `fault_NAME` of
 a run: with 0 the fault took no effect.
+
+With `anchor` its times count from a moment of the run instead of from the run's beginning ([anchors](#anchors)).
+"""
+
+
+_ANCHORS_HEAD: Final = """\
+`anchor = { event = "view", of = 2, nth = 10, by_ms = 20_000 }` in a fault of any kind: all its times count from the
+instant in which validator 2 enters its tenth view. The fault's edge `anchor` in the trace is that instant. If it
+does not come, the fault has no effect, which makes a run inconclusive; until `by_ms` the run waits for it. Without `of`
+a moment of the chain counts once a height, for the first validator that finalizes the block.
 """
 
 
@@ -171,10 +183,24 @@ def page() -> Iterator[str]:
             yield from ("", f"## {_HEADINGS[family]}")
         yield from ("", f"### `{entry.kind}`", "", f"{entry.summary} {entry.notes}".rstrip(), "")
         yield from (f"Count: {entry.counts}.", "")
-        for parameter in entry.parameters:
-            given = "required" if parameter.is_required else f"default `{parameter.default}`"
-            unit = f", {parameter.unit}" if parameter.unit else ""
-            yield f"- `{parameter.name}`, {parameter.takes}{unit}; {given}. {parameter.meaning}"
+        yield from map(_line_of, entry.parameters)
+    yield from _anchors()
+
+
+def _line_of(parameter: Parameter) -> str:
+    given = "required" if parameter.is_required else f"default `{parameter.default}`"
+    unit = f", {parameter.unit}" if parameter.unit else ""
+    return f"- `{parameter.name}`, {parameter.takes}{unit}; {given}. {parameter.meaning}"
+
+
+def _anchors() -> Iterator[str]:
+    """Yield the section about the key that every kind has in common."""
+    described = inspect.type_info(Anchor)
+    assert isinstance(described, inspect.StructType), "an anchor is a struct"
+    yield from ("", "## Anchors", "", *_ANCHORS_HEAD.splitlines(), "")
+    yield from (_line_of(parameter_of(field)) for field in described.fields)
+    yield from ("", "The moments:", "")
+    yield from (f"- `{name}`: {moment.clause('the validator')}." for name, moment in MOMENTS.items())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ Every refusal names the place in the scenario, the rule, and what is allowed. Th
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeAlias
 
 from faults.injection.context import PART_MARK
 from faults.kinds.base import RESOURCES, Fault, Plan
@@ -37,7 +39,8 @@ def check_plan(faults: Mapping[str, Fault], validators: int, observers: int = 0,
         for node in fault.targets():
             if node >= plan.replicas:
                 raise PlanError(place, f"unknown validator {node}; this cluster has 0 to {plan.replicas - 1}")
-        for key, is_sound, reason in fault.check(plan):
+        anchored = () if fault.anchor is None else fault.anchor.check("anchor", plan.replicas)
+        for key, is_sound, reason in (*anchored, *fault.check(plan)):
             if not is_sound:
                 raise PlanError(f"{place}.{key}", reason)
     _check_machines(_enabled(faults), plan.replicas)
@@ -59,7 +62,7 @@ def _check_machines(enabled: Mapping[str, Fault], nodes: int) -> None:
     for node in range(nodes):
         for resource in RESOURCES:
             spans = [
-                (*fault.span_at(node), name, occupied.state)
+                (*fault.bounds(node), name, occupied.state)
                 for name, fault in enabled.items()
                 if (occupied := fault.occupies()) is not None
                 if occupied.resource == resource and node in (fault.targets() or range(nodes))
@@ -97,14 +100,33 @@ def byzantine_validators(faults: Mapping[str, Fault]) -> tuple[int, ...]:
     return tuple(sorted(dict.fromkeys(node for nodes in found for node in nodes)))
 
 
-def all_over_ms(faults: Mapping[str, Fault], validators: int) -> int:
-    """Return from when on nothing of a plan is at work, nor what clocks that were ahead left in the chain's time."""
-    clocks = [fault for fault in faults.values() if fault.lead_ms()]
+Placed: TypeAlias = tuple[Fault, tuple[int, int]]
+"""A fault with the time of the run in which it can be at work."""
+
+
+def all_over_ms(
+    faults: Mapping[str, Fault], validators: int, origins_ms: Mapping[str, int | None] = MappingProxyType({})
+) -> int:
+    """Return from when on nothing of a plan is at work, nor what clocks that were ahead left in the chain's time.
+
+    ``origins_ms`` has when anchors came, None for one that never will; of every other the latest time is taken.
+    """
+    placed = [
+        (fault, _moved(fault, origins_ms[name]) if name in origins_ms else fault.bounds())
+        for name, fault in faults.items()
+        if fault.enabled and origins_ms.get(name, 0) is not None
+    ]
+    clocks = [(fault, bounds) for fault, bounds in placed if fault.lead_ms()]
     again_ms = true_again_ms(clocks, validators, byzantine=len(byzantine_validators(faults)))
-    return max([again_ms, *(fault.span()[1] for fault in faults.values() if fault.enabled)])
+    return max([again_ms, *(stop_ms for _, (_, stop_ms) in placed)])
 
 
-def true_again_ms(faults: Sequence[Fault], validators: int, byzantine: int = 0) -> int:
+def _moved(fault: Fault, origin_ms: int | None) -> tuple[int, int]:
+    start_ms, stop_ms = fault.span()
+    return (origin_ms or 0) + start_ms, (origin_ms or 0) + stop_ms
+
+
+def true_again_ms(clocks: Sequence[Placed], validators: int, byzantine: int = 0) -> int:
     """Return the virtual time from which correct validators may be expected to notarize again; 0 without a fault.
 
     Where the clocks of a quorum were ahead, the chain is ahead of true time afterwards. A header's timestamp is
@@ -112,14 +134,13 @@ def true_again_ms(faults: Sequence[Fault], validators: int, byzantine: int = 0) 
     vote for anything. So the chain's time is never ahead of what that many clocks have shown, and when true time has
     come there, those that are right notarize again. A bound from above, not a forecast.
     """
-    hits = [fault for fault in faults if fault.enabled]
     needed = max(validators - faults_of(validators) - byzantine, 1)
-    edges_ms = sorted({edge_ms for fault in hits for edge_ms in fault.span()})
+    edges_ms = sorted({edge_ms for _, bounds in clocks for edge_ms in bounds})
     again_ms = max(edges_ms, default=0)
     for start_ms, stop_ms in pairwise(edges_ms):
         leads_ms = [0] * validators
-        for fault in hits:
-            if fault.span()[0] <= start_ms < fault.span()[1]:
+        for fault, bounds in clocks:
+            if bounds[0] <= start_ms < bounds[1]:
                 # An observer's clock, numbered after theirs, has no say.
                 for node in (node for node in fault.targets() if node < validators):
                     leads_ms[node] = max(leads_ms[node], fault.lead_ms())

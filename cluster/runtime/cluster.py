@@ -289,6 +289,8 @@ class Cluster:
     def _note_final(self, event: Event, _block: BlockFinalized) -> None:
         # Its own queue: the event says which block, and its result must be the one that this validator applied.
         executed = self._applied[event.node].popleft()
+        if event.node not in self._adversaries:
+            self._injector.note_block(executed.header.height, executed.summary, executed.events)
         self._progress.finalized_heights[event.node] = executed.header.height
         self._note_drain(executed)
         if event.node not in self._adversaries:
@@ -306,6 +308,7 @@ class Cluster:
 
     def _note_edge(self, _event: Event, edge: FaultEdge) -> None:
         self._progress.fault_edge = f"{edge.fault} {edge.edge}s"
+        self._progress.faults_end_us = self._injector.last_edge_us
 
     def _record_faults(self, event: Event) -> None:
         if self.data is not None and event.kind in RECORDING:

@@ -111,4 +111,4 @@ def _blocks_of(scenario: Scenario) -> int:
 
 
 def _edge_ms(scenario: Scenario) -> int:
-    return max((fault.span()[1] for fault in scenario.faults.values() if fault.enabled), default=0)
+    return max((fault.bounds()[1] for fault in scenario.faults.values() if fault.enabled), default=0)

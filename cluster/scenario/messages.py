@@ -61,10 +61,11 @@ def _name_entry(message: str, raw: object, root: type[msgspec.Struct]) -> str:
 
 def _section_at(path: Sequence[str], raw: object, root: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
     """Return the section at a path; of an entry with a kind, that kind's; None where unknown."""
-    if len(path) == 2 and path[0] in tables_of(root) and isinstance(raw, dict):
-        kinds = kinds_of(tables_of(root)[path[0]])
-        return kind_named(kinds, raw[path[0]][path[1]].get("kind"))
     found: type[msgspec.Struct] | None = root
+    if len(path) > 1 and path[0] in tables_of(root) and isinstance(raw, dict):
+        kinds = kinds_of(tables_of(root)[path[0]])
+        found = kind_named(kinds, raw[path[0]][path[1]].get("kind"))
+        path = path[2:]
     for part in path:
         types = [field.type for field in msgspec.structs.fields(found) if field.encode_name == part] if found else []
         found = next((kind for each in types for kind in kinds_of(each)), None)

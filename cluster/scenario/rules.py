@@ -96,7 +96,7 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         yield "network", False, str(error)
     limit_ms = scenario.run.time_limit_ms
     for name, fault in scenario.faults.items():
-        stop_ms = fault.span()[1]
+        stop_ms = fault.bounds()[1]
         is_in_time = not fault.enabled or stop_ms < limit_ms
         yield f"faults.{name}", is_in_time, f"ends at {stop_ms}, not before run.time_limit_ms, which is {limit_ms}"
     again_ms = all_over_ms(scenario.faults, validators)

@@ -73,8 +73,8 @@ def planned_run(scenario: Scenario) -> PlannedRun:
     faults = tuple(
         PlannedFault(
             name=name,
-            start_us=fault.span()[0] * MILLISECOND_US,
-            stop_us=fault.span()[1] * MILLISECOND_US,
+            start_us=fault.bounds()[0] * MILLISECOND_US,
+            stop_us=fault.bounds()[1] * MILLISECOND_US,
             nodes=fault.targets(),
             pauses=(held := fault.occupies()) is not None and held.state == "paused",
         )

@@ -316,7 +316,7 @@ def picture_of(scenario: Scenario, seed: int, chain: Iterable[Executed]) -> str:
         )
         for executed in chain
     ]
-    bands = [FaultBand(name, *fault.span()) for name, fault in scenario.faults.items() if fault.enabled]
+    bands = [FaultBand(name, *fault.bounds()) for name, fault in scenario.faults.items() if fault.enabled]
     return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
 
 

@@ -33,7 +33,7 @@ class Machinery:
 
     Attributes:
         nodes: The number of validators and observers on the bus.
-        begin_us: The virtual time at which this process begins.
+        begin_us: When this process begins, in virtual time.
         now_us: Returns the virtual time.
         fire: Lets the supervisor reach an edge of the fault of this name, at a virtual time.
         trace: Notes a moment of the fault of this name that was not planned.
@@ -62,6 +62,7 @@ class FaultContext:
     Attributes:
         name: The fault's name.
         is_resumed: Whether an earlier process has recorded something of it.
+        begin_us: When this process begins, in the time that the fault's own times count in.
         machinery: What it acts on.
         bus: The bus; conditions on it are named by `condition`.
         power: The validators' machines.
@@ -72,6 +73,7 @@ class FaultContext:
     def __init__(self, name: str, machinery: Machinery, *, is_resumed: bool = False) -> None:
         self.name: Final = name
         self.is_resumed: Final = is_resumed
+        self.begin_us = machinery.begin_us
         self.machinery: Final = machinery
         self.bus: Final = machinery.bus
         self.power: Final = machinery.power
@@ -82,6 +84,10 @@ class FaultContext:
         self._conditions: dict[str, None] = {}
         self._meters: list[_Meter] = []
         self._stopped: dict[int, None] = {}
+
+    def start_from(self, origin_us: int) -> None:
+        """Count the fault's times from an anchor that has come."""
+        self.begin_us = max(self.machinery.begin_us - origin_us, 0)
 
     # -- counting ------------------------------------------------------------------------------
 

@@ -19,11 +19,14 @@ class Edge:
     name: str
     act: Callable[[], None]
 
-    def at_us(self, begin_us: int) -> int | None:
-        """Return the virtual time of this edge in a run that begins at ``begin_us``; None: it is past."""
-        if self.until_ms * MILLISECOND_US < begin_us:
+    def at_us(self, begin_us: int, origin_us: int = 0) -> int | None:
+        """Return the virtual time of this edge in a run that begins at ``begin_us``; None: it is past.
+
+        Its own times count from ``origin_us``.
+        """
+        if origin_us + self.until_ms * MILLISECOND_US < begin_us:
             return None
-        return max(self.at_ms * MILLISECOND_US, begin_us)
+        return max(origin_us + self.at_ms * MILLISECOND_US, begin_us)
 
 
 def window(start_ms: int, stop_ms: int, begin: Callable[[], None], end: Callable[[], None]) -> tuple[Edge, Edge]:

@@ -4,12 +4,15 @@ Invariant: every edge of a fault is one event of the supervisor in the kernel's 
 a validator does in the same instant, and alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from faults.anchors.anchor import Anchor
+from faults.anchors.moments import BlockFacts
+from faults.anchors.watch import AnchorWatch
 from faults.byzantine.adversary import Adversary
 from faults.coverage.cells import Cell, Coverage
 from faults.coverage.registry import phases_of
@@ -27,6 +30,7 @@ from network.kernel import Kernel
 from network.trace import EventChain
 from network.types import MILLISECOND_US, SUPERVISOR, EventKind
 from validators.events import Entered
+from validators.execution import BlockSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,9 @@ class FaultEffect:
         """Whether the run saw this fault at all."""
         return self.is_enabled and self.count > 0
 
+
+ANCHORED: Final = "anchor"
+"""The edge of a fault whose anchor has come; its own edges count from there."""
 
 _UNTOUCHED: Final = Touched(0, 0)
 _NOBODY: Final = -1
@@ -90,9 +97,13 @@ class Injector:
         self._leader = _NOBODY
         self._followers: dict[str, Callable[[], None]] = {}
         self._last_edge_us = 0
+        self._is_healed = False
         kinds = {name: kind_of(fault) for name, fault in plan.items()}
         self._coverage = Coverage(kinds, validators, self.count_at, phases_of(engine))
-        self.handlers: Final[tuple[Handlers, ...]] = (self._coverage.handlers, {Entered: self._note_view})
+        self._anchors = AnchorWatch(self._awaited(), self._begin_anchored)
+        self._origins_ms: dict[str, int | None] = {}
+        on_view: Handlers = {Entered: self._note_view}
+        self.handlers: Final = (self._coverage.handlers, on_view, self._anchors.handlers)
         machinery = Machinery(
             bus=bus,
             power=power,
@@ -109,6 +120,14 @@ class Injector:
         )
         self._contexts = {name: FaultContext(name, machinery, is_resumed=name in self._earlier) for name in plan}
 
+    def _awaited(self) -> dict[str, Anchor]:
+        """Return the anchors to await; a fault that had its own in an earlier process has had its occurrence."""
+        return {
+            name: fault.anchor
+            for name, fault in self._plan.items()
+            if fault.anchor is not None and fault.enabled and name not in self._earlier
+        }
+
     @property
     def last_edge_us(self) -> int:
         """Virtual time from which no enabled fault is at work any more, nor what clocks that were ahead left behind."""
@@ -117,13 +136,41 @@ class Injector:
     def schedule(self) -> None:
         """Post the edges of every enabled fault, and the moment when the cluster is whole again."""
         for name, fault in self._plan.items():
-            if fault.enabled:
-                for edge in fault.inject(self._contexts[name]):
-                    at_us = edge.at_us(self._begin_us)
-                    if at_us is not None:
-                        self._post(at_us, partial(self._fire, name, edge))
-        self._last_edge_us = all_over_ms(self._plan, self._voters) * MILLISECOND_US
-        self._post(max(self._last_edge_us, self._kernel.now_us), self._heal)
+            if fault.enabled and fault.anchor is None:
+                self._post_edges(name, 0)
+        for name, anchor in self._anchors.awaited.items():
+            self._post(max(anchor.by_ms * MILLISECOND_US, self._begin_us), partial(self._give_up, name))
+        self._post_heal()
+
+    def _post_edges(self, name: str, origin_us: int) -> None:
+        for edge in self._plan[name].inject(self._contexts[name]):
+            at_us = edge.at_us(self._begin_us, origin_us)
+            if at_us is not None:
+                self._post(at_us, partial(self._fire, name, edge))
+
+    def _post_heal(self) -> None:
+        self._last_edge_us = all_over_ms(self._plan, self._voters, self._origins_ms) * MILLISECOND_US
+        self._post(max(self._last_edge_us, self._kernel.now_us), partial(self._heal, self._last_edge_us))
+
+    def note_block(self, height: int, summary: BlockSummary, events: Iterable[object]) -> None:
+        """See a block that an honest validator finalized, before the event of that: anchors may name what it did."""
+        if self._anchors.awaits_blocks:
+            self._anchors.see_block(height, BlockFacts.of(summary, events))
+
+    def _begin_anchored(self, name: str) -> None:
+        """Count a fault's times from now: its anchor has come."""
+        origin_us = self._kernel.now_us
+        self._post(origin_us, partial(self._trace, name, ANCHORED))
+        self._contexts[name].start_from(origin_us)
+        self._post_edges(name, origin_us)
+        self._origins_ms[name] = -(-origin_us // MILLISECOND_US)
+        self._post_heal()
+
+    def _give_up(self, name: str) -> None:
+        """Await an anchor no longer: its fault has no effect."""
+        if self._anchors.give_up(name):
+            self._origins_ms[name] = None
+            self._post_heal()
 
     def _note_view(self, _event: Event, entered: Entered) -> None:
         """See a view begin: the leader of the greatest one is whom `isolate-leader` cuts off."""
@@ -135,7 +182,7 @@ class Injector:
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each fault of the plan came to, in the plan's order."""
         for name, fault in self._plan.items():
-            touched, is_past = self._touched(name, fault), self._is_past(fault)
+            touched, is_past = self._touched(name, fault), self._is_past(name, fault)
             # Where the process ended before they were back, the next one started them.
             count = touched.done + touched.pending if is_past else touched.done
             yield FaultEffect(name, kind_of(fault), fault.enabled, fault.may_be_idle, count, is_past)
@@ -154,13 +201,14 @@ class Injector:
 
     def _touched(self, name: str, fault: Fault) -> Touched:
         earlier = self._earlier.get(name, _UNTOUCHED)
-        if self._is_past(fault):
+        if self._is_past(name, fault):
             return earlier
         done, pending = self._contexts[name].touched()
         return Touched(earlier.done + done, pending)
 
-    def _is_past(self, fault: Fault) -> bool:
-        return fault.enabled and fault.span()[1] * MILLISECOND_US < self._begin_us
+    def _is_past(self, name: str, fault: Fault) -> bool:
+        is_begun_before = fault.anchor is not None and name in self._earlier
+        return fault.enabled and (is_begun_before or fault.bounds()[1] * MILLISECOND_US < self._begin_us)
 
     def _follow(self, name: str) -> None:
         # The fault may be over since the move was asked for.
@@ -179,5 +227,8 @@ class Injector:
     def _trace(self, name: str, moment: str) -> None:
         self._chain.add(self._kernel.now_us, FaultEdge(name, moment))
 
-    def _heal(self) -> None:
-        self._chain.add(self._kernel.now_us, Healed())
+    def _heal(self, planned_us: int) -> None:
+        # Planned anew whenever an anchor comes, or comes no more: the last plan counts.
+        if planned_us == self._last_edge_us and not self._is_healed:
+            self._is_healed = True
+            self._chain.add(self._kernel.now_us, Healed())

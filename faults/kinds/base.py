@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self, TypeAl
 
 import msgspec
 
+from faults.anchors.anchor import Anchor
 from faults.coverage.required import DEFAULT, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
@@ -55,6 +56,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     Attributes:
         enabled: A fault that is not enabled stays in the plan and does nothing.
         may_be_idle: An enabled fault without effect makes a run inconclusive, unless it may be idle.
+        anchor: The moment from which its times count; without one they count from the beginning of the run.
         family: The heading under which the kind is listed.
         counts: What its count is of: the figure `fault_NAME` of a run.
         cells: The stages and roles that a campaign with this kind has to reach.
@@ -76,10 +78,23 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
     enabled: bool = True
     may_be_idle: bool = False
+    anchor: Anchor | None = None
 
     def span(self) -> tuple[int, int]:
-        """Return when the fault starts and when nothing of it is left, in virtual milliseconds."""
+        """Return when the fault starts and when nothing of it is left, in milliseconds from its anchor or the start."""
         raise NotImplementedError
+
+    def bounds(self, node: int | None = None) -> tuple[int, int]:
+        """Return the time of the run in which the fault can be at work, wherever its anchor comes; at one validator."""
+        start_ms, stop_ms = self.span() if node is None else self.span_at(node)
+        return (start_ms, stop_ms) if self.anchor is None else self.anchor.bounds(start_ms, stop_ms)
+
+    def sentence(self) -> str:
+        """Return what the fault does as one sentence, with the moment that its times count from."""
+        told = self.describe()
+        return (
+            told if self.anchor is None else f"Counted from when {self.anchor.describe()}: {told[0].lower()}{told[1:]}"
+        )
 
     def targets(self) -> tuple[int, ...]:
         """Return every validator that the fault names, in the order of its fields."""

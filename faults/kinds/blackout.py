@@ -71,8 +71,8 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         # A validator that was back before this process began stays on.
-        begin_us = context.machinery.begin_us
-        off = tuple(node for node, back_ms in self.restarts_ms() if back_ms * MILLISECOND_US >= begin_us)
+        restarts_ms, begin_us = self.restarts_ms(), context.begin_us
+        off = tuple(node for node, back_ms in restarts_ms if back_ms * MILLISECOND_US >= begin_us)
         begin, end = partial(context.switch_off, off), partial(context.switch_on, self.validators)
         if not self.restart_every_ms:
             yield from window(self.at_ms, self.restart_ms, begin, end)

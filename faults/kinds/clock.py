@@ -58,7 +58,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
         yield from ()
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
-        elapsed_ms = max(context.machinery.begin_us // MILLISECOND_US - self.start_ms, 0)
+        elapsed_ms = max(context.begin_us // MILLISECOND_US - self.start_ms, 0)
         set_clocks = partial(self._set, context)
         begin, end = partial(set_clocks, self.setting_after(elapsed_ms)), partial(set_clocks, TRUE)
 

@@ -60,6 +60,8 @@ def renumbered(kind: Kind, entry: Plain, numbers: Mapping[int, int], validators:
 
 def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
     """Return the part of a fault's value that is left, None if nothing is."""
+    if isinstance(kind, inspect.UnionType | inspect.StructType):
+        return None if value is None else _kept_optional(value, kind, numbers)
     if isinstance(kind, inspect.Metadata):
         return numbers.get(value) if _is_validator(kind) else _kept(value, kind.type, numbers)
     if isinstance(kind, inspect.TupleType):
@@ -69,3 +71,11 @@ def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  #
         parts = [_kept(part, kind.item_type, numbers) for part in value]
         return [part for part in parts if part is not None and part != []]
     return value
+
+
+def _kept_optional(value: Any, kind: inspect.UnionType | inspect.StructType, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
+    """Return a value that could be left out: a number, or an anchor. Without its validator it is anybody's."""
+    if isinstance(kind, inspect.UnionType):
+        (stated,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
+        return _kept(value, stated, numbers)
+    return {field.encode_name: _kept(value[field.encode_name], field.type, numbers) for field in kind.fields}

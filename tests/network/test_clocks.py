@@ -12,7 +12,6 @@ from cluster.scenario.messages import ScenarioError
 from faults import PlanError, all_over_ms, check_plan
 from faults.events import ClockSet
 from faults.kinds.registry import decode_fault
-from faults.plan import true_again_ms
 from network.clock import TRUE, ClockSetting, MachineClock
 from network.events import TimerElapsed, events_of_type, read_event
 from network.port import Port, TimerDue
@@ -351,7 +350,7 @@ def ahead(*validators, offset_ms=60_000, **changes):
 )
 def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, again_ms):
     """Of four validators three are a quorum, observers do not count; the chain is ahead by the third greatest clock."""
-    assert true_again_ms(clocks(*faults), 4) == again_ms
+    assert all_over_ms(dict(enumerate(clocks(*faults))), 4) == again_ms
 
 
 def test_a_vote_that_can_be_bought_counts_for_any_time():

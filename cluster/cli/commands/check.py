@@ -28,7 +28,9 @@ class ExplainedFault:
 def explain_plan(scenario: Scenario) -> list[ExplainedFault]:
     """Return what each fault of the scenario does, in the plan's order."""
     return [
-        ExplainedFault(name, kind_of(fault), fault.enabled, name in scenario.requires, *fault.span(), fault.describe())
+        ExplainedFault(
+            name, kind_of(fault), fault.enabled, name in scenario.requires, *fault.bounds(), fault.sentence()
+        )
         for name, fault in scenario.faults.items()
     ]
 
