@@ -11,7 +11,7 @@ way (`_adopt`): it is written as the base of the log, and the state is reopened 
 """
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -35,12 +35,12 @@ from validators.derived import Derived
 from validators.effects import EffectRunner
 from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
 from validators.execution import Engine, Executed, Genesis
-from validators.execution.blocks import Header, encode_header, header_digest
+from validators.execution.blocks import Header, decode_block, encode_header, header_digest
 from validators.identity import TransactionVerifier, journal_head
 from validators.intake import Intake
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
-from validators.messages import message_codec
+from validators.messages import BlockRequest, message_codec
 from validators.outbox import Outbox
 from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
@@ -187,6 +187,13 @@ class Validator:
             self._journal.derived(disk, 7 * views),
             self._block_file.derived(disk),
         )
+
+    def served_chain(self) -> Iterator[tuple[bytes, ...]]:
+        """Yield the answers that a peer without any block would get from here, the newest first, for the checks."""
+        digest = self.application.engine.finalized_digest
+        while blocks := self.application.exchange.answer_to(BlockRequest(digest, 0)):
+            yield blocks
+            digest = decode_block(blocks[-1]).header.parent
 
     @property
     def is_serving(self) -> bool:

@@ -21,6 +21,7 @@ from checker.checks.derived import DerivedState
 from checker.checks.equal_roots import EqualRoots
 from checker.checks.expectations import ExpectedCounts, ExpectedLimits, ExpectedModes, ExpectedRecovery, ModesEffective
 from checker.checks.faults_effective import FaultsEffective
+from checker.checks.final_disks import FinalDisks
 from checker.checks.inclusion import Inclusion
 from checker.checks.lane import LaneBooks
 from checker.checks.leaders import Leaders
@@ -32,7 +33,10 @@ from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
 from checker.checks.refusals import Refusals
 from checker.checks.reorg import Reorganizations
+from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
+from checker.checks.rules.simplex_calm_views import CalmViews
+from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
@@ -74,6 +78,10 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Inclusion,
     Refusals,
     DerivedState,
+    CalmViews,
+    Traffic,
+    FinalDisks,
+    Repairs,
     ExpectedCounts,
     ExpectedLimits,
     ExpectedRecovery,

@@ -109,6 +109,9 @@ class WrittenDisk(Protocol):
     def written(self) -> Disk:
         """Return a view for reading that always shows the bytes written to the disk."""
 
+    def scarred(self) -> Disk:
+        """Return a view for reading that shows what a replica would read now, and ages nothing."""
+
 
 class Sample(NamedTuple):
     """Transactions that are pooled at a time, by digest, for each honest validator that serves."""
@@ -123,6 +126,7 @@ class RunEnd:
 
     Attributes:
         reason: The reason why it ended; `stopped` means that it reached its goal.
+        now_us: The virtual time at its end.
         faults: The effect of each fault of the plan.
         readbacks: The memory and disk of each replica that still runs.
         derived: What each replica that serves derives, by number.
@@ -135,6 +139,7 @@ class RunEnd:
     """
 
     reason: str = ""
+    now_us: int = 0
     faults: Sequence[FaultOutcome] = ()
     readbacks: Sequence[ReadBack] = ()
     derived: Mapping[int, Sequence[Derived]] = field(default_factory=dict)

@@ -44,7 +44,8 @@ class ReadBack(NamedTuple):
     `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
     with or without those of genesis; `error` is the reason if they could not be read. Where the log stands on a
     peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
-    that of the header at its height, and `audit` compares all derived values with its log.
+    that of the header at its height, and `audit` compares all derived values with its log. `served` has the
+    answers, of encoded blocks, that it would give a peer without any.
     """
 
     node: int
@@ -56,6 +57,7 @@ class ReadBack(NamedTuple):
     error: str = ""
     base_height: int = 0
     proved: ProvedState | None = None
+    served: Sequence[Sequence[bytes]] = ()
 
 
 class DiskFaults(NamedTuple):

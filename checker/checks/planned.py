@@ -6,11 +6,14 @@ Plain data of the scenario, so that a check can say when nothing was wrong and w
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from validators.settings import Costs
+
 
 class PlannedFault(NamedTuple):
     """An enabled fault: its name, its time, and the replicas that it names, none where it may hit all of them.
 
-    `pauses` says whether it holds the events of these replicas back.
+    `stop_us` is when nothing of it is left, be it in the chain's time. `pauses` says whether it holds back
+    the events of its replicas.
     """
 
     name: str
@@ -23,11 +26,31 @@ class PlannedFault(NamedTuple):
 class PlannedRun(NamedTuple):
     """The plan of a run.
 
-    `answers_per_second` is how many requests of one kind a replica answers to each peer in a second.
+    Attributes:
+        faults: The enabled faults.
+        costs: The virtual time that work takes, and the limits on answers.
+        block_interval_us: Leaders pace their blocks at this interval.
+        leader_timeout_us: A view waits so long for its leader's proposal.
+        certification_timeout_us: A view waits so long for a certified proposal.
+        timeout_retry_us: A view that was given up is given up again after so long.
+        fetch_grace_us: Before a block is asked for the first time.
+        fetch_timeout_us: A peer has so long to answer.
+        regossip_us: Pooled transactions are offered again after this.
+        latency_max_us: The longest time that a message is on its way without a fault.
+        is_lossy: Whether messages are lost or late without a fault.
     """
 
     faults: Sequence[PlannedFault] = ()
-    answers_per_second: int = 0
+    costs: Costs = Costs()
+    block_interval_us: int = 0
+    leader_timeout_us: int = 0
+    certification_timeout_us: int = 0
+    timeout_retry_us: int = 1
+    fetch_grace_us: int = 0
+    fetch_timeout_us: int = 1
+    regossip_us: int = 1
+    latency_max_us: int = 0
+    is_lossy: bool = False
 
 
 NOT_PLANNED: Final = PlannedRun()

@@ -111,7 +111,7 @@ class Refusals(Check):
         self._is_up: dict[int, None] = {}
         self._is_clock_wrong = False
         self._excused = 0
-        self._kept = max(run.plan.answers_per_second, 0) + 1
+        self._kept = run.plan.costs.answers_per_second + 1
         self._holds: dict[str, Callable[[int, _Inbound], bool]] = {
             "is_starting": lambda node, _last: node not in self._is_up,
             "has_asked_often": self._has_asked_often,

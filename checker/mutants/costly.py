@@ -1,10 +1,25 @@
 """Mutants that cost time and nothing else, as others make up for them: only a check of that very thing finds them."""
 
-from typing import Any
+import itertools
+from typing import Any, Final
 
 from checker.mutants.mutant import mutant
+from network.types import Label
+from validators.application import Application
+from validators.consensus.interface import Built
 from validators.consensus.simplex import screening
+from validators.mempool.gossip import Gossip
+from validators.messages import TransactionGossip
+from validators.storage.journal import Journal
+from validators.sync.block_exchange import BlockExchange
 from validators.sync.serving import Serving
+
+ROT: Final = (
+    "faults={"
+    'rot={kind="bit-rot", validator=0, ppm=400_000, files=["journal"], start_ms=4_900, stop_ms=7_000},'
+    'cut={kind="crash", validator=0, at_ms=5_000, restart_ms=6_000}}'
+)
+"""One copy of a journal is damaged when its validator reads it at a start."""
 
 
 @mutant((screening, "verify_vote"), area="consensus", kills=("refusals",))
@@ -22,3 +37,51 @@ def an_answer_is_under_way_for_ever(send: Any) -> Any:
         self._under_way[answer.peer] = None
 
     return send_and_stay_busy
+
+
+@mutant((Gossip, "pool"), area="network", kills=("traffic",))
+def gossip_is_sent_on_by_all(_original: Any) -> Any:
+    """A validator sends on every transaction that is new to it, not only those of its own clients."""
+
+    def pool_and_send_on(self: Any, verified: Any) -> None:
+        if self._mempool.add(verified.pooled):
+            gossip = TransactionGossip((verified.pooled.encoded,))
+            self._port.broadcast(self._codec.encode(gossip), Label(TransactionGossip.traced_name))
+
+    return pool_and_send_on
+
+
+@mutant((Application, "pace"), area="consensus", kills=("calm-views",))
+def leader_passes_every_third_turn(pace: Any) -> Any:
+    """A leader proposes nothing in one of three of its views."""
+
+    def pace_or_pass(self: Any, view: int) -> None:
+        if self._proposing is not None and self._proposing.view == view and view // self._settings.validators % 3 == 2:
+            self._proposing = None
+            self._answers.answer(Built(view, None))
+        else:
+            pace(self, view)
+
+    return pace_or_pass
+
+
+@mutant((BlockExchange, "_chain_below"), area="network", kills=("final-disks",))
+def ancestors_are_not_served(chain_below: Any) -> Any:
+    """A validator serves the block that was asked for and two below it, and no more."""
+
+    def serve_the_young(self: Any, request: Any) -> Any:
+        return itertools.islice(chain_below(self, request), 3)
+
+    return serve_the_young
+
+
+@mutant((Journal, "_begin_generation"), area="storage", kills=("repairs",), on_all=True, needs=(ROT,))
+def one_copy_is_not_repaired(begin: Any) -> Any:
+    """A start says that it has repaired the journal, and writes one copy of it anew."""
+
+    def begin_in_the_second(self: Any, step: int, floor: bytes, artifacts: Any) -> None:
+        copies, self._copies = self._copies, self._copies[1:]
+        begin(self, step, floor, artifacts)
+        self._copies = copies
+
+    return begin_in_the_second

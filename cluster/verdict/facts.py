@@ -1,18 +1,24 @@
 """The facts of a cluster that its checks may use, as the plain data of `checker.checks.context`."""
 
+from typing import Final
+
 from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.registry import RULES
 from cluster.runtime.cluster import Cluster
-from cluster.runtime.replicas import settings_of
+from cluster.runtime.replicas import settings_of, topology_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
+from network.topology import LinkSpec
 from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of
 from validators.execution import Genesis
 from validators.settings import make_engine
+
+MAX_U64: Final = (1 << 64) - 1
+"""The greatest draw."""
 
 
 def context_of(cluster: Cluster) -> RunContext:
@@ -74,14 +80,28 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         PlannedFault(
             name=name,
             start_us=fault.bounds()[0] * MILLISECOND_US,
-            stop_us=fault.bounds()[1] * MILLISECOND_US,
+            stop_us=(fault.bounds()[1] + fault.lead_ms()) * MILLISECOND_US,
             nodes=fault.targets(),
             pauses=(held := fault.occupies()) is not None and held.state == "paused",
         )
         for name, fault in scenario.faults.items()
         if fault.enabled
     )
-    return PlannedRun(faults=faults, answers_per_second=scenario.costs.costs().answers_per_second)
+    consensus, network = scenario.consensus, scenario.network
+    links: list[tuple[int, int, LinkSpec]] = list(topology_of(scenario).edges(data="link"))
+    return PlannedRun(
+        faults=faults,
+        costs=scenario.costs.costs(),
+        block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
+        leader_timeout_us=consensus.leader_timeout_ms * MILLISECOND_US,
+        certification_timeout_us=consensus.certification_timeout_ms * MILLISECOND_US,
+        timeout_retry_us=consensus.timeout_retry_ms * MILLISECOND_US,
+        fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
+        fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
+        regossip_us=network.regossip_ms * MILLISECOND_US,
+        latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
+        is_lossy=bool(network.loss_ppm or network.reorder_ppm),
+    )
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:

@@ -255,6 +255,7 @@ class _Steps:
         self.progress.note("judging")
         end = RunEnd(
             reason=run.outcome.reason,
+            now_us=run.outcome.now_us,
             faults=run.effects,
             readbacks=readbacks,
             derived=derived,
@@ -339,8 +340,10 @@ def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     for slot in run.slots:
         if (validator := slot.validator) is not None and (engine := validator.engine) is not None:
             try:
+                with validator.around():
+                    served = tuple(validator.served_chain()) if slot.is_serving else ()
                 readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around)
-                readbacks.append(take_back(readback, engine))
+                readbacks.append(take_back(readback, engine)._replace(served=served))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[slot.node] = f"{type(error).__name__}: {error}"
     return readbacks, unreadable

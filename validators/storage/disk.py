@@ -193,6 +193,12 @@ class SimulatedDisk:
         view._files = self._files
         return view
 
+    def scarred(self) -> "SimulatedDisk":
+        """Return a view of this disk, for reading, that shows all damage of now and takes none by it."""
+        view = self.written()
+        view.medium = self.medium.at_rest()
+        return view
+
     def _cut(self, name: str, file: File, length: int) -> None:
         del file.data[length:]
         file.synced_bytes = len(file.data)

@@ -119,6 +119,12 @@ class Medium:
         active = self._active.get(name)
         return self._ended.get(name, 0) + (0 if active is None else active.count)
 
+    def at_rest(self) -> "Medium":
+        """Return this medium with its scars, and without a fault that could add to them."""
+        resting = Medium(self._node, self._chance)
+        resting._scars = self._scars
+        return resting
+
     def forget(self) -> None:
         """Lose every scar: the disk was replaced or emptied."""
         self._scars.clear()

@@ -104,11 +104,15 @@ class BlockExchange:
 
     def serve(self, peer: int, request: BlockRequest) -> None:
         """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
-        blocks = tuple(self._chain_below(request)) if self._serving.may_answer(peer, BlockRequest.traced_name) else ()
+        blocks = self.answer_to(request) if self._serving.may_answer(peer, BlockRequest.traced_name) else ()
         if blocks:
             response = BlockResponse(blocks)
             answer = Answer(peer, response, block_label(response, decode_block(blocks[0]).header))
             self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
+
+    def answer_to(self, request: BlockRequest) -> tuple[bytes, ...]:
+        """Return the blocks that answer a request, the newest first; empty where the block is not here."""
+        return tuple(self._chain_below(request))
 
     def _chain_below(self, request: BlockRequest) -> Iterator[bytes]:
         digest, room_bytes = request.digest, RESPONSE_BYTES_MAX

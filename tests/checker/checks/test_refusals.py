@@ -10,10 +10,11 @@ from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from validators.events import Booted, MessageRefused
+from validators.settings import Costs
 
 DOCUMENT = PROJECT_ROOT / "docs" / "invariants.md"
 
-PLAN = PlannedRun(answers_per_second=2)
+PLAN = PlannedRun(costs=Costs(answers_per_second=2))
 
 
 def boot(node=0):

@@ -153,6 +153,8 @@ KILLED = {
     "journal-in-one-copy": "write-ahead",
     "good-votes-refused": "refusals",
     "room-is-never-given-back": "derived",
+    "gossip-is-sent-on-by-all": "traffic",
+    "ancestors-are-not-served": "final-disks",
 }
 """Variants that show in a short calm run, and the check that has to find each."""
 

@@ -1,0 +1,140 @@
+"""Final blocks on every disk: whoever restarts, joins or lags may find its block at any one peer.
+
+Whatever one replica lacks another one gives, so that a disk without a block shows only when that was the last one. The
+blocks are read from the block file beside the replica, and once more as the replica itself would serve them to a peer
+that has none. Kept are all blocks above the base of the finalized log: genesis, or a peer's snapshot.
+"""
+
+from collections.abc import Mapping
+from itertools import chain, pairwise
+from typing import Final
+
+import msgspec
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import ReadBack, short
+from checker.results import CheckResult
+from faults.events import Healed
+from network.events import Event, Handlers
+from validators.events import BlockFinalized, Booted, Halted
+from validators.execution.blocks import encode_block
+from validators.messages import BLOCKS_PER_RESPONSE
+from validators.storage import RecordFile
+from validators.sync.block_exchange import RESPONSE_BYTES_MAX
+
+ROUNDS: Final = 2
+"""A block that was lost is there when every peer has had its time so often."""
+
+
+class _Kept(msgspec.Struct, array_like=True, frozen=True):
+    """A block in the block file."""
+
+    height: int
+    digest: bytes
+    block: bytes
+
+
+class FinalDisks(Check):
+    """At the end the disk of each honest replica holds every final block above its base, and the replica serves it.
+
+    A replica may lack blocks that a crash or a damaged disk has cost it if it was restarted shortly before the end, and
+    those that a fault may have destroyed after its last start: only a start reads the whole disk.
+    """
+
+    name = "final-disks"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._restarted_us: dict[int, int] = {}
+        self._halted: dict[int, None] = {}
+        self._healed_us = 0
+        self._now_us = 0
+        self._blocks = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Starts and stops, and the end of faults."""
+        return {Booted: self.booted, Halted: self.halted, Healed: self.healed, BlockFinalized: self.finalized}
+
+    def booted(self, event: Event, booted: Booted) -> None:
+        """Note a start, which reads the whole disk."""
+        if booted.incarnation:
+            self._restarted_us[event.node] = event.at_us
+        self._halted.pop(event.node, None)
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """Leave a replica out that has stopped."""
+        self._halted[event.node] = None
+
+    def healed(self, event: Event, _healed: Healed) -> None:
+        """Note from when on nothing keeps a replica from fetching."""
+        self._healed_us = event.at_us
+
+    def finalized(self, event: Event, _block: BlockFinalized) -> None:
+        """Follow the time."""
+        self._now_us = event.at_us
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        readbacks = [each for each in self.run.end.readbacks if each.node not in self._halted]
+        for readback in readbacks:
+            self._compare(readback)
+        return self.tally.result(
+            f"{self._blocks:,} final blocks are on the disks of {len(readbacks)} replicas, and served from there"
+        )
+
+    def _is_excused(self, node: int) -> bool:
+        """Return whether a replica may lack a block: its disk is not read yet, or it had no time to fetch."""
+        if node not in self._restarted_us:
+            return False
+        plan, restarted_us = self.run.plan, self._restarted_us[node]
+        ends_us = [fault.stop_us for fault in plan.faults if node in fault.nodes]
+        if node in self.run.disk_faults.destroyed and restarted_us < max(ends_us, default=0):
+            return True
+        needed_us = plan.fetch_grace_us + ROUNDS * self.run.validators * plan.fetch_timeout_us
+        return self._now_us - max(restarted_us, self._healed_us) < needed_us
+
+    def _compare(self, readback: ReadBack) -> None:
+        node = readback.node
+        stored, served = self._stored(node), dict.fromkeys(chain.from_iterable(readback.served))
+        is_excused = self._is_excused(node)
+        self._compare_answers(readback)
+        for executed in self.run.chain[readback.base_height : readback.height]:
+            height, encoded = executed.header.height, encode_block(executed.block)
+            lacks = [
+                lack
+                for lack, holds in (
+                    ("its disk does not hold", stored.get(executed.digest) == encoded),
+                    ("it does not serve", encoded in served),
+                )
+                if not holds
+            ]
+            self._blocks += not lacks
+            self.tally.compared += not is_excused or not lacks
+            if lacks and not is_excused:
+                place = f"validator {node}, final up to height {readback.height}"
+                self.tally.fail(
+                    f"{place}: {lacks[0]} block {short(executed.digest)} of height {height}",
+                    validator=node,
+                    height=height,
+                )
+
+    def _compare_answers(self, readback: ReadBack) -> None:
+        """Compare how much an answer holds: all blocks down to the request's height, as far as the limits allow."""
+        for answer, following in pairwise(readback.served):
+            self.tally.compared += 1
+            room_bytes = RESPONSE_BYTES_MAX - sum(map(len, answer))
+            if len(answer) < BLOCKS_PER_RESPONSE and len(following[0]) <= room_bytes:
+                self.tally.fail(
+                    f"validator {readback.node} gives {len(answer)} blocks where it is asked for all, and has more",
+                    validator=readback.node,
+                    blocks=len(answer),
+                )
+
+    def _stored(self, node: int) -> Mapping[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for record in RecordFile(self.run.disks[node].written(), "blocks").read().records:
+            kept = msgspec.msgpack.decode(record.payload, type=_Kept)
+            found[kept.digest] = kept.block
+        return found

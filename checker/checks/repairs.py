@@ -1,0 +1,97 @@
+"""Repairs: what a validator says that it has repaired on its disk is whole there, in every copy.
+
+A copy that stays damaged costs nothing until the other one is hit. Each repair is in the trace. Both copies of
+the vote journal are read beside the validator at once; blocks and operations, which are had again first, at the end.
+"""
+
+from typing import Final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.results import CheckResult
+from faults.events import Crashed
+from network.events import Event, Handlers
+from validators.events import DamageRepaired, Halted
+from validators.execution.blocks import encode_block
+from validators.storage import JOURNAL_FILES, RecordFile
+
+BLOCKS: Final = "blocks"
+"""The file whose repairs are named by height."""
+
+
+class Repairs(Check):
+    """Every repair of an honest replica's disk is whole there, in both copies of the journal."""
+
+    name = "repairs"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._blocks: dict[tuple[int, int], None] = {}
+        self._logs: dict[int, None] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Repairs, and what may undo them."""
+        return {DamageRepaired: self.repaired, Crashed: self.crashed, Halted: self.halted}
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether anything was repaired that is still to be judged."""
+        return self.tally.compared > 0 or bool(self._blocks or self._logs)
+
+    def repaired(self, event: Event, repaired: DamageRepaired) -> None:
+        """Compare the copies of the journal, or note what is whole in the end."""
+        node = event.node
+        if repaired.file in JOURNAL_FILES:
+            self._compare_copies(node)
+        elif repaired.file == BLOCKS:
+            self._blocks[node, repaired.place] = None
+        else:
+            self._logs[node] = None
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """Forget what may have been lost again before it was durable; the next start finds it."""
+        self._forget(crashed.machine)
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """Forget what a replica cannot repair any more."""
+        self._forget(event.node)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        for readback in self.run.end.readbacks:
+            node = readback.node
+            held = dict.fromkeys(block for answer in readback.served for block in answer)
+            for repaired_at, height in self._blocks:
+                if repaired_at == node and readback.base_height < height <= min(readback.height, len(self.run.chain)):
+                    encoded = encode_block(self.run.chain[height - 1].block)
+                    self.tally.require(
+                        encoded in held,
+                        f"validator {node} has repaired its block of height {height}, and does not have it",
+                        validator=node,
+                        height=height,
+                    )
+            if node in self._logs:
+                self.tally.require(
+                    not readback.error,
+                    f"validator {node} has repaired the log of its state, and it is not whole: {readback.error}",
+                    validator=node,
+                )
+        return self.tally.result(f"{self.tally.compared:,} repairs of disks were whole in every copy")
+
+    def _compare_copies(self, node: int) -> None:
+        disk = self.run.disks[node].scarred()
+        copies = [RecordFile(disk, name).read() for name in JOURNAL_FILES]
+        payloads = [[record.payload for record in copy.records] for copy in copies]
+        wrong = next((damage for copy in copies for damage in copy.damages), None)
+        lengths = " and ".join(f"{len(each):,}" for each in payloads)
+        place = f"{wrong.file} is damaged at byte {wrong.offset}" if wrong else f"copies of {lengths} records differ"
+        self.tally.require(
+            wrong is None and payloads[0] == payloads[1],
+            f"validator {node} has repaired its journal, and {place}",
+            validator=node,
+        )
+
+    def _forget(self, node: int) -> None:
+        self._logs.pop(node, None)
+        self._blocks = {key: None for key in self._blocks if key[0] != node}

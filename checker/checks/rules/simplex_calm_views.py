@@ -1,0 +1,151 @@
+"""Calm views: where no fault works and the network is calm, every view of a leader that is up ends in its block.
+
+A view that is nullified costs a timeout and no more: the next leader proposes what the last one should have. A *calm
+stretch* lies outside the time of every fault of the plan, with a margin of two certification timeouts after it: by then
+whoever was cut off or down has been heard again, and every timer of the fault's time has run out. A view is judged if
+
+- it was entered and left within one calm stretch, and later views have final blocks;
+- its leader is honest, votes, has not been restarted within the margin, and has applied all but the last two blocks;
+- work leaves room: three times the dearest block of the run, six latencies and ten syncs fit into the leader's timeout
+  beside the block interval, and so they did in the run so far.
+"""
+
+from typing import ClassVar, Final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.results import CheckResult, ExitClass
+from faults.events import Crashed, Restarted
+from network.events import Event, Handlers
+from validators.events import BlockFinalized, Booted, CertificateHeld, Entered, Halted, Reported, StoppedVoting
+
+LAG_MAX: Final = 2
+"""Blocks by which a leader may be behind the highest final one."""
+
+BLOCK_COSTS: Final = 3
+LATENCIES: Final = 6
+SYNCS: Final = 10
+"""A view executes its block at its leader and at the others, and its votes and certificates travel and are synced."""
+
+
+class CalmViews(Check):
+    """No view is nullified in a stretch where no fault works, the network is calm and its leader is up."""
+
+    name = "calm-views"
+    exit_class: ClassVar[ExitClass] = "liveness"
+    engines = ("simplex",)
+    sees_earlier_events = False
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._margin_us = 2 * run.plan.certification_timeout_us
+        self._up_us = dict.fromkeys((node for node in run.honest if node < run.validators), 0)
+        self._heights: dict[int, int] = {}
+        self._height = 0
+        self._views: dict[int, tuple[int, int]] = {}
+        self._nullified: dict[int, int] = {}
+        self._reasons: dict[int, str] = {}
+        self._cost_us = 0
+        self._final_view = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Views, their ends, and whether their leaders are up."""
+        return {
+            Entered: self.entered,
+            CertificateHeld: self.certificate_held,
+            Reported: self.reported,
+            BlockFinalized: self.finalized,
+            Booted: self.booted,
+            Restarted: self.restarted,
+            Crashed: self.crashed,
+            Halted: self.gone,
+            StoppedVoting: self.gone,
+        }
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether the network is calm by itself, and a view was entered in a calm stretch."""
+        return not self._views or bool(self._judged())
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Note when a view was first entered, if its leader was fit to lead it."""
+        view, leader = entered.view, entered.leader
+        if view not in self._views:
+            is_fit = leader in self._up_us and event.at_us - self._up_us[leader] >= self._margin_us * bool(
+                self._up_us[leader]
+            )
+            is_fit = is_fit and self._heights.get(leader, 0) >= self._height - LAG_MAX
+            self._views[view] = event.at_us, leader if is_fit else -1
+
+    def certificate_held(self, event: Event, held: CertificateHeld) -> None:
+        """Note that a view was nullified."""
+        if held.certificate == "nullification":
+            self._nullified.setdefault(held.view, event.at_us)
+
+    def reported(self, _event: Event, report: Reported) -> None:
+        """Note why a view was given up first."""
+        self._reasons.setdefault(report.view, report.detail)
+
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
+        """Follow the chain."""
+        self._heights[event.node] = block.height
+        self._height = max(self._height, block.height)
+        self._final_view = max(self._final_view, block.view)
+
+    def booted(self, event: Event, booted: Booted) -> None:
+        """Note what a leader has after its start."""
+        self._heights[event.node] = booted.finalized_height
+
+    def restarted(self, event: Event, restarted: Restarted) -> None:
+        """Note a leader's start."""
+        self._note_power(event, restarted.machine)
+
+    def crashed(self, event: Event, crashed: Crashed) -> None:
+        """Note that a leader is down."""
+        self._note_power(event, crashed.machine)
+
+    def gone(self, event: Event, _event: Halted | StoppedVoting) -> None:
+        """Note that a validator leads no more."""
+        self._up_us.pop(event.node, None)
+
+    def settle(self, block: SettledBlock) -> None:
+        """Work out what the block costs to execute."""
+        costs, summary = self.run.plan.costs, block.summary
+        cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
+        cost_us = costs.of_execution(cycles, len(block.changes), len(block.transactions))
+        self._cost_us = max(self._cost_us, cost_us)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        for view, (entered_us, leader) in self._judged().items():
+            self.tally.compared += 1
+            if view in self._nullified:
+                self.tally.fail(
+                    f"view {view} of validator {leader}, entered at {entered_us // 1_000:,} ms, was nullified but no "
+                    f"fault was at work: {self._reasons.get(view, 'nobody gave it up')}",
+                    view=view,
+                    leader=leader,
+                )
+        return self.tally.result(f"{self.tally.compared:,} views in calm stretches ended in their leaders' blocks")
+
+    def _note_power(self, event: Event, node: int) -> None:
+        if node in self._up_us:
+            self._up_us[node] = event.at_us
+
+    def _judged(self) -> dict[int, tuple[int, int]]:
+        """Return the views that have to end in a block."""
+        plan = self.run.plan
+        needed_us = BLOCK_COSTS * self._cost_us + LATENCIES * plan.latency_max_us + SYNCS * plan.costs.sync_us
+        if plan.is_lossy or plan.block_interval_us + needed_us >= plan.leader_timeout_us:
+            return {}
+        return {
+            view: (at_us, leader)
+            for view, (at_us, leader) in self._views.items()
+            if leader >= 0 and view <= self._final_view and self._is_calm(at_us, self._nullified.get(view, at_us))
+        }
+
+    def _is_calm(self, start_us: int, end_us: int) -> bool:
+        faults = self.run.plan.faults
+        return not any(fault.start_us <= end_us and start_us <= fault.stop_us + self._margin_us for fault in faults)

@@ -1,0 +1,181 @@
+"""Traffic: what each replica sends is bounded by what it was given, the views that it was in, and time.
+
+Something sent twice, repeated too soon or answered more than once changes no block. The messages of each honest replica
+are counted by kind, one for each receiver, and held against a formula of what the trace says besides:
+
+- `F` is the number of other replicas on the bus, which a broadcast goes to; `n` that of the validators;
+- `V` is the greatest view that it was in, `L` the number of its lives, `T` the run's time by its fastest clock;
+- what it was given: transactions of clients, nullify votes of others, requests.
+
+Lengths are bounded for each message: of votes and requests by a constant, of certificates by n. A request with the same
+content leaves no more often than once for each timeout, and once more each time that what it asks for is wanted again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.results import CheckResult, ExitClass
+from faults.events import ClockSet, TransactionSubmitted
+from network.clock import MILLION
+from network.events import Delivered, Event, Handlers, Sent
+from validators.events import Booted, Entered
+from validators.sync.snapshots import ATTEMPTS
+
+VOTES: Final = ("Notarize", "Nullify", "Finalize")
+CERTIFICATES: Final = ("Notarization", "Nullification", "Finalization", "CertificateResponse")
+REQUESTS: Final = ("CertificateRequest", "BlockRequest", "SnapshotRequest", "SnapshotChunkRequest")
+
+VOTE_BYTES_MAX: Final = 192
+REQUEST_BYTES_MAX: Final = 96
+CERTIFICATE_BYTES: Final = 128
+SIGNATURE_BYTES: Final = 67
+"""A signature in a certificate; its bit among the signers is in the certificate's own bytes."""
+
+
+@dataclass(slots=True)
+class _Given:
+    """The views and lives of one replica, and what clients gave it."""
+
+    view: int = 0
+    lives: int = 0
+    transactions: int = 0
+
+
+class Traffic(Check):
+    """An honest replica sends no more messages than its views, its peers' requests and its timers account for."""
+
+    name = "traffic"
+    exit_class: ClassVar[ExitClass] = "liveness"
+    engines = ("simplex",)
+    sees_earlier_events = False
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._given = {node: _Given() for node in run.honest}
+        self._sent: dict[tuple[int, str], int] = {}
+        self._got: dict[tuple[int, str], int] = {}
+        self._asked: dict[tuple[int, str, bytes], int] = {}
+        self._limits = {
+            **dict.fromkeys(VOTES, VOTE_BYTES_MAX),
+            **dict.fromkeys(REQUESTS, REQUEST_BYTES_MAX),
+            **dict.fromkeys(CERTIFICATES, CERTIFICATE_BYTES + SIGNATURE_BYTES * run.validators),
+        }
+        self._ppm = 0
+        self._first_us: int | None = None
+        self._now_us = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Messages, and what accounts for them."""
+        return {
+            Sent: self.sent,
+            Delivered: self.delivered,
+            Entered: self.entered,
+            Booted: self.booted,
+            TransactionSubmitted: self.submitted,
+            ClockSet: self.clock_set,
+        }
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether there is another replica to send anything to."""
+        return len(self.run.disks) != 1
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Count a message, and compare its length."""
+        node, kind = event.node, sent.label
+        self._sent[node, kind] = self._sent.get((node, kind), 0) + 1
+        limit = self._limits.get(kind)
+        if limit is not None:
+            self.tally.compared += 1
+            if sent.length > limit:
+                self._fail(node, f"a {kind} of {sent.length:,} bytes", limit, "bytes")
+            if kind in REQUESTS:
+                asked = (node, kind, sent.checksum)
+                self._asked[asked] = self._asked.get(asked, 0) + 1
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Count a message that asks for others."""
+        key = event.node, delivered.label
+        self._got[key] = self._got.get(key, 0) + 1
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Note the greatest view."""
+        given = self._given[event.node]
+        given.view = max(given.view, entered.view)
+        self._now_us = event.at_us
+
+    def booted(self, event: Event, booted: Booted) -> None:
+        """Count a life; the journal may lead to a view that was not entered yet."""
+        given = self._given[event.node]
+        given.lives += 1
+        given.view = max(given.view, booted.view)
+        if self._first_us is None:
+            self._first_us = event.at_us
+
+    def submitted(self, _event: Event, submitted: TransactionSubmitted) -> None:
+        """Count what a client gave."""
+        if submitted.validator in self._given and submitted.outcome == "submitted":
+            self._given[submitted.validator].transactions += 1
+
+    def clock_set(self, _event: Event, clock: ClockSet) -> None:
+        """Note the fastest clock."""
+        self._ppm = max(self._ppm, clock.ppm)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        self._now_us = max(self._now_us, self.run.end.now_us)
+        for node, given in self._given.items():
+            for kind, (bound, formula) in self._bounds(node, given).items():
+                found = self._sent.get((node, kind), 0)
+                self.tally.compared += bool(found)
+                if found > max(bound, 0):
+                    self._fail(node, f"{found:,} messages {kind}", bound, formula)
+        for (node, kind, _), found in self._asked.items():
+            bound = self._times(self.run.plan.fetch_timeout_us) + 1 + self._given[node].view + self._given[node].lives
+            self.tally.compared += found > 1
+            if found > bound:
+                self._fail(node, f"{found:,} times the same {kind}", bound, "T / fetch timeout + 1 + V + L")
+        total = sum(self._sent.values())
+        return self.tally.result(f"{total:,} messages are accounted for by views, requests and timers")
+
+    def _bounds(self, node: int, given: _Given) -> Mapping[str, tuple[int, str]]:
+        return dict(self._list_bounds(node, given))
+
+    def _list_bounds(self, node: int, given: _Given) -> Iterator[tuple[str, tuple[int, str]]]:
+        """Yield the bound of each kind of message with its formula."""
+        plan, fan_out, validators = self.run.plan, len(self.run.disks) - 1, self.run.validators
+        views, lives = given.view, given.lives
+        retries, fetches = self._times(plan.timeout_retry_us), self._times(plan.fetch_timeout_us)
+        for kind in ("Notarize", "Finalize"):
+            yield kind, (fan_out * (views + lives), "F (V + L)")
+        yield "Nullify", (fan_out * (views + 2 * lives + retries), "F (V + 2 L + T / retry timeout)")
+        helped = 2 * self._got.get((node, "Nullify"), 0)
+        for kind in ("Notarization", "Nullification", "Finalization"):
+            formula = "F (V + 1 + 2 L + T / retry timeout) + 2 for each nullify of others"
+            yield kind, (fan_out * (views + 1 + 2 * lives + retries) + helped, formula)
+        yield "CertificateRequest", (fetches + 2 * views + lives, "T / fetch timeout + 2 V + L")
+        yield "CertificateResponse", (2 * self._got.get((node, "CertificateRequest"), 0), "2 for each request")
+        yield "BlockRelay", (fan_out * (views // validators + 1 + lives), "F (V / n + 1 + L)")
+        waited = self._times(min(plan.fetch_grace_us or plan.fetch_timeout_us, plan.fetch_timeout_us))
+        yield "BlockRequest", ((waited + 1) * (views + lives), "(T / the shorter of grace and timeout + 1) (V + L)")
+        yield "BlockResponse", (self._got.get((node, "BlockRequest"), 0), "1 for each request")
+        spread = fan_out * given.transactions
+        gossip = spread + self._times(plan.regossip_us) + lives
+        yield "TransactionGossip", (gossip, "F for each transaction of a client, T / regossip + L")
+        yield "SnapshotOffer", (self._got.get((node, "SnapshotRequest"), 0), "1 for each request")
+        yield "SnapshotChunk", (self._got.get((node, "SnapshotChunkRequest"), 0), "1 for each request")
+        pieces = self._got.get((node, "SnapshotOffer"), 0) + self._got.get((node, "SnapshotChunk"), 0)
+        yield "SnapshotChunkRequest", (ATTEMPTS * pieces, f"{ATTEMPTS} for each offer and piece")
+
+    def _times(self, period_us: int) -> int:
+        """Return how often a timer of this period may have run out in the run, by the fastest clock."""
+        lasted_us = self._now_us - (self._first_us or 0)
+        return lasted_us * (MILLION + self._ppm) // MILLION // max(period_us, 1) + 1
+
+    def _fail(self, node: int, what: str, bound: int, formula: str) -> None:
+        text = f"validator {node} sent {what}, at most {bound:,} are accounted for ({formula})"
+        self.tally.fail(text, validator=node, bound=bound)

@@ -1,0 +1,141 @@
+"""Final disks and repairs: blocks that a disk lacks, that a replica does not serve, and repairs that left a copy."""
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from checker.checks.final_disks import FinalDisks
+from checker.checks.observations import DiskFaults
+from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.repairs import Repairs
+from faults.events import Crashed
+from network.events import Event
+from network.types import SUPERVISOR
+from tests.support.chain_harness import advance, make_engine
+from tests.support.checks import finish, make_run, show
+from validators.events import BlockFinalized, Booted, DamageRepaired
+from validators.execution.blocks import encode_block
+from validators.storage import JOURNAL_FILES, BlockFile, RecordFile, SimulatedDisk
+
+PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
+
+
+def make_chain(count=3):
+    engine = make_engine()
+    return [advance(engine) for _ in range(count)]
+
+
+CHAIN = make_chain()
+BLOCKS = [encode_block(executed.block) for executed in CHAIN]
+
+
+def make_disk(*kept):
+    disk = SimulatedDisk()
+    file = BlockFile(disk)
+    for height in kept:
+        executed = CHAIN[height - 1]
+        file.append(height=height, digest=executed.digest, block=BLOCKS[height - 1])
+    return disk
+
+
+ALL = (tuple(reversed(BLOCKS)),)
+
+
+def read(served=ALL, **fields):
+    return SimpleNamespace(**{"node": 0, "height": 3, "base_height": 0, "served": served, "error": "", **fields})
+
+
+def judge(*events, kept=(1, 2, 3), readback=None, **facts):
+    run = make_run(**{"plan": PLAN, "disks": (make_disk(*kept),), "chain": CHAIN, **facts})
+    check = FinalDisks(run)
+    show(check, *events, Event(20_000_000, 0, BlockFinalized(3, 3, b"", b"")))
+    return finish(check, readbacks=[readback or read()])
+
+
+class TestOfBlocks:
+    def test_a_whole_disk_passes(self):
+        result = judge()
+
+        assert (result.status, result.compared) == ("passed", 3)
+
+    def test_a_block_that_is_not_on_the_disk_is_named(self):
+        assert "its disk does not hold block" in judge(kept=(1, 3)).summary
+
+    def test_a_block_that_is_not_served_is_named(self):
+        assert "it does not serve block" in judge(readback=read(((BLOCKS[2], BLOCKS[1]),))).summary
+
+    def test_an_answer_that_stops_too_soon_fails(self):
+        """One block in each, where there is room for all."""
+        result = judge(readback=read([(block,) for block in reversed(BLOCKS)]))
+
+        assert "gives 1 blocks where it is asked for all" in result.summary
+
+    def test_below_a_snapshot_nothing_has_to_be_there(self):
+        assert judge(kept=(3,), readback=read(((BLOCKS[2],),), base_height=2)).status == "passed"
+
+    @pytest.mark.parametrize(("restarted_us", "status"), [(15_000_000, "passed"), (2_000_000, "failed")])
+    def test_a_replica_has_time_to_fetch_after_a_restart(self, restarted_us, status):
+        boot = Event(restarted_us, 0, Booted(1, 3, 3, b""))
+
+        assert judge(boot, kept=(1, 3)).status == status
+
+    def test_damage_after_the_last_start_may_be_unnoticed(self):
+        plan = PLAN._replace(faults=(PlannedFault("rot", 1_000_000, 9_000_000, (0,)),))
+        facts = {"plan": plan, "disk_faults": DiskFaults([0], [0]), "kept": (1, 3)}
+
+        assert judge(Event(2_000_000, 0, Booted(1, 3, 3, b"")), **facts).status == "passed"
+        assert judge(Event(10_000_000, 0, Booted(1, 3, 3, b"")), **facts).status == "failed"
+
+
+def repair(file, place=0):
+    return Event(1, 0, DamageRepaired(file, place, "so it is said"))
+
+
+def write_journal(disk, name, *payloads):
+    for payload in payloads:
+        RecordFile(disk, name).append(msgspec.msgpack.encode(payload))
+
+
+class TestOfRepairs:
+    def test_a_journal_that_is_the_same_in_both_copies_passes(self):
+        disk = SimulatedDisk()
+        for name in JOURNAL_FILES:
+            write_journal(disk, name, "head", "vote")
+        check = Repairs(make_run(disks=(disk,)))
+        show(check, repair("journal-a"))
+
+        assert finish(check).status == "passed"
+
+    def test_a_copy_that_lacks_a_record_fails(self):
+        disk = SimulatedDisk()
+        write_journal(disk, "journal-a", "head", "vote")
+        write_journal(disk, "journal-b", "head")
+        check = Repairs(make_run(disks=(disk,)))
+        show(check, repair("journal-b"))
+
+        assert finish(check).summary == "validator 0 has repaired its journal, and copies of 2 and 1 records differ"
+
+    def test_a_block_that_is_not_there_after_its_repair_fails(self):
+        check = Repairs(make_run(chain=CHAIN))
+        show(check, repair("blocks", 2))
+
+        assert (
+            "has repaired its block of height 2, and does not have it"
+            in finish(check, readbacks=[read(((BLOCKS[2],),))]).summary
+        )
+
+    def test_a_crash_may_take_a_repair_back(self):
+        check = Repairs(make_run(chain=CHAIN))
+        show(check, repair("blocks", 2), Event(2, SUPERVISOR, Crashed(0, 9)))
+
+        assert not check.is_asked
+
+    def test_a_log_that_is_not_whole_after_its_repair_fails(self):
+        check = Repairs(make_run(chain=CHAIN))
+        show(check, repair("operations-a", 1))
+
+        assert (
+            "it is not whole: it ends at height 2"
+            in finish(check, readbacks=[read(error="it ends at height 2")]).summary
+        )

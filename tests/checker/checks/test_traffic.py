@@ -1,0 +1,73 @@
+"""Traffic: messages beyond what views, requests and timers account for, and messages that are too long."""
+
+import pytest
+
+from checker.checks.planned import PlannedRun
+from checker.checks.rules.simplex_traffic import Traffic
+from faults.events import TransactionSubmitted
+from network.events import Delivered, Event, Sent
+from network.types import SUPERVISOR
+from tests.support.checks import finish, make_run, show
+from validators.events import Booted, Entered
+
+PLAN = PlannedRun(timeout_retry_us=4_000_000, fetch_timeout_us=1_000_000, regossip_us=2_000_000)
+
+
+def send(kind, count=1, *, length=80, checksum=b"one"):
+    return [Event(1, 0, Sent(1, ordinal, kind, length, checksum)) for ordinal in range(count)]
+
+
+def judge(*events):
+    """Judge a second of a validator among four that has come to view 2, with these events."""
+    check = Traffic(make_run(plan=PLAN, disks=(None,) * 4))
+    show(check, Event(0, 0, Booted(0, 1, 0, b"")), Event(1, 0, Entered(2, 2)), *events)
+    return finish(check, now_us=1_000_000)
+
+
+def test_votes_within_their_views_pass():
+    assert judge(*send("Notarize", 9)).status == "passed"
+
+
+def test_votes_beyond_their_views_fail_with_the_formula():
+    result = judge(*send("Notarize", 10))
+
+    assert result.status == "failed"
+    assert result.summary == ("validator 0 sent 10 messages Notarize, at most 9 are accounted for (F (V + L))")
+
+
+@pytest.mark.parametrize("kind", ["BlockResponse", "CertificateResponse", "SnapshotOffer", "SnapshotChunk"])
+def test_an_answer_to_no_request_fails(kind):
+    assert judge(*send(kind)).status == "failed"
+
+
+def test_an_answer_to_a_request_passes():
+    asked = Event(1, 0, Delivered(1, 0, "BlockRequest", 40, b""))
+
+    assert judge(asked, *send("BlockResponse")).status == "passed"
+
+
+def test_a_transaction_leaves_once_for_each_peer():
+    """And once in each regossip besides."""
+    given = Event(1, SUPERVISOR, TransactionSubmitted("submitted", 0, b""))
+
+    assert judge(given, *send("TransactionGossip", 5)).status == "passed"
+    assert judge(given, *send("TransactionGossip", 6)).status == "failed"
+    assert judge(*send("TransactionGossip", 3)).status == "failed"
+
+
+def test_a_request_is_not_repeated_before_its_time():
+    assert judge(*send("BlockRequest", 6, length=40)).status == "passed"
+    assert "times the same BlockRequest" in judge(*send("BlockRequest", 9, length=40)).summary
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "status"),
+    [
+        ("Notarize", 192, "passed"),
+        ("Notarize", 193, "failed"),
+        ("Notarization", 396, "passed"),
+        ("Notarization", 397, "failed"),
+    ],
+)
+def test_a_message_has_the_length_that_its_kind_needs(kind, length, status):
+    assert judge(*send(kind, length=length)).status == status
