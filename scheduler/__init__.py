@@ -81,7 +81,18 @@ from scheduler.policies import (
     tables_of,
 )
 from scheduler.pool import PoolRules, WaitingPool
-from scheduler.rules import SCHEDULER_RULES, SWARM, CallRule, LaneRule, PhaseRule, Reach, RuleCell, unheard
+from scheduler.rules import (
+    SCHEDULER_RULES,
+    SWARM,
+    UNPROMISED,
+    AuctionRule,
+    CallRule,
+    LaneRule,
+    PhaseRule,
+    Reach,
+    RuleCell,
+    unheard,
+)
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
 from scheduler.tables import AgentCall, LaneTables, Ledger, Runner, StateTable, TimerTables
 from scheduler.types import (
@@ -115,10 +126,12 @@ __all__ = [
     "POLICIES",
     "SCHEDULER_RULES",
     "SWARM",
+    "UNPROMISED",
     "ZERO_ORIGIN",
     "Admission",
     "AgentCall",
     "AlreadyCollected",
+    "AuctionRule",
     "Basefees",
     "Bid",
     "BlockContext",

@@ -14,6 +14,9 @@ from typing import Final, TypeAlias
 SWARM: Final = "swarm"
 """Promises a cell: a campaign of drawn scenarios has to reach it. Other promises are names of scenarios."""
 
+UNPROMISED: Final = "no campaign yet"
+"""Promises nothing: the swarm does not draw the policy of the cell, and no scenario has to reach it."""
+
 
 class RuleCell(enum.Enum):
     """The base of the enums of cells; each room has one, and every member a name of its own.
@@ -21,7 +24,7 @@ class RuleCell(enum.Enum):
     Attributes:
         code: The rule that the cell is a branch of (docs/rules.md), or the page in docs that has it.
         sentence: The thing that happened.
-        promised_by: `swarm`, or the name of the scenario that reaches the cell in every run.
+        promised_by: `swarm`, or the name of the scenario that reaches the cell in every run; or `UNPROMISED`.
     """
 
     def __init__(self, code: str, sentence: str, promised_by: str = SWARM) -> None:
@@ -172,5 +175,41 @@ class LaneRule(RuleCell):
     FUNDS_TOO_LATE = "A-8", "A payer gets during the phase what it lacked at its start, too late for its timer."
 
 
-SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (CallRule, PhaseRule, LaneRule)
+@enum.unique
+class AuctionRule(RuleCell):
+    """Branches of the rules of the GBA auction (the older CIP-1)."""
+
+    DEFAULT_AGENT_ASKED = "Q-48", "A timer that names no agent is bid for by the default agent.", UNPROMISED
+    STATED_FEE_HOLDS = "Q-54", "A timer that another policy left keeps the fee that it states.", UNPROMISED
+    FAILING_AGENT_WAITS = "Q-48", "A timer waits because its agent is missing or failed.", UNPROMISED
+    OVERRUNNING_AGENT_WAITS = "Q-48", "A timer waits because its agent used up its cycles.", UNPROMISED
+    ABSURD_AGENT_WAITS = "Q-48", "A timer waits because its agent's answer is malformed or out of range.", UNPROMISED
+    UNASKED_WAITS = "Q-48", "A timer waits because the block has asked as many agents as it may.", UNPROMISED
+    ASKING_RESUMED = "Q-48", "A block asks first behind the timer that was asked last.", UNPROMISED
+    ASKING_WRAPPED = "Q-48", "Asking goes on at the first timer after the last one.", UNPROMISED
+    TIP_CUT_TO_ROOM = "B-4", "An effective tip is cut to the room that the greatest fee leaves.", UNPROMISED
+    TIP_ABOVE_ROOM = "B-4", "A timer waits because its greatest fee does not cover its tip.", UNPROMISED
+    FUNDS_MISSING = "B-10", "A timer waits because its payer could not cover it at the start.", UNPROMISED
+    FUNDS_SPENT = "B-10", "A timer waits because its payer cannot cover it at its turn any more.", UNPROMISED
+    TIE_BY_WEIGHT = "B-8", "Of two timers with equal tips the one of the greater weight stands first.", UNPROMISED
+    EQUAL_WEIGHTS = "B-8", "Of two timers with equal tips and weights the identifier decides.", UNPROMISED
+    FIRED_IN_SLICE = "Q-50", "A timer fires within its actor's slice.", UNPROMISED
+    SLICE_EXCEEDED = "Q-50", "A timer does not fit its actor's slice, and a lower tip fires first.", UNPROMISED
+    FIRED_FROM_REST = "Q-50", "A timer fires out of what the slices left over.", UNPROMISED
+    SLICE_REMAINDER = "Q-44", "A slice gets a cycle by its remainder.", UNPROMISED
+    BUDGET_OVERSHOT = "K-12", "The last fire goes over the budget, by the literal reading.", UNPROMISED
+    TIMERS_FIRST = "K-1", "Timers fire before the transactions of their block.", UNPROMISED
+    CANCELLED_BEHIND_PHASE = "K-1", "A transaction cancels a timer that this block left waiting.", UNPROMISED
+    EPOCHS_SKIPPED = "Q-47", "An epoch begins, and not a block stood in the one before.", UNPROMISED
+    WEIGHT_ROSE = "B-6", "A weight rises towards its score.", UNPROMISED
+    WEIGHT_FELL = "B-6", "A weight falls towards its score.", UNPROMISED
+    WEIGHT_AT_LEAST = "B-7", "A weight stands at its lower bound.", UNPROMISED
+    WEIGHT_AT_MOST = "B-7", "A weight stands at its upper bound.", UNPROMISED
+    WEIGHT_OF_STARVED = "B-7", "An actor deferred too often has the starvation floor as weight.", UNPROMISED
+    WEIGHT_DECAYED = "B-7", "A weight is read that decayed since it was written.", UNPROMISED
+    WEIGHT_RESET = "B-9", "A weight is read as that of a new actor since governance reset it.", UNPROMISED
+    WEIGHT_RESCALED = "B-9", "A weight is read as governance rescaled it.", UNPROMISED
+
+
+SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (CallRule, PhaseRule, LaneRule, AuctionRule)
 """The enums of this package."""

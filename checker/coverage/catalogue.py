@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from checker.coverage.registry import CELLS, ROOMS
-from scheduler import SWARM
+from scheduler import SWARM, UNPROMISED, RuleCell
 
 _HEAD: Final = """\
 # Rule coverage
@@ -17,8 +17,9 @@ which cells it reached. Only effects that stayed count: what a refused or revert
 that lost counts for nothing. The cells are in no state, no receipt and no digest, and no validator reads them.
 
 `sweep` prints in how many runs each room's cells were reached; `--json` and the results file have every cell, and
-`verdict.json` those of one run (`rules`). A cell is promised by the swarm or by a scenario. A sweep of the swarm over
-2,000 seeds or more, without `--set`, is *inconclusive* if a cell that the swarm promises stayed empty, and names it;
+`verdict.json` those of one run (`rules`). A cell is promised by the swarm or by a scenario, or, where its line says
+so, by none: the swarm does not draw its policy. A sweep of the swarm over 2,000 seeds or more, without `--set`, is
+*inconclusive* if a cell that the swarm promises stayed empty, and names it;
 below that nothing is promised. `--require-coverage` asks for it in any sweep, of a scenario for the scenario's cells.
 A line has the cell, its rule ([rules.md](rules.md)) or the page that describes it, and the thing that happened.
 """
@@ -31,9 +32,16 @@ def page() -> Iterator[str]:
     for room, cells in ROOMS.items():
         yield from ("", f"## {room[0].upper()}{room[1:]}", "")
         for cell in cells:
-            promise = "" if cell.promised_by == SWARM else f" Promised by the scenario `{cell.promised_by}`."
             rule = f"[{cell.code}]({cell.code})" if cell.code.endswith(".md") else cell.code
-            yield f"- `{cell.label}`, {rule}: {cell.sentence}{promise}"
+            yield f"- `{cell.label}`, {rule}: {cell.sentence}{_promise(cell)}"
+
+
+def _promise(cell: RuleCell) -> str:
+    if cell.promised_by == SWARM:
+        return ""
+    return (
+        " Promised by none." if cell.promised_by == UNPROMISED else f" Promised by the scenario `{cell.promised_by}`."
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from checker.checks.rules.registry import RULES
-from scheduler import SWARM, CallRule, LaneRule, PhaseRule, RuleCell
+from scheduler import SWARM, AuctionRule, CallRule, LaneRule, PhaseRule, RuleCell
 from validators.execution.rules import BlockRule
 from validators.mempool.rules import PoolRule
 from validators.state.rules import StateRule
@@ -15,6 +15,7 @@ ROOMS: Final[Mapping[str, type[RuleCell]]] = {
     "calls about timers": CallRule,
     "the timer phase": PhaseRule,
     "the timer lane": LaneRule,
+    "the GBA auction": AuctionRule,
     "blocks": BlockRule,
     "state": StateRule,
     "mempool": PoolRule,

@@ -2,13 +2,19 @@
 
 import pytest
 
-from tests.conformance import lane_adapters, lifecycle_adapters, queue_adapters
+from tests.conformance import auction_adapters, lane_adapters, lifecycle_adapters, queue_adapters
 from tests.support.golden_cases import expected_of
 
-ADAPTERS = {**lifecycle_adapters.ADAPTERS, **lane_adapters.ADAPTERS, **queue_adapters.ADAPTERS}
+ADAPTERS = {
+    **lifecycle_adapters.ADAPTERS,
+    **lane_adapters.ADAPTERS,
+    **queue_adapters.ADAPTERS,
+    **auction_adapters.ADAPTERS,
+}
 
 NOT_BUILT = {
-    "B": "the policy gba-auction does not exist yet",
+    "old_budget": "the policy gba-auction does not exist yet",
+    "old_balance": "the policy gba-auction does not exist yet",
     "D": "the policy bias-auction does not exist yet",
     "F": "the policy aptos does not exist yet",
 }

@@ -1,0 +1,139 @@
+"""The parameters and tables of the policy `gba-auction` (docs/state.md, the GBA auction)."""
+
+from typing import ClassVar, Final, Literal
+
+import msgspec
+
+from scheduler.errors import InvalidInput
+from scheduler.tables import StateTable
+from scheduler.types import MAX_U63, Parameters, Ratio
+
+DEFAULT_AGENT: Final = bytes(19) + b"\x0c"
+"""The address of the agent that is asked for timers that name none; genesis has an actor there."""
+
+WEIGHT_MAX: Final = 1_000_000
+"""The greatest `weight_max`: in millionths, a weight and what multiplies it have to fit a record."""
+
+
+class AuctionConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The parameters of the auction and the switches between readings, read once per block.
+
+    `ema_lambda` is the share of an epoch's score in a weight. `reset_epoch` and `rescale_epoch` are epochs: weights
+    that were written for an earlier one are read as `weight_initial`, or multiplied by `rescale` (B-9).
+    """
+
+    ema_lambda: Ratio = (1, 5)
+    weight_initial: Ratio = (1, 1)
+    weight_min: Ratio = (1, 2)
+    weight_max: Ratio = (2, 1)
+    starvation_floor: Ratio = (4, 5)
+    starvation_deferrals: int = 3
+    reset_epoch: int = 0
+    rescale_epoch: int = 0
+    rescale: Ratio = (1, 1)
+    gba_call_cycles: int = 10_000
+    max_gba_calls_per_block: int = 1_000
+    effective_tip: Literal["bid", "intro"] = "bid"
+    budget: Literal["hard", "literal"] = "hard"
+    timer_phase: Literal["after", "before"] = "after"
+
+    _ratios: ClassVar[tuple[str, ...]] = (
+        *("ema_lambda", "weight_initial", "weight_min", "weight_max", "starvation_floor", "rescale"),
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain can run on.
+
+        Raises:
+            InvalidInput: A number is out of its range, or a ratio has no meaning.
+        """
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if name in self._ratios:
+                _require(name, value, all(0 <= part <= MAX_U63 for part in value) and value[1] > 0)
+            elif isinstance(value, int):
+                _require(name, value, 0 <= value <= MAX_U63)
+        _require("ema_lambda", self.ema_lambda, _is_at_most(self.ema_lambda, (1, 1)))
+        _require("weight_max", self.weight_max, _is_at_most(self.weight_min, self.weight_max))
+        _require("weight_max", self.weight_max, _is_at_most(self.weight_max, (WEIGHT_MAX, 1)))
+        is_within = _is_at_most(self.weight_min, self.weight_initial) and _is_at_most(
+            self.weight_initial, self.weight_max
+        )
+        _require("weight_initial", self.weight_initial, is_within)
+        _require("starvation_floor", self.starvation_floor, _is_at_most(self.starvation_floor, self.weight_max))
+        _require("starvation_deferrals", self.starvation_deferrals, self.starvation_deferrals > 0)
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        return "system:gba:" + field
+
+
+class AuctionBooks(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The sums that one block of the policy leaves to the next; `actors` have a tally in `epoch`."""
+
+    used_cycles: int
+    epoch: int
+    actors: int
+    budget_cycles: int
+
+
+class TalliedActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """An actor that has a tally in the present epoch, under its index."""
+
+    actor: bytes
+
+
+class ActorTally(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The sums of an actor over one epoch, from which its score follows (Q-47)."""
+
+    fires: int = 0
+    succeeded: int = 0
+    tips: int = 0
+    lateness: int = 0
+    cycles: int = 0
+    deferrals: int = 0
+
+    def plus(self, other: "ActorTally") -> "ActorTally":
+        """Return the sums of both, each kept at the greatest number of a record."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return ActorTally(*(min(one + another, MAX_U63) for one, another in pairs))
+
+
+class ActorWeight(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A weight in millionths, and the epoch that it was written for: it is decayed when it is read (Q-47)."""
+
+    epoch: int
+    weight: int
+
+
+class AuctionCursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The place of the timer whose agent was asked last."""
+
+    due: int
+    sequence: int
+
+
+AUCTION_CONFIG: Final = StateTable(0x16, "auction configuration", AuctionConfig)
+AUCTION_BOOKS: Final = StateTable(0x17, "auction books", AuctionBooks)
+AUCTION_ACTOR: Final = StateTable(0x18, "auction actor", TalliedActor)
+AUCTION_TALLY: Final = StateTable(0x19, "auction tally", ActorTally)
+AUCTION_WEIGHT: Final = StateTable(0x1A, "auction weight", ActorWeight)
+AUCTION_CURSOR: Final = StateTable(0x1B, "auction cursor", AuctionCursor)
+
+AUCTION_TABLES: Final = (AUCTION_BOOKS, AUCTION_ACTOR, AUCTION_TALLY, AUCTION_WEIGHT, AUCTION_CURSOR)
+"""The tables that blocks of the policy write."""
+
+
+def index_key(index: int) -> bytes:
+    """Return the key of an actor that has a tally, by its index."""
+    return AUCTION_ACTOR.key(index.to_bytes(8, "big"))
+
+
+def _is_at_most(one: Ratio, other: Ratio) -> bool:
+    return one[0] * other[1] <= other[0] * one[1]
+
+
+def _require(name: str, value: object, is_valid: bool) -> None:  # noqa: FBT001 - the condition is the argument
+    if not is_valid:
+        raise InvalidInput(name, f"{value} is out of range")
