@@ -110,7 +110,7 @@ class TestActivation:
             (PolicyEntry(1, "eip1559", LANE + b"\0"),),
             (PolicyEntry(2, "eip1559", LANE),),
             (PolicyEntry(1, "fifo"), PolicyEntry(1, "eip1559", LANE)),
-            (PolicyEntry(1, "fifo-free"), PolicyEntry(2, "eip1559", LANE)),
+            (PolicyEntry(1, "fifo"), PolicyEntry(2, "fifo-free")),
             (PolicyEntry(1, "fifo"), PolicyEntry(2, "fifo")),
         ],
     )
