@@ -90,6 +90,7 @@ from scheduler.rules import (
     LaneRule,
     PhaseRule,
     Reach,
+    RefusalCell,
     RuleCell,
     unheard,
 )
@@ -181,6 +182,7 @@ __all__ = [
     "Reach",
     "RecentFires",
     "Refusal",
+    "RefusalCell",
     "Rejected",
     "RuleCell",
     "RunOutcome",

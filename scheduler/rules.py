@@ -8,8 +8,9 @@ Rejected: counting lines or branches of the code. A refactoring would change the
 """
 
 import enum
+import re
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 SWARM: Final = "swarm"
 """Promises a cell: a campaign of drawn scenarios has to reach it. Other promises are names of scenarios."""
@@ -39,6 +40,25 @@ class RuleCell(enum.Enum):
     def label(self) -> str:
         """The name in results, tables and pages."""
         return self.name.lower().replace("_", "-")
+
+
+class RefusalCell(RuleCell):
+    """The base of the enums of refusals: a cell that says by the words of its text which refusal it is.
+
+    Attributes:
+        words: The text of the refusal, with `*` for what differs from one to the next.
+        pattern: The same as a regular expression.
+    """
+
+    def __init__(self, words: str, sentence: str, promised_by: str = SWARM) -> None:
+        super().__init__("rule-coverage.md", sentence, promised_by)
+        self.words = words
+        self.pattern = re.compile(".*".join(map(re.escape, words.split("*"))), re.DOTALL)
+
+    @classmethod
+    def named(cls, text: str) -> Self | None:
+        """Return the refusal with this text, None where none of these has it."""
+        return next((cell for cell in cls if cell.pattern.fullmatch(text)), None)
 
 
 Reach: TypeAlias = Callable[[RuleCell], None]

@@ -4,8 +4,9 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from checker.coverage.refusals import UNREACHED
 from checker.coverage.registry import CELLS, ROOMS
-from scheduler import SWARM, UNPROMISED, RuleCell
+from scheduler import SWARM, UNPROMISED, RefusalCell, RuleCell
 
 _HEAD: Final = """\
 # Rule coverage
@@ -22,6 +23,18 @@ so, by none: the swarm does not draw its policy. A sweep of the swarm over 2,000
 *inconclusive* if a cell that the swarm promises stayed empty, and names it;
 below that nothing is promised. `--require-coverage` asks for it in any sweep, of a scenario for the scenario's cells.
 A line has the cell, its rule ([rules.md](rules.md)) or the page that describes it, and the thing that happened.
+
+A *refusal* is a cell too: something that the code says no to. Its line has the text by which it refuses, in receipts
+or in the trace, instead of a rule; a call's begins with what was called. Refusals count wherever an honest replica
+refused, also in calls whose program caught the refusal and went on. A test compares them with the source, so that a new
+refusal needs a cell, or a place in the list at the end.
+"""
+
+_FOOT: Final = """\
+
+## Refusals that no run reaches
+
+Unit tests reach them. Each line has the text, and why no run of the programs and adversaries that are shipped can.
 """
 
 
@@ -32,8 +45,16 @@ def page() -> Iterator[str]:
     for room, cells in ROOMS.items():
         yield from ("", f"## {room[0].upper()}{room[1:]}", "")
         for cell in cells:
-            rule = f"[{cell.code}]({cell.code})" if cell.code.endswith(".md") else cell.code
-            yield f"- `{cell.label}`, {rule}: {cell.sentence}{_promise(cell)}"
+            yield f"- `{cell.label}`, {_origin(cell)}: {cell.sentence}{_promise(cell)}"
+    yield from _FOOT.splitlines()
+    for text, reason in UNREACHED.items():
+        yield f"- `{text}`: {reason}."
+
+
+def _origin(cell: RuleCell) -> str:
+    if isinstance(cell, RefusalCell):
+        return f"`{cell.words}`"
+    return f"[{cell.code}]({cell.code})" if cell.code.endswith(".md") else cell.code
 
 
 def _promise(cell: RuleCell) -> str:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from checker.checks.rules.registry import RULES
 from checker.coverage.blocks import BlockCells
 from checker.coverage.events import DiskCells, StateCells, SyncCells
+from checker.coverage.refusals import RefusalCells
 from checker.coverage.registry import CELLS
 from network.events import Handlers
 from scheduler import RuleCell, Timebase
@@ -36,6 +37,7 @@ class RuleCoverage:
             DiskCells(self.reach).handlers,
             SyncCells(self.reach).handlers,
             StateCells(self.reach).handlers,
+            RefusalCells(self.reach, engine).handlers,
             RULES[engine].read_cells(self.reach, validators),
         )
 

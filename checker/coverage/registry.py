@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from checker.checks.rules.registry import RULES
+from checker.coverage.refusals import ROOMS_OF_REFUSALS
 from scheduler import SWARM, AuctionRule, CallRule, LaneRule, PhaseRule, RuleCell
 from validators.execution.rules import BlockRule
 from validators.mempool.rules import PoolRule
@@ -21,6 +22,7 @@ ROOMS: Final[Mapping[str, type[RuleCell]]] = {
     "mempool": PoolRule,
     "catching up": SyncRule,
     "disks": DiskRule,
+    **ROOMS_OF_REFUSALS,
     **{f"consensus, {name}": rules.cells for name, rules in RULES.items() if rules.cells is not None},
 }
 """The enum of each room, by the heading of its cells."""

@@ -187,6 +187,9 @@ class Bench:
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
         return self.policy.cancel(caller, timer_id)
 
+    def refused(self, what: str, error: Exception) -> None:
+        """Hear of a refusal."""
+
     def check_message(self, request: SendRequest) -> None:
         """Find everything that a program asks for in order."""
 

@@ -68,6 +68,7 @@ def call_handler(
     except OutOfGas:
         return _failed(Status.OUT_OF_GAS, "OutOfGas", meter)
     except Revert as error:
+        world.refused("call", error)
         return _failed(Status.REVERTED, str(error), meter)
     except Rejected as error:
         return _failed(Status.REVERTED, error.name, meter)

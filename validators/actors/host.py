@@ -4,8 +4,10 @@ A Host exists for the length of one call. Every call charges its meter before it
 program hands in, and acts on the chain only through World, whose writes the caller discards when the program reverts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import update_wrapper
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
@@ -15,6 +17,7 @@ from scheduler import (
     Bid,
     InvalidInput,
     Moment,
+    Rejected,
     ScheduleRequest,
     Timer,
     TimerCancelled,
@@ -120,6 +123,30 @@ class World(Protocol):
     def send(self, request: SendRequest) -> MessageSent:
         """Put a message that was checked at the end of the mailbox."""
 
+    def refused(self, what: str, error: Exception) -> None:
+        """Hear what was refused, and why; nothing follows from it."""
+
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def _noting(
+    method: Callable[Concatenate["Host", _Given], _Result],
+) -> Callable[Concatenate["Host", _Given], _Result]:
+    """Let the world hear of each refusal of a method: a program may catch it and go on."""
+    name: str = getattr(method, "__name__", "")
+
+    def noted(self: "Host", /, *arguments: _Given.args, **named: _Given.kwargs) -> _Result:
+        try:
+            return method(self, *arguments, **named)
+        except (Rejected, Revert) as error:
+            self.note_refusal(name, error)
+            raise
+
+    update_wrapper(noted, method)
+    return noted
+
 
 class Host:
     """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
@@ -159,6 +186,7 @@ class Host:
         """The present in the chain's timebase: what due heights and expiries are compared with."""
         return self._world.moment.now
 
+    @_noting
     def compute(self, cycles: int) -> None:
         """Account for work that the program does by itself."""
         self._meter.use(_amount("cycles", cycles))
@@ -186,6 +214,7 @@ class Host:
         self._meter.use(metering.STORAGE_DELETE_CYCLES)
         self._world.storage_delete(self._frame.actor, _bytes("key", key))
 
+    @_noting
     def transfer(self, to: bytes, amount: int) -> None:
         """Move units from the actor to an address.
 
@@ -206,6 +235,7 @@ class Host:
         self._meter.use(metering.EMIT_CYCLES, size * metering.EMIT_BYTE_CELLS)
         self.events.append(Emitted(self._frame.actor, topic, data))
 
+    @_noting
     def schedule_timer(  # noqa: PLR0917 - the signature of the specification
         self,
         height: int,
@@ -256,6 +286,7 @@ class Host:
         self.events.extend(admission.events)
         return admission.timer.timer_id
 
+    @_noting
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one, clamped.
 
@@ -269,6 +300,7 @@ class Host:
         self.events.append(event)
         return event.expires_at
 
+    @_noting
     def cancel_timer(self, timer_id: bytes) -> None:
         """Cancel one of the actor's timers.
 
@@ -279,6 +311,7 @@ class Host:
         self._meter.use(self._world.config.cancel_cycles)
         self.events.append(self._world.cancel_timer(self._frame.actor, _bytes("timer_id", timer_id)))
 
+    @_noting
     def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> int:
         """Have `handler(payload)` of an actor called from the mailbox; return the message's sequence.
 
@@ -301,6 +334,10 @@ class Host:
         event = self._world.send(request)
         self.events.append(event)
         return event.sequence
+
+    def note_refusal(self, what: str, error: Exception) -> None:
+        """Let the world hear of a refusal."""
+        self._world.refused(what, error)
 
     def _require_writable(self) -> None:
         if self._frame.is_read_only:

@@ -338,6 +338,7 @@ class Engine:
         timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, pools=self._pools)
         proposer = genesis.validators[header.proposer]
         run = BlockRun(self._rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
+        run.watch(self._tree.reach)
         return view, tiers, run
 
     def _execute_again(self, branch: Branch, parent: Branch) -> Batch:

@@ -19,6 +19,7 @@ from scheduler import (
     PhaseResult,
     Policy,
     PolicyInBlock,
+    Reach,
     RuleCell,
     TimerCancelled,
     TimerCancelledByGovernance,
@@ -156,6 +157,10 @@ class BlockRun:
         self.events: list[msgspec.Struct] = []
         self.phases: list[PhaseEntry] = []
 
+    def watch(self, reach: Reach) -> None:
+        """Have refusals noted as rule cells."""
+        self._world.reach = reach
+
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
         self._promote()
@@ -185,14 +190,12 @@ class BlockRun:
 
     def take_valid(self, candidates: Iterable[Transaction]) -> None:
         """Include each candidate that is valid here and skip the others: the leader's way."""
-        offered = (Candidate(transaction, encode_transaction(transaction)) for transaction in candidates)
-        for candidate in self._merge(offered):
-            if len(candidate.encoded) + 5 > self._room_bytes:
-                continue
+        for candidate in self._merge(Candidate(each, encode_transaction(each)) for each in candidates):
             try:
-                self._include(candidate)
-            except InvalidTransactionError:
-                continue
+                if len(candidate.encoded) + 5 <= self._room_bytes:
+                    self._include(candidate)
+            except InvalidTransactionError as error:
+                self._world.refused("include", error)
 
     def take_all(self, transactions: Iterable[bytes]) -> None:
         """Include every transaction: the way of validators that check a block.

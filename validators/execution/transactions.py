@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduler import Basefees, Rejected
-from validators.actors import CallResult, Frame, Meter, OutOfGas, Status
+from validators.actors import CallResult, Frame, Meter, OutOfGas, Revert, Status
 from validators.actors.metering import (
     SYSTEM_INSTRUCTION_CYCLES,
     TRANSACTION_BYTE_CELLS,
@@ -172,6 +172,7 @@ def _instruct(sender: bytes, instruction: SystemInstruction, world: ChainWorld, 
     except OutOfGas:
         return CallResult(Status.OUT_OF_GAS, "OutOfGas", meter.cycles, 0, ())
     except Rejected as error:
+        world.refused("instruct", error)
         return CallResult(Status.REVERTED, error.name, meter.cycles, 0, ())
     return CallResult(Status.OK, "", meter.cycles, meter.cells, (event,))
 
@@ -182,6 +183,7 @@ def _transfer(sender: bytes, call: Transfer, world: ChainWorld, meter: Meter) ->
     except OutOfGas:
         return CallResult(Status.OUT_OF_GAS, "OutOfGas", meter.cycles, 0, ())
     if world.balance(sender) < call.amount:
+        world.refused("transaction", Revert("InsufficientBalance"))
         return CallResult(Status.REVERTED, "InsufficientBalance", meter.cycles, 0, ())
     world.move(sender, call.to, call.amount)
     return CallResult(Status.OK, "", meter.cycles, meter.cells, ())

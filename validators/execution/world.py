@@ -10,6 +10,7 @@ from scheduler import (
     GbaFailure,
     Moment,
     PolicyInBlock,
+    Reach,
     RuleCell,
     RunOutcome,
     ScheduleRequest,
@@ -25,6 +26,7 @@ from scheduler import (
     cell_of_update,
     decode_update,
     require_deployer,
+    unheard,
 )
 from validators.actors import CallResult, Frame, MessageSent, Meter, Programs, SendRequest, Status, call_handler
 from validators.execution.blocks import (
@@ -35,6 +37,7 @@ from validators.execution.blocks import (
 )
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import StateMailbox
+from validators.execution.refusals import refusal_of
 from validators.execution.rules import BlockRule
 from validators.execution.schema import (
     ACTORS,
@@ -66,6 +69,7 @@ class ChainWorld:
         system_deployers: Collection[bytes],
         config_tables: Sequence[Table[Any]],
     ) -> None:
+        self.reach: Reach = unheard
         self.moment = moment
         self.config = config
         self.policy: PolicyInBlock
@@ -175,6 +179,12 @@ class ChainWorld:
     def send(self, request: SendRequest) -> MessageSent:
         """Put a message at the end of the mailbox."""
         return self._mailbox.send(request)
+
+    def refused(self, what: str, error: Exception) -> None:
+        """Note a refusal, also one that its program caught and one in a call that came to nothing."""
+        cell = refusal_of(what, error)
+        if cell is not None:
+            self.reach(cell)
 
     def obey(
         self, sender: bytes, instruction: SystemInstruction

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from network.events import Handlers
-from scheduler import Reach, RuleCell
+from scheduler import Reach, RefusalCell, RuleCell
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
 
@@ -63,6 +63,7 @@ class EngineRules:
         evidence: Names of pairs of votes that exclude each other.
         describe_vote: Returns the content of an encoded vote in few words.
         cells: The rule cells of the engine.
+        refusals: The refusals of the engine.
         read_cells: Returns the handlers that note the cells of a run among so many validators.
     """
 
@@ -81,4 +82,5 @@ class EngineRules:
     evidence: tuple[str, ...] = ()
     describe_vote: Callable[[bytes], str] = bytes.hex
     cells: type[RuleCell] | None = None
+    refusals: type[RefusalCell] | None = None
     read_cells: Callable[[Reach, int], Handlers] = lambda _reach, _validators: {}

@@ -26,6 +26,7 @@ from validators.consensus.simplex import (
     certificate_signers,
 )
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.consensus.simplex.refusals import SimplexRefusal
 from validators.consensus.simplex.rules import SimplexRule
 from validators.consensus.simplex.signing import vote_content
 from validators.consensus.simplex.timeouts import TimeoutReason
@@ -238,5 +239,6 @@ SIMPLEX_RULES: Final = EngineRules(
     evidence=("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize"),
     describe_vote=_describe_vote,
     cells=SimplexRule,
+    refusals=SimplexRefusal,
     read_cells=lambda reach, validators: SimplexCells(reach, validators).handlers,
 )

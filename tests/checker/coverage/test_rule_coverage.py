@@ -9,7 +9,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
-from scheduler import SWARM, UNPROMISED, lifecycle
+from scheduler import SWARM, UNPROMISED, RefusalCell, lifecycle
 from scheduler.tally import Tally
 
 SMALL = ("run.until_height=6", 'chain.policy="eip1559"')
@@ -22,10 +22,11 @@ def test_every_cell_has_a_name_of_its_own():
 def test_every_cell_names_a_rule_or_a_page():
     docs = PROJECT_ROOT / "docs"
     rules = (docs / "rules.md").read_text(encoding="utf-8")
-    unwritten = [cell for cell in CELLS.values() if f"- **{cell.code}** " not in rules]
+    cells = [cell for cell in CELLS.values() if not isinstance(cell, RefusalCell)]
+    unwritten = [cell for cell in cells if f"- **{cell.code}** " not in rules]
 
     assert [cell.label for cell in unwritten if not (cell.code.endswith(".md") and (docs / cell.code).exists())] == []
-    assert len(unwritten) < len(CELLS) / 2
+    assert len(unwritten) < len(cells) / 2
 
 
 def test_every_promise_is_the_swarms_or_a_shipped_scenarios():

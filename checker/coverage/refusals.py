@@ -1,0 +1,141 @@
+"""Refusals: the cells of those that events tell of, and the refusals that no run can reach, each with the reason.
+
+Every text by which the code refuses is here or in a room's `refusals.py`: a test compares both with the source.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from checker.checks.rules.registry import RULES
+from network.events import Event, Handlers
+from scheduler import Reach, RefusalCell, RuleCell
+from validators.events import DamageFound, MessageRefused, StoppedVoting
+from validators.execution.refusals import BlockRefusal, CallRefusal, TransactionRefusal
+from validators.storage.refusals import DiskRefusal
+from validators.sync.refusals import GossipRefusal, MessageRefusal, PeerBlockRefusal, SnapshotRefusal
+from validators.sync.rules import SyncRule
+
+ROOMS_OF_REFUSALS: Final[Mapping[str, type[RefusalCell]]] = {
+    "refusals of calls": CallRefusal,
+    "refusals of leaders": TransactionRefusal,
+    "refusals of blocks": BlockRefusal,
+    "refusals of bytes": MessageRefusal,
+    "refusals of transactions": GossipRefusal,
+    "refusals of peers' blocks": PeerBlockRefusal,
+    "refusals of snapshots": SnapshotRefusal,
+    "refusals at a start": DiskRefusal,
+    **{f"refusals in consensus, {name}": rules.refusals for name, rules in RULES.items() if rules.refusals is not None},
+}
+"""The enum of each room's refusals, by the heading of its cells."""
+
+_OF_MESSAGE: Final[Mapping[str, type[RefusalCell]]] = {
+    "message": MessageRefusal,
+    "transaction": GossipRefusal,
+    "block": PeerBlockRefusal,
+    "snapshot": SnapshotRefusal,
+    **dict.fromkeys(("finalize", "certify", "verify", "propose"), BlockRefusal),
+}
+"""The refusals of what an event names; all else is a message of consensus."""
+
+
+class RefusalCells:
+    """Reads the refusals that events tell of."""
+
+    def __init__(self, reach: Reach, engine: str) -> None:
+        self._reach = reach
+        self._of_engine = RULES[engine].refusals
+        self.handlers: Final[Handlers] = {
+            MessageRefused: self._refuse,
+            StoppedVoting: self._stop_voting,
+            DamageFound: self._find,
+        }
+
+    def _refuse(self, _event: Event, refused: MessageRefused) -> None:
+        self._note(_OF_MESSAGE.get(refused.message, self._of_engine), refused.reason)
+
+    def _stop_voting(self, _event: Event, stopped: StoppedVoting) -> None:
+        self._note(DiskRefusal, stopped.reason)
+
+    def _find(self, _event: Event, found: DamageFound) -> None:
+        self._note(DiskRefusal, found.what)
+
+    def _note(self, cells: type[RefusalCell] | None, text: str) -> None:
+        cell = None if cells is None else cells.named(text)
+        if cell is not None:
+            self._reach(cell)
+
+
+COUNTED: Final[Mapping[str, RuleCell]] = {
+    "time * is beyond *": SyncRule.PROPOSAL_TOO_EARLY,
+    "lies on a branch that lost to a finalized block": SyncRule.BLOCK_OF_LOST_BRANCH,
+    "unanswered": SyncRule.SNAPSHOT_UNANSWERED,
+    "header: height * is not above *": SyncRule.SNAPSHOT_TOO_OLD,
+    "of validator *: *": SyncRule.SNAPSHOT_FORGED,
+    "header: *": SnapshotRefusal.OFFER_HEADER_MALFORMED,
+    "truncated: * operations from * to *": SnapshotRefusal.SNAPSHOT_TRUNCATED,
+    "* * where executing gives *": BlockRefusal.BLOCK_STATE_ROOT,
+    "transaction *: *": BlockRefusal.BLOCK_TRANSACTION_MALFORMED,
+    **dict.fromkeys(
+        (
+            "not an operation: * bytes that start with *",
+            "no integer of * bits in its shortest form ends at byte * of an operation of * bytes",
+            "a log of * operations from * on does not end with a commit whose floor is in it",
+            "the log leads to the root * and not to *",
+            "operation * deletes the absent key *",
+            "a log starts with * instead of a commit with floor 0 and no metadata",
+            "the commit at * moves the floor from * to *",
+            "the commit at * raises the floor to * above the active operation *",
+        ),
+        SnapshotRefusal.SNAPSHOT_OPERATIONS,
+    ),
+}
+"""Refusals that a cell of another room counts, or that are part of another one's text."""
+
+_TYPED: Final = "scripts and orders are decoded by their types first; for programs of plug-ins"
+_OWN_RECORD: Final = "a record with its checksum is one that this validator wrote"
+_SUMMED: Final = "counted with all others that make a view's proposal invalid (`left-by-invalid-proposal`)"
+
+UNREACHED: Final[Mapping[str, str]] = {
+    "InvalidInput: *: negative": "the host takes no negative number; for policies of plug-ins",
+    "InvalidInput: handler: not encodable as UTF-8": "the host states the handler; for policies of plug-ins",
+    "InvalidInput: *: * where bytes belong": _TYPED,
+    "InvalidInput: *: * where text belongs": _TYPED,
+    "InvalidInput: *: not encodable as UTF-8": "msgpack holds no such text; for programs of plug-ins",
+    "as ordered": "a program that fails because it was told to; no guard",
+    "the floor of the journal is a *": _OWN_RECORD,
+    "artifact tag *, known are 0..*": _OWN_RECORD,
+    "*: *": _OWN_RECORD,
+    "view * is certified but was never notarized": _OWN_RECORD,
+    "* of view * is by *, not by *": _OWN_RECORD,
+    "the copies differ at byte *": _OWN_RECORD,
+    "its head is not one: *": _OWN_RECORD,
+    "it is that of validator * of *, epoch *": "a disk stays in its machine",
+    "not an entry": _OWN_RECORD,
+    "* *: *": "a state has the root of a final header, and only such a state is read",
+    "no table has the key *": "a state has the root of a final header, and only such a state is read",
+    "PARENT_BEFORE_FINALIZED": _SUMMED,
+    "PARENT_NOT_BEFORE_PROPOSAL": _SUMMED,
+    "PARENT_FAILED_CERTIFICATION": _SUMMED,
+    "* bytes exceed *": "decoding a transaction has the same limit",
+    "view * is not after the parent's *": "a proposal's view and parent are compared with the header before",
+    "there is no validator *": "a proposal's leader is compared with the header before",
+    "transactions are not those of the header's tx_root": "a peer's block is refused for it before (`tx_root`)",
+    "witness: it does not lead from * to *": "the offer was refused for it before",
+    "its operations are longer than * bytes": "a gibibyte is more than a run can carry",
+}
+"""Refusals that no run of shipped programs reaches, by their text, and why; unit tests reach them."""
+
+CONTRACTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("DeadBranch", "NotMerkleized", "NotRetained", "SealedBatch", "StaleBatch", "UnknownBlockError"),
+        "the order in which a validator's own code uses its state",
+    ),
+    **dict.fromkeys(("CodecError", "DiskRevokedError", "UnknownParentError"), "the use of parts by a validator's code"),
+    **dict.fromkeys(("AbsentKey", "PrunedLocation"), "what a caller may ask for a proof of"),
+    **dict.fromkeys(("BadKey", "BadValue"), "what a caller may write to a database"),
+    **dict.fromkeys(("InvalidGenesisError", "ConfigError"), "what a scenario may ask for, before it starts"),
+    "DiskFullError": "the disk's own failure, a cell of the disks (`disk-full`)",
+    "RootMismatchError": "part of the reason for which a log is cut back (`log-cut-back`)",
+    "OutOfGas": "a limit and no refusal (`transaction-out-of-gas`)",
+}
+"""Errors that refuse nothing that comes from peers, clients, programs or disks, and what they are about."""

@@ -1,0 +1,17 @@
+"""The refusals of a disk at a start: of a journal, after which its validator votes no more, and of damaged records."""
+
+import enum
+
+from scheduler import RefusalCell
+
+
+@enum.unique
+class DiskRefusal(RefusalCell):
+    """Refusals of what a disk holds."""
+
+    JOURNAL_COPIES_DAMAGED = "both copies are damaged at byte *, which was synced", "Both copies lack a synced record."
+    JOURNAL_HEADS_DAMAGED = "its head is damaged in both copies", "Neither copy of a journal has its head."
+    JOURNAL_MISSING = "the disk holds none", "A disk holds no journal."
+    RECORD_DAMAGED = "damaged record", "A record's checksum is not that of its bytes."
+    RECORD_UNREADABLE = "input/output error", "A block cannot be read from the disk."
+    ENTRY_OF_OTHER_HEIGHT = "height *, expected *", "An entry of the finalized log follows another one than it has to."
