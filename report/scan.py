@@ -152,6 +152,14 @@ def scan_totals(rows: Sequence[ScanRow], untried: int) -> Iterator[str]:
         yield f"{untried} mutants of the sample were not tried; the same command goes on with them"
 
 
+def survivor_lines(rows: Sequence[ScanRow]) -> Iterator[str]:
+    """Yield two lines for each survivor: where it is, and the changed line."""
+    for row in rows:
+        if row.status == SURVIVED:
+            yield f"survived: {row.place} {row.function}{_describe_runs(row)}"
+            yield f"  {row.after}"
+
+
 def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str, untried: int) -> str:
     """Return docs/mutation-scan.md; `runs` names the runs that mutants were tried in, `code` the code."""
     checks: dict[str, int] = {}

@@ -102,28 +102,28 @@ class _Probes(ast.NodeTransformer):
 
 
 def _way_down(first: ast.AST, second: ast.AST) -> list[_Pair]:
-    """Return the pairs of nodes from the roots of two trees to the innermost one that holds all that differs."""
-    pairs = [(first, second)]
-    while (below := _only_difference(*pairs[-1])) is not None:
-        pairs.append(below)
-    return pairs
+    """Return the pairs of nodes from the roots of two trees to the innermost one that holds all that differs.
 
-
-def _only_difference(first: ast.AST, second: ast.AST) -> _Pair | None:
+    Nothing where the trees are equal.
+    """
     if type(first) is not type(second):
-        return None
-    found: list[_Pair] = []
+        return [(first, second)]
+    below: list[_Pair] = []
     for name in first._fields:
         left, right = getattr(first, name, None), getattr(second, name, None)
         lefts, rights = (left, right) if isinstance(left, list) and isinstance(right, list) else ([left], [right])
         if len(lefts) != len(rights):
-            return None
+            return [(first, second)]
         for one, other in zip(lefts, rights, strict=True):
-            if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-                found += [(one, other)] * (ast.dump(one) != ast.dump(other))
-            elif one != other or type(one) is not type(other):
-                return None
-    return found[0] if len(found) == 1 else None
+            if not (isinstance(one, ast.AST) and isinstance(other, ast.AST)):
+                is_same = one == other and type(one) is type(other)
+            else:
+                found = _way_down(one, other)
+                is_same = not (found and below)
+                below = below or found
+            if not is_same:
+                return [(first, second)]
+    return [(first, second), *below] if below else []
 
 
 def _can_be_wrapped(node: ast.AST, other: ast.AST) -> bool:

@@ -30,7 +30,7 @@ from cluster.cli.options import (
 )
 from cluster.scenario.load import scenario_paths
 from report.console import print_tables
-from report.scan import ScanProgress, ScanRow, killed_share, scan_page, scan_tables, scan_totals
+from report.scan import ScanProgress, ScanRow, killed_share, scan_page, scan_tables, scan_totals, survivor_lines
 
 SAMPLE: Final = 200
 SAMPLE_MAX: Final = 100_000
@@ -110,7 +110,15 @@ def run_scan(options: argparse.Namespace) -> int:
         print_json(_as_json(rows, stale, campaign.untried, directory))
     else:
         print_tables(scan_tables(rows))
-        print_lines([*scan_totals(rows, campaign.untried), *stale, str(this_code()), f"results {directory}"])
+        print_lines(
+            [
+                *survivor_lines(rows),
+                *scan_totals(rows, campaign.untried),
+                *stale,
+                str(this_code()),
+                f"results {directory}",
+            ]
+        )
     if campaign.untried:
         return EXIT_INCONCLUSIVE
     promised = [row for row in rows if row.file.split("/")[0] in PROMISED_ROOMS]

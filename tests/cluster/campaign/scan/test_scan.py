@@ -15,7 +15,7 @@ from cluster.campaign.scan.runs import clean_trials
 from cluster.campaign.scan.triage import Equivalent
 from cluster.campaign.scan.trials import ChildTask, Trial, TrialOutcome
 from cluster.cli.main import main
-from report.scan import ScanRow, killed_share, scan_page, scan_totals
+from report.scan import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
 from tests.support.scan import scan_mutant
 
 SCENARIO = "funded-at-its-turn"
@@ -154,6 +154,12 @@ class TestPage:
     def test_the_share_leaves_equivalents_out(self):
         assert killed_share(self.ROWS) == 60
         assert next(scan_totals(self.ROWS, 0)) == "3 of 5 mutants killed (60 %), equivalents left out"
+
+    def test_a_terminal_has_the_survivors_as_well(self):
+        assert list(survivor_lines(self.ROWS)) == [
+            "survived: scheduler/a.py:7 f; differs in 3 runs, 2 with another digest",
+            "  if not a | b:",
+        ]
 
     def test_it_lists_survivors_with_their_lines(self):
         page = scan_page(self.ROWS, command="run_cluster.py scan", runs="seed 0", code="code x", untried=2)
