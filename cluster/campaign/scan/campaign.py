@@ -22,7 +22,7 @@ from cluster.campaign.scan.points import ScanMutant
 from cluster.campaign.scan.probes import instrument, runs_at_import
 from cluster.campaign.scan.runs import limited
 from cluster.campaign.scan.triage import Equivalent
-from cluster.campaign.scan.trials import LOADING, ChildTask, Trial, TrialOutcome
+from cluster.campaign.scan.trials import LOADED, LOADING, ChildTask, Trial, TrialOutcome
 from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, SURVIVED, UNREACHED, ScanRow
 
 GUARD_S: Final = 120
@@ -105,6 +105,10 @@ class MutationScan:
             for job in range(min(self._jobs, len(self._trials)))
         ]
         for outcome in self._in_threads(tasks):
+            if outcome.name == LOADED:
+                # Whatever an import made differs in every run.
+                everywhere.update(outcome.differed)
+                continue
             if outcome.name == LOADING or not outcome.events:
                 raise CleanRunsError(f"a run with probes broke: {outcome.name}: {outcome.headline}")
             self._clean[outcome.name] = outcome

@@ -20,7 +20,8 @@ from typing import IO, Final, Never
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.scan.trials import LOADING, ChildTask, TrialOutcome
+from cluster.campaign.scan.counters import Counters
+from cluster.campaign.scan.trials import LOADED, LOADING, ChildTask, TrialOutcome
 
 MEMORY_BYTES_MAX: Final = 4 << 30
 """The address space of a mutant, so that one that fills a list without end does not take the machine with it."""
@@ -71,26 +72,33 @@ def main(tasks: IO[bytes], outcomes: IO[bytes]) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     writer = _Writer(outcomes)
     _begin_limit(600, TrialOutcome(name=LOADING, failed=("time-out",), exit_code=6), writer)
-    # Here and not above: these import the packages whose sources are given.
+    # Before the import: functions that run at import have probes as well.
+    counters = Counters(task.probes)
+    counters.install()
+    # Here and not above: this imports the packages whose sources are given.
     try:
-        from cluster.campaign.scan.probes import Counters  # noqa: PLC0415
         from cluster.campaign.scan.running import run_trial  # noqa: PLC0415
     except Exception as error:  # noqa: BLE001 - a mutant that breaks the import is a result
         headline = f"{type(error).__name__}: {error}"
         writer.write(TrialOutcome(name=LOADING, exit_code=6, failed=("import",), headline=headline))
         return 0
-    counters = Counters(task.probes)
-    counters.install()
+    if task.probes:
+        writer.write(counted(TrialOutcome(name=LOADED), counters))
     for trial in task.trials:
         timed_out = TrialOutcome(name=trial.name, exit_code=6, failed=("time-out",), cpu_ms=1_000 * trial.cpu_s)
         _begin_limit(trial.cpu_s, timed_out, writer)
         counters.take()
         outcome = run_trial(trial)
-        reached, differed = counters.take()
-        writer.write(msgspec.structs.replace(outcome, reached=tuple(reached), differed=tuple(differed)))
+        writer.write(counted(outcome, counters))
         if not task.probes and outcome.killers(trial):
             break
     return 0
+
+
+def counted(outcome: TrialOutcome, counters: Counters) -> TrialOutcome:
+    """Return an outcome with what was counted since the last time."""
+    reached, differed = counters.take()
+    return msgspec.structs.replace(outcome, reached=tuple(reached), differed=tuple(differed))
 
 
 class _Writer:

@@ -12,6 +12,10 @@ LOADING: Final = "loading"
 """The name of the outcome of a process whose sources cannot be imported."""
 
 
+LOADED: Final = "loaded"
+"""The name of the outcome that says what of the probes ran when the sources were imported."""
+
+
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """A run that a mutant is tried in.
 

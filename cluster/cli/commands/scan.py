@@ -2,10 +2,9 @@
 
 import argparse
 import hashlib
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from checker.record.fingerprint import this_code
 from checker.record.host import naming
@@ -14,7 +13,7 @@ from cluster.campaign.scan.campaign import MutationScan
 from cluster.campaign.scan.points import MutationLibrary
 from cluster.campaign.scan.runs import SEEDS, clean_trials
 from cluster.campaign.scan.sample import ROOMS, draw_sample
-from cluster.campaign.scan.triage import EQUIVALENTS_FILE, read_triage, stale_entries
+from cluster.campaign.scan.triage import EQUIVALENTS_FILE, Triage, read_triage, stale_entries
 from cluster.campaign.scan.trials import Trial
 from cluster.cli.options import (
     EXIT_INCONCLUSIVE,
@@ -73,63 +72,60 @@ def add_parser(commands: Commands) -> None:
 
 def run_scan(options: argparse.Namespace) -> int:
     """Scan, print the tables, and return 0 if enough was killed, 1 if not, 3 if mutants are left over."""
-    started = time.perf_counter()
     library = MutationLibrary()
     library.require_families(options.operators)
     triage = read_triage(options.equivalents)
     with ScanProgress(is_quiet=options.json) as progress:
-        progress.say("drawing the sample")
-        mutants = list(
-            draw_sample(
-                library,
-                options.sample,
-                options.seed,
-                rooms=options.rooms,
-                families=options.operators,
-                triage=triage,
-            )
-        )
-        trials = list(clean_trials(options.seeds, options.scenarios))
-        directory = options.runs / f"scan-{this_code().fingerprint[:6]}-{_digest(trials)}"
-        with MutationScan(
-            mutants, trials, directory=directory, jobs=options.jobs, equivalents=triage.equivalent
-        ) as campaign:
-            progress.say(f"{len(campaign.rows)} mutants have a result; probing {len(trials)} runs for the others")
-            for outcome in campaign.probe():
-                progress.show(f"probed {outcome.name}")
-            for row in campaign.run():
-                progress.tell(row)
-                if options.budget_s is not None and time.perf_counter() - started > options.budget_s:
-                    break
-        rows = [row for _, row in sorted(campaign.rows.items())]
+        scanned = _scan(options, library, triage, progress)
         stale = [f"stale, and to be triaged again: {entry}" for entry in stale_entries(library, triage)]
     if options.out:
         with naming(options.out):
-            options.out.write_text(_page(rows, options, campaign.untried), encoding="utf-8")
+            options.out.write_text(_page(scanned, options), encoding="utf-8")
     if options.json:
-        print_json(_as_json(rows, stale, campaign.untried, directory))
+        print_json(_as_json(scanned, stale))
     else:
-        print_tables(scan_tables(rows))
-        print_lines(
-            [
-                *survivor_lines(rows),
-                *scan_totals(rows, campaign.untried),
-                *stale,
-                str(this_code()),
-                f"results {directory}",
-            ]
-        )
-    if campaign.untried:
+        print_tables(scan_tables(scanned.rows))
+        totals = [*scan_totals(scanned.rows, scanned.untried), *stale]
+        print_lines([*survivor_lines(scanned.rows), *totals, str(this_code()), f"results {scanned.directory}"])
+    if scanned.untried:
         return EXIT_INCONCLUSIVE
-    promised = [row for row in rows if row.file.split("/")[0] in PROMISED_ROOMS]
+    promised = [row for row in scanned.rows if row.file.split("/")[0] in PROMISED_ROOMS]
     return int(bool(promised) and killed_share(promised) < KILLED_PERCENT_MIN)
 
 
-def _page(rows: Sequence[ScanRow], options: argparse.Namespace, untried: int) -> str:
+class _Scanned(NamedTuple):
+    """The rows of a scan, the number of mutants that have none, and where they are kept."""
+
+    rows: Sequence[ScanRow]
+    untried: int
+    directory: Path
+
+
+def _scan(options: argparse.Namespace, library: MutationLibrary, triage: Triage, progress: ScanProgress) -> _Scanned:
+    """Draw the sample, probe, and try mutants as long as the budget lasts."""
+    ends_s = progress.seconds + (options.budget_s or float("inf"))
+    progress.say("drawing the sample")
+    drawn = draw_sample(
+        library, options.sample, options.seed, rooms=options.rooms, families=options.operators, triage=triage
+    )
+    mutants, trials = list(drawn), list(clean_trials(options.seeds, options.scenarios))
+    directory = options.runs / f"scan-{this_code().fingerprint[:6]}-{_digest(trials)}"
+    with MutationScan(mutants, trials, directory=directory, jobs=options.jobs, equivalents=triage.equivalent) as scan:
+        progress.say(f"{len(scan.rows)} mutants have a result; probing {len(trials)} runs for the others")
+        for outcome in scan.probe():
+            progress.show(f"probed {outcome.name}")
+        for row in scan.run():
+            progress.tell(row)
+            if progress.seconds > ends_s:
+                break
+    return _Scanned([row for _, row in sorted(scan.rows.items())], scan.untried, directory)
+
+
+def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
     command = f"{SCRIPT} scan --sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"
     seeds = options.seeds
     runs = f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios"
-    return scan_page(rows, command=command, runs=runs, code=str(this_code()), untried=untried)
+    return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()), untried=scanned.untried)
 
 
 def _sample(text: str) -> int:
@@ -142,12 +138,12 @@ def _digest(trials: Sequence[Trial]) -> str:
     return hashlib.sha256(b"".join(trial.scenario for trial in trials)).hexdigest()[:6]
 
 
-def _as_json(rows: Sequence[ScanRow], stale: Sequence[str], untried: int, directory: Path) -> dict[str, object]:
+def _as_json(scanned: _Scanned, stale: Sequence[str]) -> dict[str, object]:
     return {
         "code": this_code()._asdict(),
-        "killed_percent": killed_share(rows),
-        "mutants": [row._asdict() for row in rows],
+        "killed_percent": killed_share(scanned.rows),
+        "mutants": [row._asdict() for row in scanned.rows],
         "stale": stale,
-        "untried": untried,
-        "results": str(directory),
+        "untried": scanned.untried,
+        "results": str(scanned.directory),
     }

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from cluster.campaign.scan.constants import readers_of, statements_that_read
+from cluster.campaign.scan.counters import Counters
 from cluster.campaign.scan.points import MutationPoint, ScanMutant
-from cluster.campaign.scan.probes import Counters, instrument, runs_at_import
+from cluster.campaign.scan.probes import instrument, runs_at_import
 
 SOURCE = """
 LIMIT = 3

@@ -31,11 +31,12 @@ SAMPLE = {
     ),
     "equivalent": scan_mutant("scheduler/pool.py", "self.gas_min = 1 << 63", "self.gas_min = 1 << 64"),
     "unreached": scan_mutant("validators/sync/snapshots.py", "not 0 < offer.chunks", "not 0 <= offer.chunks"),
+    "at-import": scan_mutant("faults/kinds/registry.py", "(name, len(listed))", "(name, -1)"),
     "not-loadable": scan_mutant(
         "network/trace.py", "_HASH_CHUNK_BYTES: Final = 1 << 16", "_HASH_CHUNK_BYTES: Final = 1 << None"
     ),
 }
-"""Three that have to be killed, one that no run can show, one that none executes, one that cannot be imported."""
+"""Three that have to be killed, one that no run can show, one that none executes, one at import, one that cannot be."""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,9 @@ class TestSmallScan:
 
     def test_one_that_no_run_executes_is_not_tried(self, rows):
         assert (rows["unreached"].status, rows["unreached"].tried) == ("unreached", 0)
+
+    def test_a_function_that_runs_at_import_counts_for_every_run(self, rows):
+        assert (rows["at-import"].status, rows["at-import"].tried) == ("survived", 1)
 
     def test_one_that_cannot_be_imported_is_not_killed(self, rows):
         assert rows["not-loadable"].status == "not loadable"
