@@ -47,6 +47,21 @@ class Restarted(TraceEvent, frozen=True):
     machine: NodeId
 
 
+class DiskFound(TraceEvent, frozen=True):
+    """A machine was switched on, for its validator's life of this number, and its disk holds bytes of this checksum."""
+
+    kind: ClassVar[str] = "disk"
+    incarnation: int
+    checksum: int
+
+
+class DiskSynced(TraceEvent, frozen=True):
+    """The bytes of a machine's disk that a loss of power spares have this checksum from now on."""
+
+    kind: ClassVar[str] = "sync"
+    checksum: int
+
+
 class ClockSet(TraceEvent, frozen=True):
     """The clocks of a machine were set: how far the wall clock is ahead (None: as it is), and their rate.
 

@@ -262,7 +262,8 @@ class Bus:
         now_us = kernel.now_us
         destination = wire.destination
         if self._is_traced:
-            sent = Sent(destination, ordinal, parcel.label.kind, parcel.length, parcel.checksum)
+            kind, view, height = parcel.label
+            sent = Sent(destination, ordinal, kind, parcel.length, parcel.checksum, view, height)
             wire.chain.add(now_us, sent)
         # Behind the event: an oversize message was sent and is seen to be dropped.
         if parcel.length > self._size_limit:

@@ -52,12 +52,17 @@ class MachineClock:
 
     def wall_us(self, now_us: Micros) -> Micros:
         """Return what the wall clock shows at a virtual time; below zero where it was set back behind the start."""
-        shown_us = now_us + self._lead_us(now_us)
-        if self._strobe_us and (now_us - self._since_us) // self._strobe_half_us % 2 == 0:
-            shown_us += self._strobe_us
+        shown_us = now_us + self.shown_lead_us(now_us)
         if shown_us // MILLISECOND_US != now_us // MILLISECOND_US:
             self.wrong += 1
         return shown_us
+
+    def shown_lead_us(self, now_us: Micros) -> Micros:
+        """Return how far the wall clock is ahead of a virtual time; nobody's reading, so that it is not counted."""
+        lead_us = self._lead_us(now_us)
+        if self._strobe_us and (now_us - self._since_us) // self._strobe_half_us % 2 == 0:
+            lead_us += self._strobe_us
+        return lead_us
 
     def lasting_us(self, after_us: Micros) -> Micros:
         """Return the virtual time in which the monotonic clock measures so much."""

@@ -127,7 +127,7 @@ def _as_logged(value: Value) -> Value:
 
 
 class Sent(TraceEvent, frozen=True):
-    """A node sent a message, the `ordinal`-th of its link to `destination`."""
+    """A node sent a message, the `ordinal`-th of its link to `destination`, about a view and a height if it says so."""
 
     kind: ClassVar[str] = "send"
     destination: NodeId
@@ -135,6 +135,8 @@ class Sent(TraceEvent, frozen=True):
     label: str
     length: int
     checksum: bytes
+    view: int | None = None
+    height: int | None = None
 
 
 class Delivered(TraceEvent, frozen=True):
@@ -186,15 +188,20 @@ class Released(TraceEvent, frozen=True):
 
 
 class TimerElapsed(TraceEvent, frozen=True):
-    """A timer of a node is due."""
+    """A timer of a node is due: the time it was set to, how much longer it took, and the wall clock's lead then."""
 
     kind: ClassVar[str] = "timer"
     key: str | tuple[object, ...]
+    asked_us: Micros = 0
+    extra_us: Micros = 0
+    lead_us: Micros = 0
 
 
 class WorkFinished(TraceEvent, frozen=True):
-    """Work on a lane of a node's machine has taken its virtual time."""
+    """Work on a lane of a node's machine is over: its base length, and how much longer it took from its start on."""
 
     kind: ClassVar[str] = "work"
     lane: str
     ordinal: int
+    base_us: Micros = 0
+    extra_us: Micros = 0

@@ -83,6 +83,15 @@ class _Work(NamedTuple):
     token: object
 
 
+class _Armed(NamedTuple):
+    """A timer that was set: its ordinal in the queue, when it is due, when it was set and to what time."""
+
+    ordinal: int
+    due_us: Micros
+    since_us: Micros
+    asked_us: Micros
+
+
 class Inbox(Generic[T]):
     """A queue with at most one task waiting at its end. While it is paused it takes everything and gives nothing.
 
@@ -185,8 +194,8 @@ class Port:
     """
 
     __slots__ = (
-        *("_bus", "_chain", "_clock", "_is_live", "_kernel", "_lanes", "_mailbox", "_ordinal", "_pace", "_timers"),
-        *("node", "on_sent"),
+        *("_begun_us", "_bus", "_chain", "_clock", "_is_live", "_kernel", "_lanes", "_mailbox", "_ordinal", "_pace"),
+        *("_timers", "node", "on_sent"),
     )
 
     def __init__(
@@ -209,8 +218,9 @@ class Port:
         self._chain = chain
         self._mailbox: Inbox[Inbound] = Inbox(partial(kernel.pull, node))
         self._ordinal = incarnation << _INCARNATION_SHIFT
-        self._timers: dict[TimerKey, tuple[int, Micros]] = {}
+        self._timers: dict[TimerKey, _Armed] = {}
         self._lanes: dict[str, deque[_Work]] = {}
+        self._begun_us: dict[str, Micros] = {}
         self._is_live = True
         bus.attach(node, self._deliver)
         kernel.adopt(self)
@@ -248,15 +258,16 @@ class Port:
         It follows in this instant if that is not positive. A timer of the same key that has not fired is replaced.
         """
         if self._is_live:
-            self._post_timer(key, self._kernel.now_us + max(self._clock.lasting_us(after_us), 0))
+            now_us = self._kernel.now_us
+            self._post_timer(key, now_us + max(self._clock.lasting_us(after_us), 0), now_us, after_us)
 
     def retime(self, ppm_before: int) -> None:
         """Move what is left of every armed timer to the pace that the monotonic clock has from now on."""
         now_us = self._kernel.now_us
-        for key, (_, due_us) in list(self._timers.items()):
+        for key, (_, due_us, since_us, asked_us) in list(self._timers.items()):
             if due_us > now_us:
                 left_us = (due_us - now_us) * (MILLION + ppm_before) // MILLION
-                self._post_timer(key, now_us + self._clock.lasting_us(left_us))
+                self._post_timer(key, now_us + self._clock.lasting_us(left_us), since_us, asked_us)
 
     def cancel_timer(self, key: TimerKey) -> None:
         """Disarm a timer; does nothing when it is not armed."""
@@ -325,9 +336,9 @@ class Port:
         self._ordinal += 1
         return self._ordinal
 
-    def _post_timer(self, key: TimerKey, due_us: Micros) -> None:
+    def _post_timer(self, key: TimerKey, due_us: Micros, since_us: Micros, asked_us: Micros) -> None:
         ordinal = self._next_ordinal()
-        self._timers[key] = ordinal, due_us
+        self._timers[key] = _Armed(ordinal, due_us, since_us, asked_us)
         self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._fire_timer, key, ordinal)
 
     def _deliver(self, source: NodeId, payload: bytes) -> None:
@@ -336,13 +347,16 @@ class Port:
     def _fire_timer(self, key: TimerKey, ordinal: int) -> None:
         # Revoking and cancelling forget the key and re-arming changes its ordinal: an event of the past finds no match.
         armed = self._timers.get(key)
-        if armed is not None and armed[0] == ordinal:
+        if armed is not None and armed.ordinal == ordinal:
             del self._timers[key]
-            self._chain.add(self._kernel.now_us, TimerElapsed(key))
+            now_us = self._kernel.now_us
+            extra_us = now_us - armed.since_us - armed.asked_us
+            self._chain.add(now_us, TimerElapsed(key, armed.asked_us, extra_us, self._clock.shown_lead_us(now_us)))
             self._mailbox.put(TimerDue(key))
 
     def _start_work(self, lane: str, work: _Work) -> None:
-        done_us = self._kernel.now_us + self._pace.stretch(lane, work.cost_us)
+        self._begun_us[lane] = now_us = self._kernel.now_us
+        done_us = now_us + self._pace.stretch(lane, work.cost_us)
         self._kernel.post(done_us, self.node, EventKind.WORK, self.node, work.ordinal, self._finish_work, lane)
 
     def _finish_work(self, lane: str) -> None:
@@ -350,7 +364,10 @@ class Port:
             return
         queue = self._lanes[lane]
         work = queue.popleft()
-        self._chain.add(self._kernel.now_us, WorkFinished(lane, work.ordinal))
+        # Measured, and not as `stretch` said: the checks compare it with the plan.
+        now_us, cost_us = self._kernel.now_us, work.cost_us
+        extra_us = now_us - self._begun_us[lane] - cost_us
+        self._chain.add(now_us, WorkFinished(lane, work.ordinal, cost_us, extra_us))
         if queue:
             self._start_work(lane, queue[0])
         if work.token is not _NOTHING:

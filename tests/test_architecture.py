@@ -359,3 +359,18 @@ def test_one_module_holds_the_path_of_the_project():
     ]
 
     assert wrong == []
+
+
+def test_the_audit_shares_only_draws_with_the_test_bed():
+    """Neither bus, machines nor injection: a mistake would have to be made twice."""
+    allowed = {
+        *("network.chance", "network.latency", "network.regions", "network.events"),
+        *("faults.events", "validators.events", "validators.messages"),
+        *("checker.checks.check", "checker.checks.context", "checker.results"),
+    }
+    names = [name for path in modules_of("checker/checks/audit") for name in imports_of(path)]
+    project = [name for name in names if name.split(".")[0] in LAYERS]
+
+    wrong = [name for name in project if name not in allowed and not name.startswith("checker.checks.audit.")]
+    assert wrong == []
+    assert len(project) > 20

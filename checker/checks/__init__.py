@@ -13,6 +13,7 @@ from typing import Final
 
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
+from checker.checks.audit.audit import Audit
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
 from checker.checks.check import Check
@@ -69,6 +70,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     EqualColdReplay,
     FinalityRegained,
     FaultsEffective,
+    Audit,
     WriteAhead,
     VoteRules,
     EqualOracle,

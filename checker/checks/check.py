@@ -31,6 +31,7 @@ class Check:
         activity: A name for a long `finish`, shown as progress.
         compares_replicas: Whether it compares replicas with each other, and so cannot know which of them is right.
         sees_earlier_events: Whether it gets events of an earlier process, where a run goes on from real disks.
+        sees_everybody: Whether it gets events of Byzantine replicas as well.
         counts_one_process: Whether it counts acts of replicas in this process only.
         engines: Names of the consensus engines that it is about, empty where it holds for every engine.
     """
@@ -40,6 +41,7 @@ class Check:
     activity: ClassVar[str] = ""
     compares_replicas: ClassVar[bool] = False
     sees_earlier_events: ClassVar[bool] = True
+    sees_everybody: ClassVar[bool] = False
     counts_one_process: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ()
 

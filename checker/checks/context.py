@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
@@ -170,6 +171,7 @@ class RunContext:
         public_keys: Of each validator, by number.
         disks: Of each replica, by number.
         sample_pools: Looks into the mempools of the honest validators.
+        test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
         chain: The final blocks so far, as the first honest replica executed each of them.
         state: The state after the last block that was settled, state key to encoded value.
@@ -190,6 +192,7 @@ class RunContext:
     public_keys: Sequence[bytes] = ()
     disks: Sequence[WrittenDisk] = ()
     sample_pools: Callable[[], Sample] = lambda: Sample(0, ())
+    test_bed: TestBedPlan | None = None
     earlier_height: int = 0
     chain: list[Executed] = field(default_factory=list)
     state: Mapping[bytes, bytes] = field(default_factory=dict)

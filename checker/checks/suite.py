@@ -50,6 +50,7 @@ class Suite:
         self.not_applicable = tuple(check.name for check in listed if not check.applies_to(run.engine))
         """Names of the checks that mean nothing with this run's consensus engine; the verdict says so."""
         self._router = EventRouter(*(check.handlers for check in self._checks), *watchers)
+        self._others = EventRouter(*(check.handlers for check in self._checks if check.sees_everybody))
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
         self._mirror = Mirror(run.genesis_values)
         run.state = self._mirror.values
@@ -65,6 +66,8 @@ class Suite:
         """Pass one event of the run to the checks that ask for its type, in the order of the log."""
         if event.node in self._honest or event.node == SUPERVISOR:
             self._router.route(event)
+        else:
+            self._others.route(event)
 
     def observe_earlier(self, event: Event) -> None:
         """Pass on one event that an earlier process watched."""

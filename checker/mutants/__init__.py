@@ -5,10 +5,11 @@ which they show belong here: the campaign that searches for them is in cluster/c
 any mutant.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from checker.mutants import (
+    bed,
     clocks,
     consensus,
     costly,
@@ -24,12 +25,12 @@ from checker.mutants import (
     trusting,
     unshared,
 )
-from checker.mutants.mutant import MissingTargetError, Mutant, validator_with
+from checker.mutants.mutant import MissingTargetError, Mutant, Swaps, validator_with
 from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, edges, execution, phases, state),
-    *(consensus, clocks, storage, network, trusting, unshared, costly, growing),
+    *(consensus, clocks, storage, network, trusting, unshared, costly, growing, bed),
 )
 
 MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))
@@ -41,8 +42,14 @@ CATALOGUE: Final[Mapping[str, Mutant]] = {mutant.name: mutant for mutant in MUTA
 
 def factories_of(mutants: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFactory]:
     """Return the factory of each validator that has mutants; `mutants` maps their names to validators."""
-    nodes = sorted({node for validators in mutants.values() for node in validators})
-    return {node: validator_with([CATALOGUE[name] for name in mutants if node in mutants[name]]) for node in nodes}
+    own = {name: nodes for name, nodes in mutants.items() if not CATALOGUE[name].is_of_run}
+    nodes = sorted({node for validators in own.values() for node in validators})
+    return {node: validator_with([CATALOGUE[name] for name in own if node in own[name]]) for node in nodes}
 
 
-__all__ = ["CATALOGUE", "MUTANTS", "MissingTargetError", "Mutant", "factories_of"]
+def swaps_of_run(mutants: Iterable[str]) -> Swaps:
+    """Return the context of a whole run: those of its mutants that are the test bed's."""
+    return Swaps([swap for name in mutants if CATALOGUE[name].is_of_run for swap in CATALOGUE[name].swaps()])
+
+
+__all__ = ["CATALOGUE", "MUTANTS", "MissingTargetError", "Mutant", "factories_of", "swaps_of_run"]

@@ -1,5 +1,7 @@
 """A mutant: some attributes of a validator's code replaced by bad ones, while that validator runs.
 
+A mutant of the test bed belongs to no validator: `is_of_run` puts it in for as long as the run lasts.
+
 A validator decides in synchronous steps, one at a time in the whole process. So a function, a method or a constant can
 be another one for chosen validators only: `Swaps` puts the bad one in when a step of such a validator begins and takes
 it out when the step is over. Nothing of the production code knows of it but `ValidatorFactory.around`.
@@ -19,8 +21,8 @@ from validators.settings import ValidatorFactory
 Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
 """The cause of a difference between states, in one word (design, section 7)."""
 
-Area: TypeAlias = Literal["scheduler", "execution", "state", "consensus", "storage", "network"]
-"""The part of a validator that a mutant is in."""
+Area: TypeAlias = Literal["scheduler", "execution", "state", "consensus", "storage", "network", "test-bed"]
+"""The part of a validator that a mutant is in, or the test bed."""
 
 Target: TypeAlias = tuple[object, str]
 """A module or class, and the attribute of it that is replaced."""
@@ -48,6 +50,7 @@ class Mutant:
         on_all: Whether it is given to every validator, because one alone would only be outvoted.
         needs: Settings (`key=value`) of the standard campaign without which it cannot show.
         shows: What an explanation of it has to name, as a regular expression over the write and the names of the keys.
+        is_of_run: Whether it is in place for the whole run, and not for the steps of its validators.
         is_of_timer: Whether a timer is concerned, which an explanation then has to name.
     """
 
@@ -61,6 +64,7 @@ class Mutant:
     on_all: bool = False
     needs: tuple[str, ...] = ()
     shows: str = ""
+    is_of_run: bool = False
     is_of_timer: bool = False
 
     def swaps(self) -> list[Swap]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from checker.checks.context import Sample
-from checker.mutants import factories_of
+from checker.mutants import factories_of, swaps_of_run
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
 from cluster.runtime.byzantine import adversaries_of
@@ -160,6 +160,10 @@ class Cluster:
 
         Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
         """
+        with swaps_of_run(self.scenario.mutants):
+            return self._run()
+
+    def _run(self) -> ClusterRun:
         scenario = self.scenario
         if self.data is not None:
             self._accept(self.data)

@@ -15,7 +15,7 @@ import trio
 
 from cluster.runtime.directory_disk import DirectoryDisk
 from faults import Adversary, ByzantinePort, Watch
-from faults.events import ClockSet, Crashed, Restarted
+from faults.events import ClockSet, Crashed, DiskFound, DiskSynced, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
 from network.kernel import Kernel
@@ -25,6 +25,7 @@ from network.types import SUPERVISOR, EventKind, Label
 from validators.node import Validator
 from validators.stats import DISK, ValidatorCounts
 from validators.storage import Boundary, DiskHandle, SimulatedDisk
+from validators.storage.checksum import DurableChecksum, checksum_of_all
 
 
 class PowerCutError(BaseException):
@@ -251,7 +252,7 @@ class MachineController:
             pace=slot.pace,
             clock=slot.clock,
         )
-        slot.handle = DiskHandle(slot.disk, partial(self._reach, slot))
+        slot.handle = self._handle_of(slot)
         self._listen(slot, slot.port)
         slot.counts.halted = ""
         slot.scope = trio.CancelScope()
@@ -259,6 +260,27 @@ class MachineController:
         # Last: the host's task may take it at once and needs the scope and the validator of this incarnation.
         slot.power.put(slot.incarnation)
         slot.incarnation += 1
+
+    def _handle_of(self, slot: MachineSlot) -> DiskHandle:
+        """Return a handle to a machine's disk; the trace says what a simulated one holds now, and after each sync."""
+        reach = partial(self._reach, slot)
+        # What a real directory holds after a loss of power is the operating system's matter, and not the run's.
+        if not isinstance(slot.disk, SimulatedDisk):
+            return DiskHandle(slot.disk, reach)
+        chain, disk = self._trace.chain(slot.node), slot.disk.written()
+        durable = DurableChecksum(disk)
+        traced = checksum_of_all(disk)
+        chain.add(self._kernel.now_us, DiskFound(slot.incarnation, traced))
+
+        def on_durable(name: str) -> None:
+            nonlocal traced
+            durable.forget(name)
+            checksum = durable.value()
+            if checksum != traced:
+                traced = checksum
+                chain.add(self._kernel.now_us, DiskSynced(checksum))
+
+        return DiskHandle(slot.disk, reach, on_durable)
 
     async def _host(self, slot: MachineSlot) -> None:
         while True:

@@ -2,6 +2,9 @@
 
 from typing import Final
 
+import msgspec
+
+from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
@@ -15,10 +18,14 @@ from network.topology import LinkSpec
 from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of
 from validators.execution import Genesis
+from validators.messages import BLOCK_BYTES_MAX
 from validators.settings import make_engine
 
 MAX_U64: Final = (1 << 64) - 1
 """The greatest draw."""
+
+PAYLOAD_BYTES_MAX: Final = 2 * BLOCK_BYTES_MAX
+"""The bus drops what is longer than two blocks of the greatest size."""
 
 
 def context_of(cluster: Cluster) -> RunContext:
@@ -41,7 +48,23 @@ def context_of(cluster: Cluster) -> RunContext:
         public_keys=cluster.validator_keys,
         disks=cluster.disks,
         sample_pools=lambda: cluster.sample,
+        test_bed=_test_bed_of(cluster),
         earlier_height=0 if data is None else data.height,
+    )
+
+
+def _test_bed_of(cluster: Cluster) -> TestBedPlan:
+    """Return the part of a scenario that the test bed follows, as plain data."""
+    scenario, data = cluster.scenario, cluster.data
+    return TestBedPlan(
+        seed=cluster.seed,
+        nodes=scenario.replicas,
+        validators=scenario.cluster.validators,
+        network=msgspec.to_builtins(scenario.network),
+        faults={name: msgspec.to_builtins(fault) for name, fault in scenario.faults.items()},
+        observers={node: msgspec.to_builtins(mode) for node, mode in scenario.observers_by_number.items()},
+        payload_bytes_max=PAYLOAD_BYTES_MAX,
+        is_whole=data is None or not data.start_us,
     )
 
 

@@ -62,16 +62,21 @@ class _Isolation:
 
     def begin(self) -> None:
         """Cut off the leader of now, and each one that follows."""
-        self._context.follow_leader(self._move)
-        self._move()
+        self._context.follow_leader(self._follow)
+        self._move(self._context.machinery.leader())
 
     def end(self) -> None:
         """Let the leader rejoin."""
         self._context.unfollow_leader()
         self._mend()
 
-    def _move(self) -> None:
+    def _follow(self) -> None:
         leader = self._context.machinery.leader()
+        if leader != self._isolated:
+            self._context.machinery.trace(self._context.name, "move")
+            self._move(leader)
+
+    def _move(self, leader: int) -> None:
         if leader == self._isolated:
             return
         self._mend()

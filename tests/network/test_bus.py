@@ -42,15 +42,15 @@ class TestDelivery:
         run_bus(
             rig,
             (0, rig.bus.broadcast, 1, b"hello", Label("greeting")),
-            (0, rig.bus.send, 1, 2, b"hallo", Label("greeting")),
+            (0, rig.bus.send, 1, 2, b"hallo", Label("greeting", view=4)),
         )
         sends, deliveries = rig.kinds("send"), rig.kinds("deliver")
         checksum, other = sends[0].values[4], sends[2].values[4]
 
         assert [(event.node, event.values) for event in sends] == [
-            (1, (0, 0, "greeting", 5, checksum)),
-            (1, (2, 0, "greeting", 5, checksum)),
-            (1, (2, 1, "greeting", 5, other)),
+            (1, (0, 0, "greeting", 5, checksum, None, None)),
+            (1, (2, 0, "greeting", 5, checksum, None, None)),
+            (1, (2, 1, "greeting", 5, other, 4, None)),
         ]
         assert [(event.node, event.values) for event in deliveries] == [
             (0, (1, 0, "greeting", 5, checksum)),

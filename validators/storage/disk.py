@@ -213,11 +213,19 @@ class DiskHandle:
     clean-up code cannot reach the disk.
 
     `reach` is called at each boundary of the write-ahead order that the disk sees; it may cut the power there.
+    `on_durable` is called when what a crash spares has changed, with the file that was cut or overwritten, or nothing
+    after a sync.
     """
 
-    def __init__(self, disk: Disk, reach: Callable[[Boundary], None] = lambda _boundary: None) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        reach: Callable[[Boundary], None] = lambda _boundary: None,
+        on_durable: Callable[[str], None] = lambda _name: None,
+    ) -> None:
         self._disk = disk
         self._reach = reach
+        self._on_durable = on_durable
         self._is_revoked = False
 
     def revoke(self) -> None:
@@ -257,6 +265,7 @@ class DiskHandle:
         """See `Disk.overwrite`."""
         if not self._is_revoked:
             self._disk.overwrite(name, offset, data)
+            self._on_durable(name)
 
     def size(self, name: str) -> int:
         """See `Disk.size`."""
@@ -272,6 +281,7 @@ class DiskHandle:
             if name == JOURNAL_FILES[-1] and length == 0:
                 self._reach("mid-prune")
             self._disk.truncate(name, length)
+            self._on_durable(name)
 
     def begin_sync(self) -> SyncPoint:
         """See `Disk.begin_sync`."""
@@ -281,5 +291,6 @@ class DiskHandle:
         """See `Disk.finish_sync`."""
         if not self._is_revoked:
             self._disk.finish_sync(point)
+            self._on_durable("")
             # After the sync counts: a cut here leaves a durable vote that was never sent.
             self._reach("after-sync")

@@ -1,0 +1,203 @@
+"""The audit of the test bed: no false alarm where all goes by the plan, and each way not to is named."""
+
+import re
+
+import msgspec
+import pytest
+
+from checker.checks.audit.audit import Audit
+from checker.checks.audit.steps import KNOWN_KINDS
+from checker.mutants import MUTANTS
+from cluster.runtime.cluster import Cluster
+from cluster.scenario.load import load_scenario, scenario_paths
+from cluster.swarm.generator import draw_scenario
+from cluster.verdict.facts import context_of
+from faults.events import FaultEdge
+from faults.kinds.registry import FAULTS
+from network.events import Delivered, Dropped, Event, Sent, TimerElapsed, WorkFinished
+from network.types import SUPERVISOR
+from tests.frozen import small_settings
+from tests.support.audited import audit_of, audited, follow
+from tests.support.checks import finish, make_run, show
+
+SHORT = ("run.until_height=6", "run.time_limit_ms=20_000")
+
+
+def with_fault(text):
+    return (f"faults={{it={{{text}}}}}", *SHORT)
+
+
+WINDOW = "start_ms=300, stop_ms=2_500"
+CRASH = 'kind="crash", validator=1, at_ms=1_234, restart_ms=2_500'
+TORN = (
+    'kind="crash-at-boundary", boundary="after-append", restart_after_ms=500, validator=1, start_ms=600, stop_ms=4_000'
+)
+
+SHOWN = {
+    "bus-loses-silently": ((), "neither delivered nor dropped"),
+    "bus-delivers-twice": ((), "it was not on its way"),
+    "cut-leaks": (with_fault(f'kind="cut", links=[[0, 1], [2, 1]], {WINDOW}'), r"arrived at .* it was dropped \(cut\)"),
+    "draws-of-another-key": ((), "arrived at .* it was due at"),
+    "loss-rate-ignored": (with_fault(f'kind="links", loss_ppm=200_000, {WINDOW}'), r"it was dropped \(loss\) by it"),
+    "reordering-ignored": (
+        with_fault(f'kind="links", reorder_ppm=300_000, reorder_extra_ms=50, {WINDOW}'),
+        "it was due at",
+    ),
+    "corruption-corrupts-nothing": (with_fault(f'kind="links", corrupt_ppm=300_000, {WINDOW}'), "was to be changed"),
+    "narrow-link-is-wide": (with_fault(f'kind="links", bytes_per_second=20_000, {WINDOW}'), "it was due at"),
+    "held-never-released": (with_fault(f'kind="clog", validators=[1], {WINDOW}'), "was to be released by it"),
+    "reset-loses-nothing": (
+        with_fault('kind="partition", groups=[[0], [1, 2, 3]], in_flight="lost", start_ms=420, stop_ms=2_500'),
+        "although it lost what was",
+    ),
+    "isolation-stays-behind": (with_fault(f'kind="isolate-leader", {WINDOW}'), "fault it had to move"),
+    "pause-pauses-nothing": (with_fault(f'kind="pause", validator=1, {WINDOW}'), "while it was paused"),
+    "crash-loses-nothing": (with_fault(TORN), "a start at .* durable was"),
+    "crash-loses-half": (with_fault(TORN), "a start at .* durable was"),
+    "wipe-wipes-nothing": (with_fault(CRASH.replace("crash", "wipe")), "durable was 00000000"),
+    "restart-comes-late": (with_fault(CRASH), "came to stop at 2,750,000 us; the plan has stop at 2,500,000 us"),
+    "one-stays-on": (
+        with_fault('kind="blackout", validators=[1, 2], at_ms=1_234, restart_ms=2_500'),
+        "validator 2 had to be switched off",
+    ),
+    "slow-disk-is-fast": (
+        with_fault(f'kind="slow-disk", validator=1, factor=20, {WINDOW}'),
+        "on the disk of validator 1",
+    ),
+    "slow-machine-is-fast": (with_fault(f'kind="slow", validator=1, factor=50, {WINDOW}'), "of validator 1 took"),
+    "clocks-stay-right": (
+        with_fault(f'kind="clock-offset", validators=[1], offset_ms=60, {WINDOW}'),
+        "its wall clock was 0 us ahead",
+    ),
+    "drift-moves-no-timer": (
+        with_fault(f'kind="clock-drift", validators=[1], ppm=50_000, {WINDOW}'),
+        "a timer of .* by its clock",
+    ),
+}
+"""For each mutant of the test bed the settings of a short run that shows it, and what the audit says then."""
+
+OF_TEST_BED = [mutant.name for mutant in MUTANTS if mutant.area == "test-bed"]
+
+
+class TestMutants:
+    """A test bed that does not do as planned, and one that does, in the same run."""
+
+    @pytest.mark.parametrize("name", OF_TEST_BED)
+    def test_a_mutant_of_the_test_bed_is_named(self, name):
+        settings, pattern = SHOWN[name]
+
+        result = audited("calm", *(settings or SHORT), f"mutants.{name}=[0, 1, 2, 3]")
+
+        assert result.status == "failed"
+        assert re.search(pattern, result.summary), result.summary
+
+    @pytest.mark.parametrize("settings", dict.fromkeys(settings for settings, _ in SHOWN.values()))
+    def test_the_same_run_without_it_passes(self, settings):
+        result = audited("calm", *(settings or SHORT))
+
+        assert result.status == "passed", result.summary
+        assert result.compared > 100
+
+    def test_a_mutant_is_taken_out_after_its_run(self):
+        audited("calm", "mutants.bus-loses-silently=[0, 1, 2, 3]", *SHORT)
+
+        assert audited("calm", *SHORT).status == "passed"
+
+
+def changed(event, kind, **values):
+    """Return the event with some values changed, if it is of a kind."""
+    if not isinstance(event.body, kind):
+        return [event]
+    return [Event(event.at_us, event.node, msgspec.structs.replace(event.body, **values))]
+
+
+LOGS = {
+    "a send out of turn": (lambda event: changed(event, Sent, ordinal=7), "was sent as number"),
+    "a delivery from nowhere": (lambda event: changed(event, Delivered, ordinal=999_999), "it was not on its way"),
+    "another payload": (lambda event: changed(event, Delivered, checksum=b"other"), "was changed on its way"),
+    "no drops": (lambda event: [] if isinstance(event.body, Dropped) else [event], "the trace does not have it"),
+    "another reason": (
+        lambda event: changed(event, Dropped, reason="rule"),
+        r"dropped \(rule\) by it .* it was dropped \(loss\)",
+    ),
+    "work too long": (lambda event: changed(event, WorkFinished, extra_us=5), "by its pace"),
+    "a wrong clock": (lambda event: changed(event, TimerElapsed, lead_us=1_000), "its wall clock was 1,000 us ahead"),
+    "a timer too long": (lambda event: changed(event, TimerElapsed, extra_us=-5), "by its clock"),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_that_does_not_follow_from_the_plan_fails(name):
+    change, pattern = LOGS[name]
+    settings = with_fault(f'kind="links", loss_ppm=200_000, {WINDOW}')
+
+    result = follow(Cluster(load_scenario("calm", settings), 0), change)
+
+    assert result.status == "failed"
+    assert re.search(pattern, result.summary), result.summary
+
+
+class TestAsked:
+    """The runs that are audited."""
+
+    def test_every_kind_of_fault_of_this_package_is_known(self):
+        assert sorted(kind.__struct_config__.tag for kind in FAULTS.kinds()) == sorted(KNOWN_KINDS)
+
+    def test_a_run_without_a_plan_has_no_result(self):
+        assert not Audit(make_run()).is_asked
+
+    def test_byzantine_validators_are_followed_as_well(self):
+        cluster = Cluster(load_scenario("equivocating-leader", SHORT), 0)
+        byzantine = [node for node in range(4) if node not in context_of(cluster).honest]
+        seen = []
+
+        follow(cluster, lambda event: [seen.append(event.node), event][1:])
+
+        assert byzantine
+        assert byzantine[0] in seen
+
+
+class TestAnchored:
+    """Faults whose times count from a moment of the run."""
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            'kind="slow", validator=2, factor=50, start_ms=0, stop_ms=1_500',
+            'kind="clock-drift", validators=[2], ppm=50_000, start_ms=0, stop_ms=1_500',
+            'kind="pause", validator=2, start_ms=0, stop_ms=900',
+            'kind="isolate-leader", start_ms=0, stop_ms=1_500',
+            'kind="crash", validator=2, at_ms=0, restart_ms=700',
+        ],
+    )
+    def test_their_steps_count_from_the_anchor(self, fault):
+        result = audited("calm", *with_fault(f'{fault}, anchor={{event="view", of=2, nth=2, by_ms=9_000}}'))
+
+        assert result.status == "passed", result.summary
+        assert "and 3 edges" in result.summary or "isolate" in fault
+
+    def test_an_anchor_that_is_not_awaited_any_more_fails(self):
+        settings = with_fault('kind="pause", validator=2, start_ms=0, stop_ms=900, anchor={event="view", by_ms=9_000}')
+        late = Event(9_000_001, SUPERVISOR, FaultEdge("it", "anchor"))
+        audit = Audit(context_of(Cluster(load_scenario("calm", settings), 0)))
+
+        show(audit, late)
+
+        assert finish(audit).summary.startswith("the anchor of fault it came at 9,000,001 us")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
+def test_every_shipped_scenario_passes(path):
+    """The small ones of tests/frozen."""
+    result = audit_of(load_scenario(path.stem, small_settings(path.stem)))
+
+    assert result.status == "passed", result.summary
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_seeds_of_the_swarm_pass(first):
+    results = {seed: audit_of(draw_scenario(seed), seed) for seed in range(first, first + 10)}
+
+    assert {seed: result.summary for seed, result in results.items() if result.status != "passed"} == {}
