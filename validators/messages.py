@@ -12,7 +12,7 @@ import msgspec
 
 from network.codec import Codec
 from network.types import Label
-from validators.consensus.interface import EngineKind, EngineMessage, MessageInfo
+from validators.consensus.interface import EngineKind, EngineMessage, MessageInfo, MessageRole
 from validators.consensus.registry import ENGINES
 from validators.execution.blocks import Header
 from validators.state import Snapshot
@@ -155,6 +155,12 @@ KINDS_WITHOUT_VIEW: Final = (
 def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
     """Return the kinds of messages of these channels; without channels no kind, which matches all."""
     return tuple(kind for channel in channels for kind in CHANNELS[channel])
+
+
+def names_of_role(engine: str, role: MessageRole) -> tuple[str, ...]:
+    """Return the traced names of the messages in a role, of an engine and of this file."""
+    own = (kind.traced_name for kind, info in _OWN.items() if info.role == role)
+    return (*ENGINES[engine].names_of(role), *own)
 
 
 def block_label(message: BlockRelay | BlockResponse | SnapshotOffer[Any] | SnapshotChunk, header: Header) -> Label:

@@ -20,7 +20,14 @@ from checker.checks.check import Check
 from checker.checks.cold_replay import EqualColdReplay
 from checker.checks.derived import DerivedState
 from checker.checks.equal_roots import EqualRoots
-from checker.checks.expectations import ExpectedCounts, ExpectedLimits, ExpectedModes, ExpectedRecovery, ModesEffective
+from checker.checks.expectations import (
+    ExpectedAnswers,
+    ExpectedCounts,
+    ExpectedLimits,
+    ExpectedModes,
+    ExpectedRecovery,
+    ModesEffective,
+)
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.final_disks import FinalDisks
 from checker.checks.inclusion import Inclusion
@@ -88,6 +95,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     ExpectedLimits,
     ExpectedRecovery,
     ExpectedReports,
+    ExpectedAnswers,
     ExpectedModes,
     ModesEffective,
     WorkloadsEffective,

@@ -85,6 +85,7 @@ class Expectations:
         fired_by: By workload the least fires of each of its actors.
         recovery: Least counts of damage found, repairs, observers and joins.
         reports: Least counts of reasons to leave a view and of evidence.
+        answers_from: By validator, the least number of its answers that arrive.
         replica_modes: By observer, the least number of acts of its replica mode.
         finality_views_max: Views within which finality must come back; None for the engine's own.
         finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.
@@ -99,6 +100,7 @@ class Expectations:
     fired_by: Mapping[str, tuple[int, tuple[bytes, ...]]] = field(default_factory=dict)
     recovery: Mapping[str, int] = field(default_factory=dict)
     reports: Mapping[str, int] = field(default_factory=dict)
+    answers_from: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)
     finality_views_max: int | None = None
     finality_gap_max_us: int | None = None

@@ -15,7 +15,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
-from network.events import Event, Handlers
+from network.events import Delivered, Event, Handlers
 from scheduler import (
     DeferralReason,
     DeferredSummary,
@@ -33,6 +33,7 @@ from scheduler import (
 from validators.actors import Emitted
 from validators.events import SnapshotJoined
 from validators.execution.receipts import ChainEvent, TransactionReceipt
+from validators.messages import names_of_role
 
 COUNTED_EVENTS: Final[dict[type[msgspec.Struct], str]] = {
     TimerCancelled: "cancelled",
@@ -234,6 +235,40 @@ class ExpectedRecovery(LeastCounts):
     def snapshot_joined(self, _event: Event, joined: SnapshotJoined) -> None:
         """Count a join from a peer's state."""
         self._joined_heights.append(joined.height)
+
+
+class ExpectedAnswers(LeastCounts):
+    """Answers of the validators that the scenario names reach those who asked: blocks, snapshots and certificates."""
+
+    name = "expected-answers"
+    sees_earlier_events = False
+    counts_one_process = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._kinds = names_of_role(run.engine, "answer")
+        self._found = dict.fromkeys(run.expect.answers_from, 0)
+
+    @property
+    def handlers(self) -> Handlers:
+        """Messages, where their answers are expected."""
+        return {Delivered: self.delivered} if self._found else {}
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Counts of `[expect.answers_from]`, by the validator's number."""
+        return self.run.expect.answers_from
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of answers of each of them that arrived."""
+        return self._found
+
+    def delivered(self, _event: Event, delivered: Delivered) -> None:
+        """Count an answer."""
+        sender = str(delivered.source)
+        if sender in self._found and delivered.label in self._kinds:
+            self._found[sender] += 1
 
 
 class ExpectedModes(LeastCounts):

@@ -77,7 +77,10 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += _mutant_rules(scenario)
     made = checks_with(scenario.plugins, scenario.oracle)
     checks = fallible(check for check in made if check.applies_to(consensus.engine))
-    rules += expect_rules(scenario.expect, list(scenario.observers), list(scenario.workload), checks)
+    numbers = list(map(str, range(scenario.cluster.validators)))
+    rules += expect_rules(
+        scenario.expect, list(scenario.observers), list(scenario.workload), checks, validators=numbers
+    )
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))

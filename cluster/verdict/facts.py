@@ -91,6 +91,7 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         fired_by=expected_fires(scenario),
         recovery=expect.recovery,
         reports=expect.reports,
+        answers_from=expect.answers_from,
         replica_modes=expect.replica_modes,
         finality_views_max=expect.finality_views_max,
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,

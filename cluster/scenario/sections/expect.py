@@ -29,7 +29,8 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
     final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
     how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
-    and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names.
+    and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names;
+    ``answers_from`` of a validator's answers that arrived, by its number.
     ``fails`` are the checks that must fail, and no others may.
     """
 
@@ -56,6 +57,9 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     reports: Annotated[
         dict[str, Positive], means("Reasons to leave a view, and evidence, over all honest validators.")
     ] = {}
+    answers_from: Annotated[
+        dict[str, Positive], means("Answers of that validator that arrived: blocks, snapshots and certificates.")
+    ] = {}
     replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
     finality_views_max: Annotated[
         Positive | None,
@@ -64,7 +68,12 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 def expect_rules(
-    expect: ExpectSection, observers: Sequence[str], workloads: Sequence[str], checks: Sequence[str]
+    expect: ExpectSection,
+    observers: Sequence[str],
+    workloads: Sequence[str],
+    checks: Sequence[str],
+    *,
+    validators: Sequence[str],
 ) -> Iterator[tuple[str, bool, str]]:
     """Yield key, whether what it names exists, and what there is, for each name among the expectations.
 
@@ -73,6 +82,7 @@ def expect_rules(
         observers: The names of the scenario's observers.
         workloads: The names of its workloads.
         checks: The names of the checks that can fail.
+        validators: The numbers of its validators.
     """
     for name in expect.fails:
         reason = f"{name!r} is no check that can fail{did_you_mean(name, checks)}; they are {', '.join(checks)}"
@@ -87,6 +97,7 @@ def expect_rules(
             reason = f"is not counted{did_you_mean(name, allowed)}; there are {', '.join(allowed)}"
             yield f"expect.{table}.{name}", name in allowed, reason
     for table, what, there, names in (
+        ("answers_from", "validator", validators, expect.answers_from),
         ("replica_modes", "observer", observers, expect.replica_modes),
         ("fired_by", "workload", workloads, expect.fired_by),
     ):

@@ -110,6 +110,7 @@ EXPECTED = Expectations(
     at_most={"fired": 1},
     recovery={"damaged": 1},
     reports={"LeaderTimeout": 1},
+    answers_from={"1": 1},
     replica_modes={"early": 1},
 )
 """Something of everything that a scenario can expect."""
@@ -221,6 +222,7 @@ FREE_WORDS = {
     *("Scenario.validators", "Scenario.observers", "Scenario.workload", "Scenario.faults", "ChainSection.id"),
     *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
+    "ExpectSection.answers_from",
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
     *("Rule.kinds", "Byzantine.what", "Byzantine.kinds"),
 }
