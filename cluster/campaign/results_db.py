@@ -9,7 +9,7 @@ triggers and no schema but that of its tables is accepted).
 
 import errno
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from checker.record.locks import held
 from checker.results import EXIT_CODES
 from faults import Cell
 
-FORMAT: Final = "stampede-sweep 5"
+FORMAT: Final = "stampede-sweep 6"
 """The application identifier of a results file."""
 
 TEXT_CHARACTERS_MAX: Final = 4_000
@@ -45,19 +45,34 @@ _RULES_TABLE: Final = (
     "CREATE TABLE rules (seed INTEGER NOT NULL, cell TEXT NOT NULL, hits INTEGER NOT NULL, "
     "PRIMARY KEY (seed, cell)) WITHOUT ROWID"
 )
+_PAIRS_TABLES: Final = (
+    # A pair is long and in many runs: each stands once, under a number.
+    "CREATE TABLE pairs (number INTEGER PRIMARY KEY, pair TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE met (seed INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (seed, number)) WITHOUT ROWID",
+)
+_UNSEEN_TABLE: Final = (
+    "CREATE TABLE unseen (sort TEXT PRIMARY KEY, reached INTEGER NOT NULL, once INTEGER NOT NULL, "
+    "observations INTEGER NOT NULL) WITHOUT ROWID"
+)
+_SINCE_6: Final = (*_PAIRS_TABLES, _UNSEEN_TABLE)
 _RESULTS: Final = _RESULTS_TABLE.format(f", {_FINGERPRINT}")
 _SCHEMAS: Final[Mapping[str, Sequence[str]]] = {
-    FORMAT: (_SWEEP_TABLE, _RESULTS, _CELLS_TABLE, _RULES_TABLE),
+    FORMAT: (_SWEEP_TABLE, _RESULTS, _CELLS_TABLE, _RULES_TABLE, *_SINCE_6),
+    "stampede-sweep 5": (_SWEEP_TABLE, _RESULTS, _CELLS_TABLE, _RULES_TABLE),
     "stampede-sweep 4": (_SWEEP_TABLE, _RESULTS, _CELLS_TABLE),
     "stampede-sweep 3": (_SWEEP_TABLE, _RESULTS_TABLE.format(""), _CELLS_TABLE),
 }
 """The tables of each format that can be opened, the newest first."""
 
 _UPGRADES: Final[Mapping[str, Sequence[str]]] = {
-    "stampede-sweep 4": (_RULES_TABLE,),
-    "stampede-sweep 3": (f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}", _RULES_TABLE),
+    "stampede-sweep 5": _SINCE_6,
+    "stampede-sweep 4": (_RULES_TABLE, *_SINCE_6),
+    "stampede-sweep 3": (f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}", _RULES_TABLE, *_SINCE_6),
 }
 """The statements that make an older file one of this format: what it lacks is empty, or of unknown code."""
+
+_DELETIONS: Final = tuple(f"DELETE FROM {table} WHERE seed = ?" for table in ("cells", "rules", "met"))  # noqa: S608
+"""The statements that remove what a seed reached."""
 
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
@@ -79,7 +94,7 @@ class SeedResult(NamedTuple):
 
     `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
     between them; `fingerprint` is that of the code that ran it; `cells` say which faults hit whom, and in which phase,
-    `rules` which cells of the rules were reached.
+    `rules` which cells of the rules were reached, `pairs` which situations followed each other.
     """
 
     seed: int
@@ -94,6 +109,7 @@ class SeedResult(NamedTuple):
     fingerprint: str = UNKNOWN
     cells: tuple[Cell, ...] = ()
     rules: tuple[RuleHit, ...] = ()
+    pairs: tuple[str, ...] = ()
 
 
 class ResultsFile:
@@ -142,18 +158,22 @@ class ResultsFile:
 
     def add(self, result: SeedResult) -> None:
         """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""
-        *row, cells, rules = result
+        *row, cells, rules, pairs = result
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
         # One transaction: a seed is there with all its cells, or is run again.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute("DELETE FROM cells WHERE seed = ?", (result.seed,))
-            self._connection.execute("DELETE FROM rules WHERE seed = ?", (result.seed,))
+            for deletion in _DELETIONS:
+                self._connection.execute(deletion, (result.seed,))
             self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
             self._connection.executemany(
                 "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
             )
             self._connection.executemany("INSERT INTO rules VALUES (?, ?, ?)", [(result.seed, *hit) for hit in rules])
+            self._connection.executemany("INSERT OR IGNORE INTO pairs (pair) VALUES (?)", [(pair,) for pair in pairs])
+            self._connection.executemany(
+                "INSERT INTO met SELECT ?, number FROM pairs WHERE pair = ?", [(result.seed, pair) for pair in pairs]
+            )
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
@@ -161,14 +181,24 @@ class ResultsFile:
             _raise_refusal(self.path, error)
             raise
 
+    def note_unseen(self, rows: Iterable[tuple[str, int, int, int]]) -> None:
+        """Write how much is unseen: a sort of place, how many were reached, in one run only, and the observations."""
+        try:
+            self._connection.executemany("INSERT OR REPLACE INTO unseen VALUES (?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            _raise_refusal(self.path, error)
+            raise
+
     def results(self) -> Iterator[SeedResult]:
         """Yield what is in the file, by seed."""
         try:
-            cells, rules = self._cells(), self._rules()
+            cells, rules, pairs = self._cells(), self._rules(), self._pairs()
             for row in self._connection.execute("SELECT * FROM results ORDER BY seed"):
                 result = self._check_row(row)
                 seed = result.seed
-                yield result._replace(cells=tuple(cells.get(seed, ())), rules=tuple(rules.get(seed, ())))
+                yield result._replace(
+                    cells=tuple(cells.get(seed, ())), rules=tuple(rules.get(seed, ())), pairs=tuple(pairs.get(seed, ()))
+                )
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             _raise_refusal(self.path, error)
             raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
@@ -187,8 +217,20 @@ class ResultsFile:
             found.setdefault(seed, []).append(RuleHit(*row))
         return found
 
+    def _pairs(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        named: dict[int, str] = {}
+        for number, pair in self._connection.execute("SELECT number, pair FROM pairs"):
+            self._check_values(None, (number, pair), (int, str))
+            named[number] = pair
+        for seed, number in self._connection.execute("SELECT seed, number FROM met ORDER BY seed, number"):
+            if number not in named:
+                raise DamagedResultsError(self.path, f"seed {seed!r}: there is no pair {number!r:.60}")
+            found.setdefault(seed, []).append(named[number])
+        return {seed: sorted(pairs) for seed, pairs in found.items()}
+
     def _schema(self) -> Sequence[str]:
-        rows = self._connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
+        rows = self._connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
         return tuple(str(row[0]) for row in rows)
 
     def _create(self, subject: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
-from cluster.campaign.corpus.unseen import FAULT_CELLS, RULE_CELLS, History, Unseen
+from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, SORTS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
@@ -44,9 +44,7 @@ class SweepTally:
     coverage: CoverageTable = field(default_factory=CoverageTable)
     rules: CoverageTable = field(default_factory=CoverageTable)
     """The cells of the rules; `coverage` has those of the faults."""
-    histories: dict[str, History] = field(
-        default_factory=lambda: {sort: History() for sort in (FAULT_CELLS, RULE_CELLS)}
-    )
+    histories: dict[str, History] = field(default_factory=lambda: {sort: History() for sort in SORTS})
     """Data for the estimate of the unseen, by the sort of place."""
 
     def add(self, result: SeedResult) -> None:
@@ -58,6 +56,7 @@ class SweepTally:
         self.rules.add(result.rules)
         self.histories[FAULT_CELLS].add(result.seed, (cell[:-1] for cell in result.cells))
         self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in result.rules))
+        self.histories[PAIRS].add(result.seed, result.pairs)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
@@ -136,4 +135,5 @@ def sweep(
             results.add(result)
             tally.add(result)
             on_result(tally, result)
+    results.note_unseen((sort, *unseen[:3]) for sort, unseen in tally.unseen.items())
     return tally

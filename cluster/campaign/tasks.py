@@ -93,6 +93,7 @@ def run_task(task: Task) -> SeedResult:
         fingerprint=task.fingerprint,
         cells=run.cells,
         rules=run.rules,
+        pairs=run.pairs,
     )
 
 

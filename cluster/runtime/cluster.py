@@ -29,6 +29,7 @@ from cluster.runtime.replicas import factory_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
 from faults import Adversary, Cell, FaultEffect, Injector
+from faults.coverage.engine_phases import PhaseStatus
 from faults.events import FaultEdge, Healed
 from network.bus import Bus
 from network.chance import Chance
@@ -37,7 +38,7 @@ from network.kernel import Kernel
 from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
 from network.trace import Trace
-from network.types import MILLISECOND_US, SUPERVISOR
+from network.types import MILLISECOND_US, SUPERVISOR, NodeId
 from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
 from validators.execution import Engine, Executed, Genesis
@@ -65,6 +66,7 @@ class RunHooks:
     on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
     on_progress: Callable[[Progress], None] = lambda _progress: None
     on_reorg: Callable[[MachineSlot, Engine], None] | None = None
+    on_leave: Callable[[int, NodeId, PhaseStatus], None] = lambda _at_us, _node, _status: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +240,7 @@ class Cluster:
             Halted: self._note_halted,
             FaultEdge: self._note_edge,
         }
+        self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
         self._router = EventRouter(handlers, *self._injector.handlers)
         self._observers = ObserverController(
             scenario.observers_by_number,

@@ -36,21 +36,22 @@ def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
 
 def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
     """Return the parts of a replica: those of its mode, and of an adversary that it has."""
-    section = _section(scenario, node)
+    section = section_of(scenario, node)
     mode = None if section is None else section.apply_mode()
     if adversary is not None:
         return ValidatorFactory(engine=adversary.make_engine(mode), propose=adversary.propose)
     return ValidatorFactory() if mode is None else ValidatorFactory(engine=partial(make_engine, apply_mode=mode))
 
 
-def _section(scenario: Scenario, node: int) -> ReplicaSection | None:
+def section_of(scenario: Scenario, node: int) -> ReplicaSection | None:
+    """Return what a scenario says of a replica, if it says anything."""
     return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
 
 
 def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
     """Return the settings of a replica."""
     consensus, kind = scenario.consensus, ENGINES[scenario.consensus.engine]
-    own = _section(scenario, node) or ReplicaSection()
+    own = section_of(scenario, node) or ReplicaSection()
     return ValidatorSettings(
         node=node,
         validators=scenario.cluster.validators,

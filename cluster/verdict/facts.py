@@ -9,9 +9,11 @@ from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, Run
 from checker.checks.observations import ChainRules, DiskFaults, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.registry import RULES
+from checker.coverage.situations import FaultTime, Situations
 from cluster.runtime.cluster import Cluster
-from cluster.runtime.replicas import settings_of, topology_of
+from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
+from cluster.scenario.sections.replicas import ReplicaSection
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
 from network.topology import LinkSpec
@@ -126,6 +128,14 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
         is_lossy=bool(network.loss_ppm or network.reorder_ppm),
     )
+
+
+def situations_of(scenario: Scenario) -> Situations:
+    """Return the collector of situations for a run of a scenario."""
+    enabled = [fault for fault in scenario.faults.values() if fault.enabled]
+    times = [FaultTime(fault.family, *(at_ms * MILLISECOND_US for at_ms in fault.span())) for fault in enabled]
+    sections = (section_of(scenario, node) or ReplicaSection() for node in range(scenario.replicas))
+    return Situations(times, [section.apply for section in sections])
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:

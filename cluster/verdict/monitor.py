@@ -7,12 +7,13 @@ from checker.checks.context import RunContext
 from checker.checks.observations import AppliedBlock
 from checker.checks.suite import Suite
 from checker.coverage.collector import RuleCoverage
+from checker.coverage.situations import Situations
 from checker.record.branches import ExecutedBlocks
 from checker.record.streams import BranchRecord
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.machines import MachineSlot
 from cluster.scenario.plugins import checks_with
-from cluster.verdict.facts import context_of
+from cluster.verdict.facts import context_of, situations_of
 from validators.execution import Engine, Executed
 from validators.execution.blocks import encode_block
 
@@ -31,11 +32,13 @@ class Monitor:
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
         rules: Counts the cells of the rules that the run reaches.
+        situations: Collects the situations of replicas that follow each other.
     """
 
     context: RunContext
     suite: Suite
     rules: RuleCoverage
+    situations: Situations
     is_reopened: bool = False
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
@@ -68,6 +71,7 @@ class Monitor:
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
             self.rules.finalize(executed)
+            self.situations.finalize(executed.summary.waiting_live, executed.summary.waiting_dead)
         self.roots.append((node, header.height, executed.digest, root))
         if node in self.last and header.height <= self.last[node].header.height:
             # Applied before, by an earlier life whose disk has lost it.
@@ -89,11 +93,13 @@ def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
     rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine, validators=context.validators)
-    suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle), rules.handlers)
+    situations = situations_of(cluster.scenario)
+    watchers = (*rules.handlers, situations.handlers)
+    suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle), watchers)
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
-    return Monitor(context, suite, rules, is_reopened=data is not None and data.start_us > 0)
+    return Monitor(context, suite, rules, situations, is_reopened=data is not None and data.start_us > 0)
 
 
 def _as_applied(node: int, executed: Executed) -> AppliedBlock:

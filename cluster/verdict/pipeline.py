@@ -59,6 +59,7 @@ class PipelineResult:
     evidence: tuple[Contradiction, ...]
     cells: tuple[Cell, ...]
     rules: tuple[RuleHit, ...]
+    pairs: tuple[str, ...]
     log: bytearray = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
@@ -180,6 +181,7 @@ def run_pipeline(
         on_applied=monitor.applied,
         on_progress=progress.show,
         on_reorg=monitor.reorganized if scenario.run.audit_reorgs else None,
+        on_leave=monitor.situations.leave,
     )
     steps = _Steps(cluster, monitor, progress, replay or run_cold_replay, extra)
     # A reopened run is no repetition of the one that it goes on with, which keeps its place.
@@ -291,6 +293,7 @@ class _Steps:
             cells=run.cells,
             not_applicable=monitor.suite.not_applicable,
             rules=monitor.rules.hits(slot.counts for slot in run.slots if monitor.is_honest(slot.node)),
+            pairs=monitor.situations.pairs(),
             log=run.trace.log,
             genesis=run.genesis,
             chain=monitor.chain,

@@ -9,7 +9,7 @@ A fault that had no effect in the end fills no cell. Cells that a campaign has t
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from faults.coverage.engine_phases import EnginePhases, Phase, Role
+from faults.coverage.engine_phases import EnginePhases, Phase, PhaseStatus, Role
 from faults.coverage.phases import Phases
 from faults.events import FaultEdge
 from network.events import Event, Handlers
@@ -35,14 +35,22 @@ class Coverage:
         validators: How many validators there are.
         count_at: How often a fault, which has begun, has touched a validator so far.
         engine: The phases of the consensus engine.
+
+    Attributes:
+        on_leave: Called with a validator and its status before that changes.
     """
 
     def __init__(
-        self, kinds: Mapping[str, str], validators: int, count_at: Callable[[str, int], int], engine: EnginePhases
+        self,
+        kinds: Mapping[str, str],
+        validators: int,
+        count_at: Callable[[str, int], int],
+        engine: EnginePhases,
     ) -> None:
+        self.on_leave: Callable[[int, PhaseStatus], None] = lambda _node, _status: None
         self._kinds = kinds
         self._count_at = count_at
-        self._phases = Phases(validators, self._settle, engine)
+        self._phases = Phases(validators, self._leave, engine)
         self.handlers: Final[Handlers] = {FaultEdge: self._begin, **self._phases.handlers}
         self._counted: dict[str, list[int]] = {}
         self._nodes = range(validators)
@@ -67,6 +75,10 @@ class Coverage:
                 key = self._kinds[name], phase, role
                 sums[key] = sums.get(key, 0) + hits
         return tuple(Cell(*key, hits) for key, hits in sorted(sums.items()))
+
+    def _leave(self, node: int) -> None:
+        self.on_leave(node, self._phases.of(node))
+        self._settle(node)
 
     def _settle(self, node: int) -> None:
         """Put down what touched a validator since it was looked at last to the phase that it is in."""

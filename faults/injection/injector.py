@@ -15,6 +15,7 @@ from faults.anchors.moments import BlockFacts
 from faults.anchors.watch import AnchorWatch
 from faults.byzantine.adversary import Adversary
 from faults.coverage.cells import Cell, Coverage
+from faults.coverage.engine_phases import PhaseStatus
 from faults.coverage.registry import phases_of
 from faults.events import FaultEdge, Healed
 from faults.injection.context import FaultContext, Machinery, Touched
@@ -194,6 +195,10 @@ class Injector:
     def cells(self) -> tuple[Cell, ...]:
         """Return whom the faults that took effect hit, and in which phase; asked when the run is over."""
         return self._coverage.cells(effect.name for effect in self.effects() if effect.took_effect)
+
+    def watch_phases(self, on_leave: Callable[[int, PhaseStatus], None]) -> None:
+        """Have a function called with a validator and its status before that changes."""
+        self._coverage.on_leave = on_leave
 
     def count_at(self, name: str, node: int) -> int:
         """Return how often a fault has touched one validator so far."""

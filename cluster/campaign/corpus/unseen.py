@@ -18,7 +18,8 @@ SPAN_SEEDS: Final = 1_000
 
 FAULT_CELLS: Final = "fault cells"
 RULE_CELLS: Final = "rule cells"
-SORTS: Final = (FAULT_CELLS, RULE_CELLS)
+PAIRS: Final = "situation pairs"
+SORTS: Final = (FAULT_CELLS, RULE_CELLS, PAIRS)
 """The sorts of places."""
 
 

@@ -189,12 +189,21 @@ def test_seeds_that_other_code_judged_are_judged_again(tmp_path):
     assert seeds_judged(path, is_fresh=True) == ([1, 2, 3], {})
 
 
+SINCE_6 = ("pairs", "met", "unseen")
+"""Tables that older formats have not."""
+
+
+def drop_tables(connection, *tables):
+    for table in tables:
+        connection.execute(f"DROP TABLE {table}")
+
+
 def test_results_of_the_format_before_are_of_unknown_code(tmp_path):
     path = tmp_path / "r.sqlite"
     with ResultsFile(path, "calm") as results:
         results.add(PASSED._replace(seed=2))
     with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE rules")
+        drop_tables(connection, "rules", *SINCE_6)
         connection.execute("ALTER TABLE results DROP COLUMN fingerprint")
         connection.execute("UPDATE sweep SET format = 'stampede-sweep 3'")
     connection.close()
@@ -208,12 +217,55 @@ def test_results_of_the_format_before_rules_have_none(tmp_path):
     with ResultsFile(path, "calm") as results:
         results.add(PASSED._replace(seed=2, rules=(RuleHit("due-next", 3),)))
     with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE rules")
+        drop_tables(connection, "rules", *SINCE_6)
         connection.execute("UPDATE sweep SET format = 'stampede-sweep 4'")
     connection.close()
 
     with ResultsFile(path, "calm") as results:
         assert [result.rules for result in results.results()] == [()]
+
+
+def test_results_of_the_format_before_pairs_have_none(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(seed=2, rules=(RuleHit("due-next", 3),), pairs=("a b",)))
+    with sqlite3.connect(path) as connection:
+        drop_tables(connection, *SINCE_6)
+        connection.execute("UPDATE sweep SET format = 'stampede-sweep 5'")
+    connection.close()
+
+    with ResultsFile(path, "calm") as results:
+        assert [(len(result.rules), result.pairs) for result in results.results()] == [(1, ())]
+
+
+def test_pairs_of_situations_come_back_with_their_seeds(tmp_path):
+    first, second = PASSED._replace(pairs=("a b", "b c")), PASSED._replace(seed=2, pairs=("b c",))
+    with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
+        results.add(first._replace(pairs=("c d",)))
+        results.add(second)
+        results.add(first)
+        assert list(results.results()) == [first, second]
+
+
+def test_a_pair_that_has_no_name_is_damage(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with ResultsFile(path, "calm") as results:
+        results.add(PASSED._replace(pairs=("a b",)))
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM pairs")
+    connection.close()
+
+    with ResultsFile(path, "calm") as results, pytest.raises(DamagedResultsError, match="seed 1: there is no pair 1"):
+        list(results.results())
+
+
+def test_a_sweep_leaves_what_is_unseen_in_its_file(tmp_path):
+    seeds_judged(tmp_path / "r.sqlite")
+
+    with sqlite3.connect(tmp_path / "r.sqlite") as connection:
+        rows = connection.execute("SELECT * FROM unseen ORDER BY sort").fetchall()
+    connection.close()
+    assert rows == [("fault cells", 0, 0, 0), ("rule cells", 0, 0, 0), ("situation pairs", 0, 0, 0)]
 
 
 def test_an_empty_promised_cell_of_the_rules_makes_a_sweep_inconclusive():
