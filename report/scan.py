@@ -15,6 +15,9 @@ UNREACHED: Final = "unreached"
 NOT_LOADABLE: Final = "not loadable"
 EQUIVALENT: Final = "equivalent"
 
+OPEN: Final = "open"
+"""Stands for the end of a mutant that some runs are left for."""
+
 STATUSES: Final = (KILLED, SURVIVED, NEVER_DIFFERED, UNREACHED, EQUIVALENT, NOT_LOADABLE)
 """The ends of a mutant, in the order of the columns."""
 
@@ -79,13 +82,13 @@ class ScanProgress(CampaignProgress):
     """Says the result of each mutant in fixed columns; a terminal shows the last run as well."""
 
     def __init__(self, *, is_quiet: bool) -> None:
-        super().__init__(header=f"{'real s':>8}{'runs':>6}  {'result':<15}  mutant", is_quiet=is_quiet)
+        super().__init__(header=f"{'real s':>8}{'runs':>6}  {'result':<24}  mutant", is_quiet=is_quiet)
         self._next_line_s = 0.0
 
     def tell(self, row: ScanRow) -> None:
         """Print a line: a mutant and its result."""
         killer = f" by {row.check}" if row.check else ""
-        line = f"{self.seconds:8.1f}{row.tried:>6}  {row.status + killer:<15}  {row.place} {row.operator}"
+        line = f"{self.seconds:8.1f}{row.tried:>6}  {row.status + killer:<24}  {row.place} {row.operator}"
         self.say(line)
 
     def show(self, line: str) -> None:
@@ -136,7 +139,7 @@ def _family(row: ScanRow) -> str:
     return row.family
 
 
-def scan_totals(rows: Sequence[ScanRow], untried: int) -> Iterator[str]:
+def scan_totals(rows: Sequence[ScanRow], left: int) -> Iterator[str]:
     """Yield the totals, in lines."""
     counted = [row for row in rows if row.status in COUNTED]
     killed = [row for row in counted if row.status == KILLED]
@@ -148,20 +151,28 @@ def scan_totals(rows: Sequence[ScanRow], untried: int) -> Iterator[str]:
     if killed:
         tried = sorted(row.tried for row in killed)
         yield f"runs it took: {tried[len(tried) // 2]} in the median, {tried[-1]} at most"
-    if untried:
-        yield f"{untried} mutants of the sample were not tried; the same command goes on with them"
+    if left:
+        yield f"{left} mutants of the sample have no result yet; the same command goes on with them"
 
 
 def survivor_lines(rows: Sequence[ScanRow]) -> Iterator[str]:
     """Yield two lines for each survivor: where it is, and the changed line."""
     for row in rows:
-        if row.status == SURVIVED:
-            yield f"survived: {row.place} {row.function}{_describe_runs(row)}"
+        if row.status in {SURVIVED, OPEN} and row.tried:
+            yield f"{row.status}: {row.place} {row.function}{_describe_runs(row)}"
             yield f"  {row.after}"
 
 
-def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str, untried: int) -> str:
-    """Return docs/mutation-scan.md; `runs` names the runs that mutants were tried in, `code` the code."""
+def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str, left: Sequence[ScanRow]) -> str:
+    """Return docs/mutation-scan.md.
+
+    Args:
+        rows: The mutants that have a result.
+        command: The command that writes it.
+        runs: The runs that mutants were tried in, in words.
+        code: The code.
+        left: The mutants that have none.
+    """
     checks: dict[str, int] = {}
     for row in rows:
         if row.status == KILLED:
@@ -171,11 +182,12 @@ def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str, un
         command=command,
         runs=runs,
         code=code,
-        totals="\n".join(f"- {line}" for line in scan_totals(rows, untried)),
+        totals="\n".join(f"- {line}" for line in scan_totals(rows, len(left))),
         rooms=_markdown("room", _groups(rows, _room)),
         operators=_markdown("operator", _groups(rows, _family)),
         checks="".join(f"| `{check}` | {count} |\n" for check, count in ranked),
         survived=_listed(rows, SURVIVED),
+        left=_listed(left, OPEN),
         never=_listed(rows, NEVER_DIFFERED),
         unreached=_listed(rows, UNREACHED),
     )
@@ -198,7 +210,7 @@ def _listed(rows: Sequence[ScanRow], status: str) -> str:
 
 
 def _describe_runs(row: ScanRow) -> str:
-    if row.status == SURVIVED:
+    if row.status in {SURVIVED, OPEN}:
         return f"; differs in {row.differed} runs, {row.changed} with another digest"
     return f"; reached in {row.reached} runs" if row.reached else ""
 
@@ -214,7 +226,7 @@ the replay and in the test bed alike, as a mistake of the code would. It is run 
 no unit test. It is killed by the first check that fails and does not fail without it, by a crash, or by a time-out of
 several times the clean run's steps or processor time.
 
-One pass of clean runs says first which runs can show a mutant at all, so that only those are made:
+Clean runs with probes say first which runs can show a mutant at all, so that only those are made:
 
 - *survived*: it made a difference where it stands in at least one run, and no check failed in any of them; where some
   of these runs have another digest, validators behaved differently and nobody asked why;
@@ -245,6 +257,9 @@ the run alone: a fault that does less than it says is the business of the test b
 ## Survived
 
 {survived}
+## Without a result yet
+
+{left}
 ## Never differed
 
 {never}

@@ -1,4 +1,4 @@
-"""The campaign of a mutation scan: one pass of clean runs with probes, then every mutant in the runs that can show it.
+"""The campaign of a mutation scan: clean runs with probes, then every mutant in those of them that can show it.
 
 Each mutant ends in one of these ways: *killed* by the first check that fails in a run and does not in the clean one;
 *survived* in all runs in which it made a difference to what it changes; *never differed*, though it was reached;
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -23,7 +24,7 @@ from cluster.campaign.scan.probes import instrument, runs_at_import
 from cluster.campaign.scan.runs import limited
 from cluster.campaign.scan.triage import Equivalent
 from cluster.campaign.scan.trials import LOADED, LOADING, ChildTask, Trial, TrialOutcome
-from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, SURVIVED, UNREACHED, ScanRow
+from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, OPEN, SURVIVED, UNREACHED, ScanRow
 
 GUARD_S: Final = 120
 GUARD_FACTOR: Final = 20
@@ -31,6 +32,10 @@ GUARD_FACTOR: Final = 20
 
 ENDED: Final = "process-ended"
 """Stands for the failed check of a run whose process was ended: no memory, or a computation that nothing interrupts."""
+
+
+ROUNDS: Final = (5, 40)
+"""Runs after which a round ends and the next begins."""
 
 
 class CleanRunsError(Exception):
@@ -74,7 +79,7 @@ class MutationScan:
                 self.rows[number] = row
             else:
                 self._open[number] = mutant
-        self._clean: dict[str, TrialOutcome] = {}
+        self._so_far = {number: row_of(mutant, OPEN) for number, mutant in self._open.items()}
         self._telling: dict[int, tuple[Trial, ...]] = {}
 
     def __enter__(self) -> Self:
@@ -86,24 +91,38 @@ class MutationScan:
         self._end_processes()
 
     @property
-    def untried(self) -> int:
-        """The number of mutants that have no result."""
-        return len(self._open)
+    def open_rows(self) -> list[ScanRow]:
+        """The rows, as far as they have come, of the mutants that have no result."""
+        return [self._so_far[number] for number in self._open]
 
-    def probe(self) -> Iterator[TrialOutcome]:
-        """Run all trials with probes and yield each outcome; afterwards it is known which mutant needs which run.
+    def rounds(self) -> Iterator[Sequence[Trial]]:
+        """Yield the runs in rounds, of which the first are short, to be probed and then tried.
+
+        Half of the mutants that are killed at all are killed by the first runs; they need no probes in the others.
+        When all rounds are over, every mutant that is left has its result.
+        """
+        bounds = [*(size for size in ROUNDS if size < len(self._trials)), len(self._trials)]
+        for first, last in pairwise([0, *bounds]):
+            if self._open:
+                yield self._trials[first:last]
+        for number in list(self._open):
+            row = self._so_far[number]
+            status = SURVIVED if row.tried else NEVER_DIFFERED if row.reached else UNREACHED
+            self._keep(number, row._replace(status=status))
+
+    def probe(self, trials: Sequence[Trial]) -> Iterator[TrialOutcome]:
+        """Run trials with probes and yield each outcome; afterwards it is known which mutant needs which of them.
 
         Raises:
             CleanRunsError: A run without a mutant breaks.
         """
-        if not self._open:
-            return
         numbers = {number: place for place, number in enumerate(self._open)}
         sources, everywhere = self._instrumented()
         tasks = [
-            ChildTask(sources=sources, trials=tuple(self._trials[job :: self._jobs]), probes=len(numbers))
-            for job in range(min(self._jobs, len(self._trials)))
+            ChildTask(sources=sources, trials=tuple(trials[job :: self._jobs]), probes=len(numbers))
+            for job in range(min(self._jobs, len(trials)))
         ]
+        clean: dict[str, TrialOutcome] = {}
         for outcome in self._in_threads(tasks):
             if outcome.name == LOADED:
                 # Whatever an import made differs in every run.
@@ -111,12 +130,17 @@ class MutationScan:
                 continue
             if outcome.name == LOADING or not outcome.events:
                 raise CleanRunsError(f"a run with probes broke: {outcome.name}: {outcome.headline}")
-            self._clean[outcome.name] = outcome
+            clean[outcome.name] = outcome
             yield outcome
-        if missing := [trial.name for trial in self._trials if trial.name not in self._clean]:
+        if missing := [trial.name for trial in trials if trial.name not in clean]:
             raise CleanRunsError(f"runs with probes have no result: {', '.join(missing)}")
         for number, place in numbers.items():
-            self._plan(number, place, is_everywhere=place in everywhere)
+            pairs = [(trial, clean[trial.name]) for trial in trials]
+            row = self._so_far[number]
+            reached = sum(place in outcome.reached for _, outcome in pairs)
+            self._so_far[number] = row._replace(reached=row.reached + reached)
+            if telling := [limited(*pair) for pair in pairs if place in everywhere or place in pair[1].differed]:
+                self._telling[number] = tuple(telling)
 
     def _instrumented(self) -> tuple[dict[str, str], set[int]]:
         """Return sources with probes, and the mutants that any run may show, by their place among the open ones."""
@@ -137,19 +161,8 @@ class MutationScan:
         made = {file: instrument(all_sources[file], mutants.get(file, ()), reads.get(file, ())) for file in files}
         return made, everywhere
 
-    def _plan(self, number: int, place: int, *, is_everywhere: bool) -> None:
-        """Note in which runs a mutant is tried; without one, its result is there already."""
-        clean = [(trial, self._clean[trial.name]) for trial in self._trials]
-        telling = [limited(*pair) for pair in clean if is_everywhere or place in pair[1].differed]
-        if telling:
-            self._telling[number] = tuple(telling)
-            return
-        reached = sum(place in outcome.reached for _, outcome in clean)
-        status = NEVER_DIFFERED if reached else UNREACHED
-        self._keep(number, row_of(self._open[number], status)._replace(reached=reached))
-
     def run(self) -> Iterator[ScanRow]:
-        """Try every mutant that may be told from the original, and yield each result when it is written."""
+        """Try every mutant in the runs of the last probes that can show it, and yield its row as it is then."""
         queue = iter(list(self._telling))
         with ThreadPoolExecutor(self._jobs) as pool:
             pending: dict[Future[ScanRow], int] = {}
@@ -160,8 +173,12 @@ class MutationScan:
                     if not pending:
                         return
                     for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                        row = future.result()
-                        self._keep(pending.pop(future), row)
+                        row, number = future.result(), pending.pop(future)
+                        del self._telling[number]
+                        if row.status == OPEN:
+                            self._so_far[number] = row
+                        else:
+                            self._keep(number, row)
                         yield row
             finally:
                 # Before the pool waits for its threads: they wait for these.
@@ -171,24 +188,26 @@ class MutationScan:
         mutant, trials = self._open[number], self._telling[number]
         task = ChildTask(sources={mutant.point.file: mutant.source}, trials=trials)
         outcomes = list(self._outcomes(task))
-        row = row_of(mutant, SURVIVED)._replace(
-            differed=len(trials), tried=len(trials), cpu_ms=sum(outcome.cpu_ms for outcome in outcomes)
+        before = self._so_far[number]
+        row = before._replace(
+            differed=before.differed + len(trials),
+            tried=before.tried + len(trials),
+            cpu_ms=before.cpu_ms + sum(outcome.cpu_ms for outcome in outcomes),
         )
         if outcomes and outcomes[0].name == LOADING:
             return row._replace(status=NOT_LOADABLE, headline=outcomes[0].headline, tried=0)
         for place, trial in enumerate(trials):
-            killed = row._replace(status=KILLED, run=trial.name, tried=place + 1)
+            killed = row._replace(status=KILLED, run=trial.name, tried=before.tried + place + 1)
             if place == len(outcomes):
                 return killed._replace(check=ENDED)
             if killers := outcomes[place].killers(trial):
                 return killed._replace(check=killers[0], headline=outcomes[place].headline)
         changed = sum(outcome.digest != trial.digest for trial, outcome in zip(trials, outcomes, strict=True))
-        return row._replace(changed=changed)
+        return row._replace(changed=before.changed + changed)
 
     def _keep(self, number: int, row: ScanRow) -> None:
         self.rows[number] = row
         del self._open[number]
-        self._telling.pop(number, None)
         with self._file.open("ab") as file:
             file.write(msgspec.json.encode(row) + b"\n")
 

@@ -2,7 +2,7 @@
 
 import argparse
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -85,19 +85,21 @@ def run_scan(options: argparse.Namespace) -> int:
         print_json(_as_json(scanned, stale))
     else:
         print_tables(scan_tables(scanned.rows))
-        totals = [*scan_totals(scanned.rows, scanned.untried), *stale]
-        print_lines([*survivor_lines(scanned.rows), *totals, str(this_code()), f"results {scanned.directory}"])
-    if scanned.untried:
+        totals = [*scan_totals(scanned.rows, len(scanned.left)), *stale]
+        print_lines(
+            [*survivor_lines([*scanned.rows, *scanned.left]), *totals, str(this_code()), f"results {scanned.directory}"]
+        )
+    if scanned.left:
         return EXIT_INCONCLUSIVE
     promised = [row for row in scanned.rows if row.file.split("/")[0] in PROMISED_ROOMS]
     return int(bool(promised) and killed_share(promised) < KILLED_PERCENT_MIN)
 
 
 class _Scanned(NamedTuple):
-    """The rows of a scan, the number of mutants that have none, and where they are kept."""
+    """The rows of a scan, those of mutants without a result, and where they are kept."""
 
     rows: Sequence[ScanRow]
-    untried: int
+    left: Sequence[ScanRow]
     directory: Path
 
 
@@ -111,21 +113,26 @@ def _scan(options: argparse.Namespace, library: MutationLibrary, triage: Triage,
     mutants, trials = list(drawn), list(clean_trials(options.seeds, options.scenarios))
     directory = options.runs / f"scan-{this_code().fingerprint[:6]}-{_digest(trials)}"
     with MutationScan(mutants, trials, directory=directory, jobs=options.jobs, equivalents=triage.equivalent) as scan:
-        progress.say(f"{len(scan.rows)} mutants have a result; probing {len(trials)} runs for the others")
-        for outcome in scan.probe():
-            progress.show(f"probed {outcome.name}")
-        for row in scan.run():
+        for row in _rows_of_rounds(scan, progress):
             progress.tell(row)
             if progress.seconds > ends_s:
                 break
-    return _Scanned([row for _, row in sorted(scan.rows.items())], scan.untried, directory)
+    return _Scanned([row for _, row in sorted(scan.rows.items())], scan.open_rows, directory)
+
+
+def _rows_of_rounds(scan: MutationScan, progress: ScanProgress) -> Iterator[ScanRow]:
+    for trials in scan.rounds():
+        progress.say(f"{len(scan.rows)} mutants have a result, {len(scan.open_rows)} not; probing {len(trials)} runs")
+        for outcome in scan.probe(trials):
+            progress.show(f"probed {outcome.name}")
+        yield from scan.run()
 
 
 def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
     command = f"{SCRIPT} scan --sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"
     seeds = options.seeds
     runs = f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios"
-    return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()), untried=scanned.untried)
+    return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()), left=scanned.left)
 
 
 def _sample(text: str) -> int:
@@ -144,6 +151,6 @@ def _as_json(scanned: _Scanned, stale: Sequence[str]) -> dict[str, object]:
         "killed_percent": killed_share(scanned.rows),
         "mutants": [row._asdict() for row in scanned.rows],
         "stale": stale,
-        "untried": scanned.untried,
+        "open": [row._asdict() for row in scanned.left],
         "results": str(scanned.directory),
     }

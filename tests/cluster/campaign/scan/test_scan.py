@@ -9,6 +9,7 @@ import pytest
 
 from checker.record.program import module_process
 from checker.record.root import PROJECT_ROOT
+from cluster.campaign.scan import campaign
 from cluster.campaign.scan.campaign import MutationScan
 from cluster.campaign.scan.points import PACKAGES
 from cluster.campaign.scan.runs import clean_trials
@@ -39,15 +40,21 @@ SAMPLE = {
 """Three that have to be killed, one that no run can show, one that none executes, one at import, one that cannot be."""
 
 
+def through(scan):
+    """Take a scan through its rounds, and yield the names of the runs that were probed in each."""
+    for trials in scan.rounds():
+        yield [outcome.name for outcome in scan.probe(trials)]
+        list(scan.run())
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The results of the small scan, by name."""
     directory = tmp_path_factory.mktemp("scan")
     with MutationScan(list(SAMPLE.values()), TRIALS, directory=directory, jobs=2) as scan:
-        probed = [outcome.name for outcome in scan.probe()]
-        list(scan.run())
+        probed = [name for names in through(scan) for name in names]
     assert probed == [SCENARIO]
-    assert scan.untried == 0
+    assert scan.open_rows == []
     return {name: scan.rows[number] for number, name in enumerate(SAMPLE)}
 
 
@@ -82,15 +89,14 @@ class TestSmallScan:
 def test_results_are_kept_and_equivalents_not_tried(tmp_path):
     first, second = SAMPLE["killed-order"], SAMPLE["equivalent"]
     with MutationScan([first], TRIALS, directory=tmp_path, jobs=1) as scan:
-        list(scan.probe())
-        list(scan.run())
+        list(through(scan))
     point = second.point
     entry = Equivalent(
         file=point.file, function="", operator="ByHand", before=second.before, after=second.after, reason="so high"
     )
 
     with MutationScan([first, second], TRIALS, directory=tmp_path, jobs=1, equivalents=[entry]) as again:
-        assert list(again.probe()) == list(again.run()) == []
+        assert list(through(again)) == []
 
     assert [row.status for row in again.rows.values()] == ["killed", "equivalent"]
     assert again.rows[1].headline == "so high"
@@ -128,6 +134,16 @@ def test_a_mutant_that_breaks_the_test_bed_is_a_crash():
     assert "TypeError" in outcomes[0].headline
 
 
+def test_a_mutant_without_a_result_is_kept_for_the_next_round(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "ROUNDS", (1,))
+    trials = list(clean_trials([], [SCENARIO, "turns-of-two"]))
+    with MutationScan([SAMPLE["killed-order"], SAMPLE["equivalent"]], trials, directory=tmp_path, jobs=1) as scan:
+        probed = list(through(scan))
+
+    assert probed == [[SCENARIO], ["turns-of-two"]]
+    assert [(row.status, row.tried) for row in scan.rows.values()] == [("killed", 1), ("survived", 1)]
+
+
 class TestKillers:
     TRIAL = Trial(name="a", seed=0, scenario=b"", exit_code=1, failed=("storm",))
 
@@ -146,6 +162,7 @@ def row(status, **change):
         "check": "oracle" if status == "killed" else "",
         "room": "scheduler",
         "differed": 3,
+        "tried": 3,
         "changed": 2,
     } | change
     row = ScanRow("scheduler/a.py", 7, "f", "", "AddNot", "AddNot", 0, "if a | b:", "if not a | b:", status)
@@ -166,14 +183,21 @@ class TestPage:
         ]
 
     def test_it_lists_survivors_with_their_lines(self):
-        page = scan_page(self.ROWS, command="run_cluster.py scan", runs="seed 0", code="code x", untried=2)
+        page = scan_page(
+            self.ROWS,
+            command="run_cluster.py scan",
+            runs="seed 0",
+            code="code x",
+            left=[row("open", before="x = 1")] * 2,
+        )
 
         assert "| scheduler | 6 | 3 | 1 | 0 | 1 | 1 | 0 | 60 % |" in page
         assert "| `oracle` | 3 |" in page
         survived = page.partition("## Survived")[2].partition("## Never")[0]
         assert "`scheduler/a.py:7` f, AddNot; differs in 3 runs, 2 with another digest" in survived
         assert "```diff\n- if a | b:\n+ if not a | b:\n```" in survived
-        assert "2 mutants of the sample were not tried" in page
+        assert "2 mutants of the sample have no result yet" in page
+        assert page.partition("## Without a result")[2].count("- x = 1") == 2
 
 
 class TestCommand:
@@ -195,4 +219,4 @@ class TestCommand:
 
         answer = json.loads(capsys.readouterr().out)
         assert code in (0, 3)
-        assert len(answer["mutants"]) + answer["untried"] == 1
+        assert len(answer["mutants"]) + len(answer["open"]) == 1
