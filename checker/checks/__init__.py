@@ -13,6 +13,7 @@ from typing import Final
 
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
+from checker.checks.arrival import ExpectedArrival
 from checker.checks.audit.audit import Audit
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
@@ -91,6 +92,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Traffic,
     FinalDisks,
     Repairs,
+    ExpectedArrival,
     ExpectedCounts,
     ExpectedLimits,
     ExpectedRecovery,

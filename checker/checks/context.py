@@ -12,6 +12,7 @@ from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
+from faults.anchors.anchor import Anchor
 from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.mempool.pool import Pooled
@@ -87,6 +88,7 @@ class Expectations:
         reports: Least counts of reasons to leave a view and of evidence.
         answers_from: By validator, the least number of its answers that arrive.
         replica_modes: By observer, the least number of acts of its replica mode.
+        arrival: The moment that the run has to reach, or None.
         finality_views_max: Views within which finality must come back; None for the engine's own.
         finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.
     """
@@ -102,6 +104,7 @@ class Expectations:
     reports: Mapping[str, int] = field(default_factory=dict)
     answers_from: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)
+    arrival: Anchor | None = None
     finality_views_max: int | None = None
     finality_gap_max_us: int | None = None
 

@@ -41,6 +41,9 @@ def _renumber(plain: Plain, numbers: Mapping[int, int]) -> None:
     plain["mutants"] = {
         name: [numbers[node] for node in nodes if node in numbers] for name, nodes in plain["mutants"].items()
     }
+    arrival = plain["expect"]["arrival"]
+    if arrival is not None:
+        plain["expect"]["arrival"] = {**arrival, "of": numbers.get(arrival["of"])}
     plain["faults"] = {
         name: renumbered(FAULTS.named(fault["kind"]), fault, numbers, plain["cluster"]["validators"])
         for name, fault in plain["faults"].items()

@@ -81,6 +81,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     rules += expect_rules(
         scenario.expect, list(scenario.observers), list(scenario.workload), checks, validators=numbers
     )
+    rules += _arrival_rules(scenario)
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))
@@ -105,6 +106,11 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     again_ms = all_over_ms(scenario.faults, validators)
     reason = f"clocks of a quorum were ahead: true time is there at {again_ms}, not before run.time_limit_ms"
     yield "faults", again_ms < limit_ms, reason
+
+
+def _arrival_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    if scenario.expect.arrival is not None:
+        yield from scenario.expect.arrival.check("expect.arrival", scenario.replicas)
 
 
 def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

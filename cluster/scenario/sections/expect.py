@@ -8,6 +8,7 @@ import msgspec
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
 from cluster.scenario.fields import NotNegative, Positive, Section, means
+from faults.anchors.anchor import Anchor
 from faults.nearest import did_you_mean
 
 
@@ -61,6 +62,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         dict[str, Positive], means("Answers of that validator that arrived: blocks, snapshots and certificates.")
     ] = {}
     replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
+    arrival: Annotated[Anchor | None, means("The moment that the run has to reach.")] = None
     finality_views_max: Annotated[
         Positive | None,
         means("Views within which finality must come back after the last fault; left out: the engine's own limit."),

@@ -15,6 +15,7 @@ from checker.tables import LANE_MARKET_KEY
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import scenario_type
+from faults.anchors.anchor import Anchor
 from faults.kinds.partition import Partition
 from tests.support.chain_harness import make_genesis, policies_of
 from tests.support.checker_history import NODES, Fault, write_history
@@ -112,6 +113,7 @@ EXPECTED = Expectations(
     reports={"LeaderTimeout": 1},
     answers_from={"1": 1},
     replica_modes={"early": 1},
+    arrival=Anchor(event="view", by_ms=1_000),
 )
 """Something of everything that a scenario can expect."""
 
@@ -224,7 +226,8 @@ FREE_WORDS = {
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
     "ExpectSection.answers_from",
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
-    *("Rule.kinds", "Byzantine.what", "Byzantine.kinds"),
+    *("Rule.kinds", "Byzantine.what", "Byzantine.kinds", "Anchor.event", "Anchor.after"),
+    *("ActivationSection.previous", "ChainSection.policy_parameters"),
 }
 """Keys that take any word by their type: names, texts, and names that the scenario's own rules look up."""
 
