@@ -1,0 +1,32 @@
+"""Derived state of an engine: the finalized next nonce wherever the database stands, and records without a key."""
+
+import pytest
+
+from tests.support.chain_harness import ALICE, KEYS, advance, make_engine, pay, propose
+from validators.execution.block_tree import ApplyMode
+
+
+@pytest.mark.parametrize("apply", ["finalized", "certified"])
+def test_the_next_nonce_is_that_of_the_finalized_state(apply):
+    """A block that was applied early has moved the database on, and nobody may tell that from outside."""
+    engine = make_engine(apply_mode=ApplyMode(apply=apply))
+    advance(engine, [pay(0, 0, ALICE, 1)])
+    above = propose(engine, [pay(0, 1, ALICE, 1), pay(0, 2, ALICE, 1)])
+    assert engine.certify(above.digest) == (apply == "certified")
+    before = engine.next_nonce(KEYS[0])
+    engine.finalize(above.digest)
+
+    assert (before, engine.next_nonce(KEYS[0])) == (1, 3)
+
+
+def test_an_account_that_never_sent_begins_with_nonce_0():
+    assert make_engine().next_nonce(bytes(32)) == 0
+
+
+def test_a_record_whose_key_is_gone_is_stale():
+    engine = make_engine()
+    advance(engine, [pay(0, 0, ALICE, 1)])
+    engine._cache.remember(b"\x01" + bytes(31), b"", None)
+    derived = engine.derived()
+
+    assert [*(derived.kept.keys() - derived.rebuilt.keys())] == [f"record of 01{'00' * 31}"]
