@@ -28,6 +28,12 @@ EPOCH: Final = 0x12
 OVERFLOW: Final = 0x13
 GC_CURSOR: Final = 0x14
 CALENDAR: Final = 0x15
+AUCTION_CONFIG: Final = 0x16
+AUCTION_BOOKS: Final = 0x17
+AUCTION_ACTOR: Final = 0x18
+AUCTION_TALLY: Final = 0x19
+AUCTION_WEIGHT: Final = 0x1A
+AUCTION_CURSOR: Final = 0x1B
 LANE_TABLES: Final = (LANE_CONFIG, LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
 """Tables of chains that have the timer lane."""
 
@@ -56,6 +62,12 @@ TABLE_NAMES: Final[dict[int, str]] = {
     OVERFLOW: "overflow",
     GC_CURSOR: "GC cursor",
     CALENDAR: "calendar profile",
+    AUCTION_CONFIG: "auction configuration",
+    AUCTION_BOOKS: "auction books",
+    AUCTION_ACTOR: "auction actor",
+    AUCTION_TALLY: "auction tally",
+    AUCTION_WEIGHT: "auction weight",
+    AUCTION_CURSOR: "auction cursor",
 }
 """Name of each table by the first byte of its keys."""
 
@@ -66,10 +78,11 @@ MAILBOX_KEY: Final = bytes((MAILBOX,)).ljust(32, b"\0")
 BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
 TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
-_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES)
-_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH)
+_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES, AUCTION_TALLY, AUCTION_WEIGHT)
+_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH, AUCTION_ACTOR)
 _WITHOUT_IDENTITY: Final = (
     *(FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR, CALENDAR),
+    *(AUCTION_CONFIG, AUCTION_BOOKS, AUCTION_CURSOR),
 )
 _SHOWN_BYTES: Final = 48
 

@@ -95,6 +95,15 @@ class TimerArgDeprecated(Rejected):
         super().__init__("bid is withdrawn: state max_fee_per_cycle and max_priority_fee_per_cycle")
 
 
+class AgentRequired(Rejected):
+    """The call names no agent, and agents bid for every timer of this policy (B-2)."""
+
+    name = "AgentRequired"
+
+    def __init__(self) -> None:
+        super().__init__("name the agent that bids for the timer in gba")
+
+
 class InvalidInput(Rejected):
     """An argument has no meaning here; `reason` says why in a word or two."""
 

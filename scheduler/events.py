@@ -18,7 +18,13 @@ class DeferralReason(enum.StrEnum):
     OVER_CAP = "over_cap"
     """Its gas limit exceeds the whole lane or the auction's cap, which came after it was scheduled (Q-18, Q-30)."""
     BELOW_BASEFEE = "below_basefee"
-    """Its greatest fee is below the lane's price (Q-8)."""
+    """Its greatest fee is below the lane's price (Q-8), or below the basefee and its tip (B-4)."""
+    FUNDS = "funds"
+    """Its payer cannot cover what its agent bid (B-10)."""
+    AGENT_FAILED = "agent_failed"
+    """Its agent is missing, failed, used up its cycles, or answered what is no bid (Q-48)."""
+    NOT_ASKED = "not_asked"
+    """The block asked as many agents as it may, and not its own (Q-48)."""
 
 
 class TimerScheduled(msgspec.Struct, frozen=True, array_like=True, tag=0):

@@ -50,18 +50,19 @@ class AuctionConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fie
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if name in self._ratios:
-                _require(name, value, all(0 <= part <= MAX_U63 for part in value) and value[1] > 0)
+                is_ratio = all(0 <= part <= MAX_U63 for part in value) and value[1] > 0
+                _require(name, value, is_ratio, "two numbers within 0..2^63-1, the second above 0")
             elif isinstance(value, int):
-                _require(name, value, 0 <= value <= MAX_U63)
-        _require("ema_lambda", self.ema_lambda, _is_at_most(self.ema_lambda, (1, 1)))
-        _require("weight_max", self.weight_max, _is_at_most(self.weight_min, self.weight_max))
-        _require("weight_max", self.weight_max, _is_at_most(self.weight_max, (WEIGHT_MAX, 1)))
-        is_within = _is_at_most(self.weight_min, self.weight_initial) and _is_at_most(
-            self.weight_initial, self.weight_max
-        )
-        _require("weight_initial", self.weight_initial, is_within)
-        _require("starvation_floor", self.starvation_floor, _is_at_most(self.starvation_floor, self.weight_max))
-        _require("starvation_deferrals", self.starvation_deferrals, self.starvation_deferrals > 0)
+                _require(name, value, 0 <= value <= MAX_U63, "within 0..2^63-1")
+        low, high = self.weight_min, self.weight_max
+        initial, floor = self.weight_initial, self.starvation_floor
+        _require("ema_lambda", self.ema_lambda, _is_at_most(self.ema_lambda, (1, 1)), "at most 1")
+        _require("weight_min", low, _is_at_most(low, high), f"at most weight_max, which is {high}")
+        _require("weight_max", high, _is_at_most(high, (WEIGHT_MAX, 1)), f"at most {WEIGHT_MAX}")
+        is_within = _is_at_most(low, initial) and _is_at_most(initial, high)
+        _require("weight_initial", initial, is_within, f"within weight_min and weight_max, {low} and {high}")
+        _require("starvation_floor", floor, _is_at_most(floor, high), f"at most weight_max, which is {high}")
+        _require("starvation_deferrals", self.starvation_deferrals, self.starvation_deferrals > 0, "above 0")
 
     @classmethod
     def key_of(cls, field: str) -> str:
@@ -134,6 +135,6 @@ def _is_at_most(one: Ratio, other: Ratio) -> bool:
     return one[0] * other[1] <= other[0] * one[1]
 
 
-def _require(name: str, value: object, is_valid: bool) -> None:  # noqa: FBT001 - the condition is the argument
+def _require(name: str, value: object, is_valid: bool, allowed: str) -> None:  # noqa: FBT001 - what is required
     if not is_valid:
-        raise InvalidInput(name, f"{value} is out of range")
+        raise InvalidInput(name, f"{value} must be {allowed}")

@@ -74,7 +74,12 @@ def ask_agent(
     assert timer.quote is not None, "a timer without a quote names no agent"
     assert timer.quote.gba is not None, "only agents are asked"
     reported = msgspec.msgpack.encode([min(value, MAX_U63) for value in msgspec.structs.astuple(context)])
-    answer = ask(AgentCall(timer.quote.gba, timer.actor, AGENT_HANDLER, reported, cycles))
+    return ask_for_bid(ask, AgentCall(timer.quote.gba, timer.actor, AGENT_HANDLER, reported, cycles))
+
+
+def ask_for_bid(ask: Callable[[AgentCall], bytes | GbaFailure], call: AgentCall) -> FeeParams | GbaFailure:
+    """Return an agent's bid as it stands in its answer, or why there is none."""
+    answer = ask(call)
     if isinstance(answer, GbaFailure):
         return answer
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForDelay, TimerDeferred, TimerExpired
-from scheduler.rules import LaneRule, PhaseRule, RuleCell
+from scheduler.rules import AuctionRule, LaneRule, PhaseRule, RuleCell
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, Exit, Moment, PhaseResult, Timer, TimerConfig
@@ -20,8 +20,9 @@ _CELLS: Final = {
     DeferralReason.LANE_FULL: PhaseRule.LANE_FULL,
     DeferralReason.OVER_CAP: PhaseRule.OVER_CAP,
     DeferralReason.BELOW_BASEFEE: PhaseRule.BELOW_BASEFEE,
+    DeferralReason.NOT_ASKED: AuctionRule.UNASKED_WAITS,
 }
-"""The rule cell of each reason to wait."""
+"""The rule cell of a reason to wait; the others have several, noted where they arise."""
 
 
 @dataclass(slots=True)
@@ -134,7 +135,8 @@ class Tally:
             is_paused = self.config.execution_lane_paused
             for reason, _ in nonzero:
                 is_held = is_paused and reason is DeferralReason.LANE_FULL
-                self.reached.append(PhaseRule.LANE_PAUSED if is_held else _CELLS[reason])
+                if is_held or reason in _CELLS:
+                    self.reached.append(PhaseRule.LANE_PAUSED if is_held else _CELLS[reason])
 
     def result(
         self, *, waiting_live: int | None = None, waiting_dead: int | None = None, lane_burned: int = 0

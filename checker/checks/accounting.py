@@ -84,7 +84,9 @@ class StormAccounting(Check):
         """Require that a live timer waits only for room in the lane, or because it exceeds the lane."""
         counts = _deferred(block)
         held = sum(counts.values())
-        live = block.summary.waiting_live
+        gone = self._delivery.cancelled_due if block.guarantees.timers_first else []
+        unexpired = [*unexpired, *(timer for timer in gone if timer.expires_at >= block.now)]
+        live = block.summary.waiting_live + sum(timer.expires_at >= block.now for timer in gone)
         self._held += held > 0
         self.require(held == live, block, "{} live timers wait, reasons are given for {}", live, held)
         cap = block.guarantees.attempt_cycles_max

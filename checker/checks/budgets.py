@@ -20,6 +20,8 @@ class Spent(NamedTuple):
     expired: int
     insolvent: int
     overdue: int
+    last_fire: int = 0
+    """Lane cycles of the block's last fire."""
 
     @property
     def removed(self) -> int:
@@ -43,7 +45,9 @@ class Budgets(Check):
         lane = 0 if config.execution_lane_paused else block.lane_cycles_max
         removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
         self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
-        self._limit(block, "cycles in the execution lane", spent.lane_cycles, lane)
+        # By the literal reading of B-5 the fire that goes over the budget is the last.
+        limited = spent.lane_cycles - (spent.last_fire if block.guarantees.overshoots else 0)
+        self._limit(block, "cycles in the execution lane", limited, lane)
         self.tally.compared += not lane
         if spent.fired and not lane:
             self.tally.fail(
@@ -108,4 +112,5 @@ def add_up(block: SettledBlock) -> Spent:
         expired=sum(isinstance(event, TimerExpired) for event in events),
         insolvent=sum(isinstance(event, TimerCancelledInsufficientFunds) for event in events),
         overdue=sum(isinstance(event, TimerCancelledForDelay) for event in events),
+        last_fire=fires[-1].used_cycles if fires else 0,
     )

@@ -38,7 +38,7 @@ class LaneBooks(Check):
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""
         self._blocks += 1
-        if not self._first_height or block.height < self._first_height:
+        if not self.run.rules.keeps(LANE_MARKET, block.height):
             self._judge_absence(block)
             return
         self._active_blocks += 1

@@ -116,6 +116,10 @@ class ChainRules(NamedTuple):
         """Return the first height whose policy keeps a table; 0 where the chain has no such policy."""
         return next((entry.height for entry in self.policies if table in tables_of(POLICIES[entry.policy])), 0)
 
+    def keeps(self, table: StateTable[Any], height: int) -> bool:
+        """Return whether the policy of a block keeps a table."""
+        return table in tables_of(POLICIES[self.policy(height)])
+
     @property
     def activation_height(self) -> int:
         """The height of the chain's last change of policy; 0 without one."""

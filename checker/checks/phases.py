@@ -66,6 +66,8 @@ class PhaseLedger(Check):
         if counts is None or waiting != block.summary.waiting_live + block.summary.waiting_dead:
             # The list of waiting timers is in doubt, and the delivery check has reported that.
             return
+        # What a transaction cancels behind the phase was left by it.
+        waiting += len(self._delivery.cancelled_due) if block.guarantees.timers_first else 0
         self._match(block, "timers", counts, {"due": waiting + done, "left": waiting})
         due, left = counts["due"], counts["left"]
         self.require(due == done + left, block, "{} timers were due, {} left and {} wait", due, done, left)

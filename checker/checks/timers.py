@@ -73,6 +73,8 @@ class TimerDelivery(Check):
         self._scheduled = len(self._pending)
         self._due = 0
         self._waiting: dict[bytes, None] = {}
+        self.cancelled_due: list[Pending] = []
+        """The timers that were due in the last block and cancelled in it."""
         self._counts = dict.fromkeys(("fired", "expired", "insolvent", "cancelled", "early"), 0)
 
     def figures(self) -> TimerFigures:
@@ -97,6 +99,7 @@ class TimerDelivery(Check):
         """Check one block's events in their order, then the sums."""
         self._now = block.now
         self._last_place = (-1, -1)
+        self.cancelled_due = []
         self._count_due()
         for event in block.events():
             self._judge(block, event)
@@ -202,6 +205,8 @@ class TimerDelivery(Check):
             self._fail(timer_id, f"{exit_name} at height {block.height}, but it {known}", block)
             return None
         self._exits[timer_id] = block.height
+        if exit_name == "cancelled" and timer.due <= block.now:
+            self.cancelled_due.append(timer)
         self._counts[exit_name if timer.due <= block.now else "early"] += 1
         return timer
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import genesis_shares
-from validators.execution import Genesis
+from scheduler import POLICIES
+from validators.execution import Genesis, GenesisActor
 from validators.execution.blocks import address_of
 from validators.identity import public_key_of, secret_seed
 
@@ -31,6 +32,7 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
     """Return the genesis of the scenario's chain."""
     chain = scenario.chain
     shares = list(genesis_shares(scenario))
+    agents = [POLICIES[entry.policy].default_agent for entry in chain.policies()]
     return Genesis(
         chain_id=scenario.chain_id,
         timebase=chain.timebase,
@@ -46,6 +48,9 @@ def genesis_of(scenario: Scenario, keys: ClusterKeys) -> Genesis:
         policies=chain.policies(),
         validators=tuple(address_of(key) for key in keys.validator_keys),
         accounts=tuple(account for share in shares for account in share.accounts),
-        actors=tuple(actor for share in shares for actor in share.actors),
+        actors=(
+            *(actor for share in shares for actor in share.actors),
+            *(GenesisActor(agent, "default-agent", bytes(20)) for agent in agents if agent is not None),
+        ),
         system_deployers=tuple(deployer for share in shares for deployer in share.system_deployers),
     )

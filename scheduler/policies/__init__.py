@@ -7,6 +7,7 @@ from typing import Any, Final
 from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
+from scheduler.policies.gba_auction import GbaAuction
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.policies.validity import problem_of
 from scheduler.tables import AgentCall, StateTable
@@ -14,7 +15,7 @@ from scheduler.tables import AgentCall, StateTable
 PLUG_IN_TAGS: Final = range(0x80, 0x100)
 """The tags of tables that a policy of another package may have."""
 
-_policies: dict[str, type[Policy]] = {Fifo.name: Fifo, FifoFree.name: FifoFree, Eip1559.name: Eip1559}
+_policies: dict[str, type[Policy]] = {policy.name: policy for policy in (Fifo, FifoFree, Eip1559, GbaAuction)}
 
 POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(_policies)
 """Policies by the name that genesis gives them."""
@@ -52,6 +53,7 @@ __all__ = [
     "Eip1559",
     "Fifo",
     "FifoFree",
+    "GbaAuction",
     "Guarantees",
     "Policy",
     "PolicyInBlock",

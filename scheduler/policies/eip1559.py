@@ -41,6 +41,8 @@ class Eip1559(Policy):
         """Take on timers that name no fees."""
         if previous.name in ("fifo", "fifo-free"):
             return Carry("they keep their expiry, and fees are read from the activation basefee (A-22)")
+        if previous.name == "gba-auction":
+            return Carry("their agents are asked in the lane, in its terms, and the defaults hold where one fails")
         return super().carry(previous)
 
     def derive(self, state: StateTables, height: int) -> Mapping[int, int]:

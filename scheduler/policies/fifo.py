@@ -32,6 +32,8 @@ class Fifo(Policy):
             return Carry("they keep their expiry, which never comes, and pay for a fire from now on")
         if previous.name == "eip1559":
             return Refusal("pending timers bid the most that they pay, and fifo would charge them without asking")
+        if previous.name == "gba-auction":
+            return Refusal("agents bid for pending timers, and fifo would charge their owners without asking")
         return super().carry(previous)
 
     def guarantees(self, own: Parameters | None) -> Guarantees:

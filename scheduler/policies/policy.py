@@ -52,6 +52,7 @@ class BlockContext:
     Attributes:
         own: The policy's own parameters; None where it has none.
         activated_at: The first height of the policy on this chain.
+        epoch_length: The length of an epoch of the calendar queue, in the timebase.
         state: The policy's own tables.
         carried: What the policy left to the children of the parent, beside the state, or derived from that.
         ask: Asks an agent, or says why there is no answer.
@@ -67,6 +68,7 @@ class BlockContext:
     proposer: bytes = b""
     own: Parameters | None = None
     activated_at: int = 1
+    epoch_length: int = 3_600
     state: StateTables | None = None
     carried: object | None = None
     ask: Callable[[AgentCall], bytes | GbaFailure] | None = None
@@ -78,6 +80,8 @@ class PolicyInBlock:
 
     price: int = 0
     """Units that the lane asks for a cycle in this block, beside the basefee."""
+    default_agent: bytes | None = None
+    """The agent to name for a timer that has none of its own, where each timer has to name one."""
 
     def __init__(self, block: BlockContext, context: SchedulingContext | None = None) -> None:
         self.block = block
@@ -200,6 +204,8 @@ class Guarantees:
         fills_lane: A live timer waits for the lane only where its gas limit does not fit into the rest of it.
         caps_by_limit: A timer waits as over the cap only where its gas limit exceeds the lane, or the next value.
         attempt_cycles_max: The greatest gas limit with which a timer is attempted, beside the lane's; None without one.
+        overshoots: The last fire of a block may go over the lane's budget, by less than its own use.
+        timers_first: The timer phase comes before the transactions, which may cancel what it left waiting.
     """
 
     in_order: bool = False
@@ -207,6 +213,8 @@ class Guarantees:
     fills_lane: bool = False
     caps_by_limit: bool = False
     attempt_cycles_max: int | None = None
+    overshoots: bool = False
+    timers_first: bool = False
 
 
 class Policy:
@@ -217,6 +225,8 @@ class Policy:
     """Whether a timer can expire."""
     has_budget: ClassVar[bool]
     """Whether the fires of a block share a budget of cycles."""
+    default_agent: ClassVar[bytes | None] = None
+    """The address at which genesis has an agent that bids the default values, where the policy asks one."""
     default_config: ClassVar[TimerConfig] = TimerConfig()
     """The configuration of a chain that states none."""
     config_type: ClassVar[type[Parameters] | None] = None

@@ -149,6 +149,7 @@ def genesis_from(**chain):
                 "fifo": TIMERS,
                 "fifo-free": TIMERS | {"schedule_cycles": 1_000, "cancel_cycles": 500},
                 "eip1559": TIMERS,
+                "gba-auction": TIMERS,
             },
             id="policies",
         ),

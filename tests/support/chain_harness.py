@@ -77,11 +77,11 @@ class Puppet(Actor):
         except OutOfGas:
             self.host.events.clear()
 
-    def _timer(self, delay, steps, gas_limit=None, ttl=None, payer=None):
+    def _timer(self, delay, steps, gas_limit=None, ttl=None, payer=None, gba=None):
         expires_at = None if ttl is None else self.host.now + delay + ttl
         payload = msgspec.msgpack.encode(Order(steps))
         timer_id = self.host.schedule_timer(
-            self.host.now + delay, payload, gas_limit=gas_limit, expires_at=expires_at, fee_payer=payer
+            self.host.now + delay, payload, gas_limit=gas_limit, expires_at=expires_at, fee_payer=payer, gba=gba
         )
         self.host.put(b"last", timer_id)
 

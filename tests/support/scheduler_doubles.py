@@ -87,6 +87,8 @@ class DictLedger:
 class Bench:
     """A chain in height time that consists of nothing but the scheduler and, if wanted, programs."""
 
+    default_agent: bytes | None = None
+
     def __init__(self, config: TimerConfig | None = None, *, cycle: int = 0, cell: int = 0) -> None:
         self.config = config or TimerConfig()
         self.basefees = Basefees(cycle, cell)

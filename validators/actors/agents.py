@@ -36,6 +36,53 @@ class BidContext(Order, frozen=True):
     owner_actor_balance: Count
 
 
+class AuctionBidContext(Order, frozen=True):
+    """The context of the GBA auction (the older CIP-1, section 4.2): neither a lane's basefee nor a median tip."""
+
+    traced_name: ClassVar[str] = "BidContext"
+
+    trigger_block_height: Count
+    current_block_height: Count
+    basefee_cycle: Count
+    basefee_cell: Count
+    last_block_cycle_usage: Count
+    owner_actor_balance: Count
+
+
+def decode_context(payload: bytes) -> BidContext:
+    """Return either context; in the auction's the cycle basefee is the lane's as well, and the median tip is 0.
+
+    Raises:
+        Revert: It is neither.
+    """
+    try:
+        return decode_order(payload, BidContext)
+    except Revert:
+        told = decode_order(payload, AuctionBidContext)
+    return BidContext(
+        trigger_block_height=told.trigger_block_height,
+        current_block_height=told.current_block_height,
+        basefee_cycle=told.basefee_cycle,
+        basefee_cell=told.basefee_cell,
+        basefee_lane_timer=told.basefee_cycle,
+        last_block_cycle_usage=told.last_block_cycle_usage,
+        previous_block_p50_priority_tip_per_cycle=0,
+        owner_actor_balance=told.owner_actor_balance,
+    )
+
+
+class DefaultAgent(Actor):
+    """Bids the default values of CIP-1, section 7.1: twice the price, the median tip, the cell basefee."""
+
+    handlers = ("get_gas_bid",)
+
+    def get_gas_bid(self, payload: bytes) -> bytes:
+        """Return the default values of the block."""
+        context = decode_context(payload)
+        fee, tip = 2 * context.basefee_lane_timer, context.previous_block_p50_priority_tip_per_cycle
+        return msgspec.msgpack.encode(FeeParams(min(fee, MAX_U63), tip, context.basefee_cell, 0))
+
+
 class RiskOrder(Order, frozen=True):
     """A position and its price: what the agent's bids follow from."""
 
@@ -59,7 +106,7 @@ class RiskAgent(Actor):
 
     def get_gas_bid(self, payload: bytes) -> bytes:
         """Return what to bid: the default values, or multiples of them, by risk."""
-        context = decode_order(payload, BidContext)
+        context = decode_context(payload)
         fee, tip = 2 * context.basefee_lane_timer, context.previous_block_p50_priority_tip_per_cycle
         multiples = self._multiples()
         if multiples is not None:
@@ -85,7 +132,7 @@ class ChaosAgent(Actor):
 
     def get_gas_bid(self, payload: bytes) -> bytes:
         """Revert, run out of cycles, fail, change something, or answer what is no bid."""
-        context = decode_order(payload, BidContext)
+        context = decode_context(payload)
         mode = self.host.get(b"mode") or b""
         if mode == b"revert":
             raise Revert("as ordered")

@@ -24,6 +24,7 @@ from validators.actors.orders import (
     require_empty,
     require_own_timer,
     require_owner,
+    schedule_on_terms,
 )
 
 PLAYERS_MAX: Final = 64
@@ -81,7 +82,7 @@ class GameLoop(Actor):
         return decode_order(self.host.get(b"order") or b"", GameOrder)
 
     def _schedule_next(self, order: GameOrder) -> None:
-        timer_id = self.host.schedule_timer(self.host.now + order.interval, b"", gas_limit=order.gas_limit or None)
+        timer_id = schedule_on_terms(self, self.host.now + order.interval, b"", gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)
 
 

@@ -105,6 +105,10 @@ class World(Protocol):
     def owner(self, actor: bytes) -> bytes:
         """Return the address that owns an actor."""
 
+    @property
+    def default_agent(self) -> bytes | None:
+        """The agent to name for a timer that has none of its own; None where a timer needs none."""
+
     def admit_timer(self, request: ScheduleRequest) -> Admission:
         """Check a timer that is to be scheduled, or raise the named error."""
 
@@ -185,6 +189,11 @@ class Host:
     def now(self) -> int:
         """The present in the chain's timebase: what due heights and expiries are compared with."""
         return self._world.moment.now
+
+    @property
+    def default_agent(self) -> bytes | None:
+        """The agent to name for a timer that has none of its own; None where a timer needs none."""
+        return self._world.default_agent
 
     @_noting
     def compute(self, cycles: int) -> None:

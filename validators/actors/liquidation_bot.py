@@ -19,6 +19,7 @@ from validators.actors.orders import (
     require_empty,
     require_own_timer,
     require_owner,
+    schedule_on_terms,
 )
 
 POSITIONS_PER_CHECK: Final = 16
@@ -115,7 +116,7 @@ class LiquidationBot(Actor):
 
     def _schedule_next(self, delay: int) -> None:
         order = decode_order(self.host.get(b"order") or b"", PriceOrder)
-        timer_id = self.host.schedule_timer(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
+        timer_id = schedule_on_terms(self, self.host.now + delay, b"", gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)
 
     def _number(self, key: bytes) -> int:

@@ -16,6 +16,7 @@ from validators.actors.orders import (
     require_empty,
     require_own_timer,
     require_owner,
+    schedule_on_terms,
 )
 
 PATIENCE: Final = 4
@@ -77,5 +78,5 @@ class OracleFeed(Actor):
     def _schedule_next(self, order: FeedOrder) -> None:
         due = self.host.now + order.interval
         expires_at = due + PATIENCE * order.interval
-        timer_id = self.host.schedule_timer(due, b"", gas_limit=order.gas_limit or None, expires_at=expires_at)
+        timer_id = schedule_on_terms(self, due, b"", gas_limit=order.gas_limit or None, expires_at=expires_at)
         self.host.put(b"next", timer_id)

@@ -107,13 +107,16 @@ def schedule_on_terms(
     program: Actor,
     due: int,
     payload: bytes,
-    terms: FeeTerms,
+    terms: FeeTerms = NO_TERMS,
     *,
     fee_payer: bytes | None = None,
     gas_limit: int | None = None,
     expires_at: int | None = None,
 ) -> bytes:
-    """Schedule a call of the program's actor on the terms of an order; return its timer_id."""
+    """Schedule a call of the program's actor on the terms of an order; return its timer_id.
+
+    Where timers have to name an agent and the terms name none, the chain's own agent bids.
+    """
     return program.host.schedule_timer(
         due,
         payload,
@@ -123,6 +126,6 @@ def schedule_on_terms(
         terms.max_fee_per_cycle,
         terms.max_priority_fee_per_cycle,
         priority_tier_hint=terms.priority_tier_hint,
-        gba=terms.gba,
+        gba=program.host.default_agent if terms.gba is None else terms.gba,
         bid=terms.bid,
     )

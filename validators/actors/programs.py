@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from validators.actors.agents import ChaosAgent, RiskAgent
+from validators.actors.agents import ChaosAgent, DefaultAgent, RiskAgent
 from validators.actors.calls import Actor, Programs
 from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
@@ -22,6 +22,7 @@ _PROGRAMS: Final[dict[str, type[Actor]]] = {
     "game-player": GamePlayer,
     "subscription": Subscription,
     "merchant": Merchant,
+    "default-agent": DefaultAgent,
     "risk-agent": RiskAgent,
     "chaos-agent": ChaosAgent,
     "clerk": ScriptActor,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 import msgspec
 
 from scheduler import Rejected
-from validators.actors.agents import BidContext
+from validators.actors.agents import decode_context
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
 from validators.actors.orders import (
@@ -198,7 +198,7 @@ class ScriptActor(Actor):
     def get_gas_bid(self, payload: bytes) -> bytes:
         """Run the script that is stored, and derive a bid from every number that an agent is given."""
         self._run(decode_order(self.host.get(b"script") or b"", Script))
-        context = decode_order(payload, BidContext)
+        context = decode_context(payload)
         total = sum(msgspec.structs.astuple(context))
         fee = 2 * context.basefee_lane_timer + total % FEE_PARTS
         return msgspec.msgpack.encode([fee, total % TIP_PARTS, context.basefee_cell, 0])

@@ -21,6 +21,7 @@ from validators.actors.orders import (
     require_empty,
     require_own_timer,
     require_owner,
+    schedule_on_terms,
 )
 
 RECEIPT_CYCLES: Final = 1_000
@@ -85,7 +86,7 @@ class Subscription(Actor):
         return True
 
     def _schedule_next(self, order: PlanOrder, delay: int) -> None:
-        timer_id = self.host.schedule_timer(self.host.now + delay, b"", gas_limit=order.gas_limit or None)
+        timer_id = schedule_on_terms(self, self.host.now + delay, b"", gas_limit=order.gas_limit or None)
         self.host.put(b"next", timer_id)
 
 

@@ -5,7 +5,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from scheduler import TimerEvent
+from scheduler import TimerCancelled, TimerCancelledByGovernance, TimerCancelledForDelay, TimerEvent
 from validators.actors import Emitted, MessageSent
 from validators.execution.errors import InvalidEncodingError
 
@@ -73,3 +73,9 @@ def decode_receipt(encoded: bytes) -> Receipt:
         return cast("Receipt", msgspec.msgpack.decode(encoded, type=Receipt))
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise InvalidEncodingError(f"receipt of {len(encoded)} bytes: {error}") from None
+
+
+def is_cancellation(event: msgspec.Struct) -> bool:
+    """Say whether an event tells that a live timer was cancelled."""
+    is_governance = isinstance(event, TimerCancelledByGovernance) and event.was_live
+    return is_governance or isinstance(event, TimerCancelled | TimerCancelledForDelay)

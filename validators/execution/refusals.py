@@ -5,7 +5,7 @@ A call's text begins with the method of the host that refused; `instruct` is a s
 
 import enum
 
-from scheduler import RefusalCell, Rejected, RuleCell
+from scheduler import UNPROMISED, RefusalCell, Rejected, RuleCell
 
 
 @enum.unique
@@ -33,6 +33,16 @@ class CallRefusal(RefusalCell):
     TIER_UNKNOWN = "schedule_timer InvalidInput: priority_tier_hint: *", "A timer states a tier that there is not."
     FEE_BELOW_BASEFEE = "schedule_timer TimerRejectedBelowBasefee: *", "A greatest fee is below the lane's price."
     BID_WITHDRAWN = "schedule_timer TimerArgDeprecated: *", "A bid is stated after the time in which it is ignored."
+    AGENT_UNNAMED = (
+        "schedule_timer AgentRequired: *",
+        "A timer of the GBA auction names no agent.",
+        UNPROMISED,
+    )
+    FEE_PAYER_NAMED = (
+        "schedule_timer InvalidInput: fee_payer: the owner pays",
+        "A timer of the GBA auction names a payer.",
+        UNPROMISED,
+    )
     TOO_MANY_TIMERS = "schedule_timer TooManyTimers: *", "An actor has as many timers as it may have."
     TIMER_DUPLICATE = "schedule_timer DuplicateTimer: *", "A live timer has the same identifier."
     EXTENDED_UNKNOWN = "extend_timer UnknownTimer: *", "A timer that there is not is to be extended."
@@ -97,6 +107,11 @@ class CallRefusal(RefusalCell):
     UPDATE_KEY_UNKNOWN = "instruct InvalidInput: *: no such key", "An update names a parameter that there is not."
     UPDATE_NOT_ABOVE_ZERO = "instruct InvalidInput: *: must be above zero", "A parameter is 0 that must not be."
     UPDATE_OUT_OF_BOUNDS = "instruct InvalidInput: *: * is not within *..*", "A parameter is beyond its bounds."
+    UPDATE_NOT_ALLOWED = (
+        "instruct InvalidInput: *: * must be *",
+        "A parameter of the GBA auction is beyond its bounds.",
+        UNPROMISED,
+    )
     UPDATE_OUT_OF_RANGE = "instruct InvalidInput: *: * is out of range", "A parameter of the lane is out of range."
     UPDATE_MALFORMED = (
         "instruct InvalidInput: config: *",

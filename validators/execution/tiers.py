@@ -37,9 +37,14 @@ class Tiers:
         """Return the number of heights by which the overflow tree is smaller than the parent's."""
         return len(self._parent.overflow) - len(self.heights.overflow)
 
+    @property
+    def epoch_length(self) -> int:
+        """The length of an epoch in this block, in the timebase."""
+        return self._parent.profile.epoch_length
+
     def promote(self) -> EpochPromoted | None:
         """Return the event of epoch maintenance if an epoch begins with this block (A-1), else None."""
-        length = self._parent.profile.epoch_length
+        length = self.epoch_length
         epoch = self._moment.now // length
         if epoch <= self._moment.parent_now // length:
             return None

@@ -153,6 +153,11 @@ class ChainWorld:
         assert record is not None, f"actor {actor.hex()} runs and has no record"
         return record.owner
 
+    @property
+    def default_agent(self) -> bytes | None:
+        """The agent to name for a timer that has none of its own, where the block's policy wants one."""
+        return self.policy.default_agent
+
     def admit_timer(self, request: ScheduleRequest) -> Admission:
         """Check a timer that is to be scheduled."""
         admission = self.policy.admit(request)

@@ -8,7 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.chain_harness import ALICE, BOB, KEYS, PUPPET, do, in_lane, make_engine, make_genesis, pay, propose
+from scheduler import CalendarProfile
+from scheduler.gba_records import AuctionConfig
+from tests.support.chain_harness import (
+    ALICE,
+    BOB,
+    HEART,
+    KEYS,
+    PUPPET,
+    do,
+    in_lane,
+    make_engine,
+    make_genesis,
+    order,
+    pay,
+    policies_of,
+    propose,
+)
+from validators.actors import HeartbeatOrder
 from validators.execution import Block, ExecuteActor, Header, InvalidEncodingError, Transaction, Transfer, address_of
 from validators.execution.blocks import (
     block_digest,
@@ -165,7 +182,7 @@ class TestDigests:
 class TestSchema:
     def test_tables_are_numbered_in_order(self):
         """A key's first byte names its table."""
-        assert list(all_tables()) == list(range(1, 0x16))
+        assert list(all_tables()) == list(range(1, 0x1C))
 
     def test_every_entry_of_a_running_chain_can_be_decoded(self):
         """Each key leads to a table, each value to its record."""
@@ -175,7 +192,13 @@ class TestSchema:
         timers = [["timer", delay, []] for delay in delays]
         engine.finalize(propose(engine, [do(0, 0, *timers, ["put", b"k" * 30, b"v"])]).digest)
         engine.finalize(propose(engine, [do(0, 1, message, message)]).digest)
-        tables = {decode_entry(key, value).table for key, value in engine.database.items()}
+        own, short = policies_of("gba-auction", lane=AuctionConfig()), CalendarProfile(epoch_length=2)
+        auction = make_engine(make_genesis(policies=own, calendar=short))
+        beats = [[order(0, nonce, HEART, "start", HeartbeatOrder(1))] for nonce in range(2)]
+        for transactions in (beats[0], [], beats[1], []):
+            auction.finalize(propose(auction, transactions).digest)
+        databases = engine.database.items(), auction.database.items()
+        tables = {decode_entry(key, value).table for database in databases for key, value in database}
 
         assert tables == {table.name for table in all_tables().values()}
 
