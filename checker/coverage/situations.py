@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from faults.coverage.engine_phases import PhaseStatus
+from faults.events import FaultEdge
 from network.events import Event, Handlers
 from network.types import NodeId
 from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined
@@ -29,11 +30,13 @@ CALM: Final = "calm"
 
 
 class FaultTime(NamedTuple):
-    """The family of a fault, and the time in which it is at work."""
+    """A fault, its family, and the time in which it is at work; with an anchor that counts from its first edge."""
 
+    name: str
     family: str
     start_us: int
     stop_us: int
+    has_anchor: bool = False
 
 
 class Situation(NamedTuple):
@@ -64,8 +67,9 @@ class Situations:
 
     def __init__(self, faults: Sequence[FaultTime], modes: Sequence[str]) -> None:
         self._modes = modes
-        self._edges = sorted(dict.fromkeys(at_us for fault in faults for at_us in (fault.start_us, fault.stop_us)))
-        self._at_work = [CALM, *(_families(faults, at_us) for at_us in self._edges)]
+        self._anchored = {fault.name: fault for fault in faults if fault.has_anchor}
+        self._faults = [fault for fault in faults if not fault.has_anchor]
+        self._note_times()
         self._executed = [0] * len(modes)
         self._final = [0] * len(modes)
         self._waiting = (0, 0)
@@ -76,6 +80,7 @@ class Situations:
             BlockFinalized: self._finalize,
             Booted: self._boot,
             SnapshotJoined: self._join,
+            FaultEdge: self._begin,
         }
 
     def finalize(self, waiting_live: int, waiting_dead: int) -> None:
@@ -95,6 +100,18 @@ class Situations:
     def pairs(self) -> tuple[str, ...]:
         """Return the pairs of situations that followed each other at a replica, in ascending order."""
         return tuple(sorted(f"{before.label} {after.label}" for before, after in self._pairs))
+
+    def _begin(self, event: Event, edge: FaultEdge) -> None:
+        fault = self._anchored.pop(edge.fault, None)
+        if fault is not None:
+            start_us, stop_us = event.at_us + fault.start_us, event.at_us + fault.stop_us
+            self._faults.append(fault._replace(start_us=start_us, stop_us=stop_us))
+            self._note_times()
+
+    def _note_times(self) -> None:
+        times = dict.fromkeys(at_us for fault in self._faults for at_us in (fault.start_us, fault.stop_us))
+        self._edges = sorted(times)
+        self._at_work = [CALM, *(_families(self._faults, at_us) for at_us in self._edges)]
 
     def _execute(self, event: Event, executed: BlockExecuted) -> None:
         self._executed[event.node] = executed.height

@@ -10,15 +10,19 @@ Each mutant has a results file of its own, so that a killed campaign goes on whe
 code as it is: their directory's name has its fingerprint.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from checker.mutants import Mutant
+from cluster.campaign.corpus.rounds import is_varied
+from cluster.campaign.corpus.variation import vary
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.shrink import Shrinker, named_after, write_scenario_file
+from cluster.campaign.shrink_candidates import Plain, resolve
 from cluster.campaign.tasks import Task, TaskRunner, run_task
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.model import Scenario
@@ -107,6 +111,16 @@ def campaign_task(mutant: Mutant, seed: int, runs: str = "") -> Task:
     return Task(encode_scenario(campaign_scenario(mutant, seed)), seed, runs, needs_repeat(mutant), mutant.name)
 
 
+def varied_task(plans: Mapping[str, Plain], mutant: Mutant, seed: int) -> Task:
+    """Return the task of one seed of a campaign with a corpus: odd seeds are varied, all others as in the standard."""
+    if not is_varied(seed):
+        return campaign_task(mutant, seed)
+    plain: Plain = json.loads(vary(plans, seed, mutant.needs))
+    validators = plain["cluster"]["validators"]
+    plain["mutants"] = {mutant.name: list(range(validators)) if mutant.on_all else [seed % HOLDERS]}
+    return Task(resolve(plain), seed, "", needs_repeat(mutant), mutant.name)
+
+
 def needs_repeat(mutant: Mutant) -> bool:
     """Whether a mutant shows only when its run is repeated in another process."""
     return "determinism" in mutant.kills
@@ -120,9 +134,19 @@ class MutationCampaign:
         seeds: The seeds, in the order in which they are tried.
         directory: The directory of the results files.
         fingerprint: The fingerprint of the code that the results belong to; a file of other code is refused.
+        make_task: Returns the task of a mutant and a seed.
     """
 
-    def __init__(self, mutants: Sequence[Mutant], seeds: Sequence[int], directory: Path, fingerprint: str) -> None:
+    def __init__(
+        self,
+        mutants: Sequence[Mutant],
+        seeds: Sequence[int],
+        directory: Path,
+        fingerprint: str,
+        *,
+        make_task: Callable[[Mutant, int], Task] = campaign_task,
+    ) -> None:
+        self._make_task = make_task
         self.searches: Final = {mutant.name: MutantSearch(mutant) for mutant in mutants}
         self._seeds = seeds
         self._stack = ExitStack()
@@ -152,7 +176,7 @@ class MutationCampaign:
         for seed in self._seeds:
             for search in self.searches.values():
                 if seed not in search.results and search.kill is None:
-                    yield campaign_task(search.mutant, seed)
+                    yield self._make_task(search.mutant, seed)
 
 
 def killing_tasks(searches: Iterable[MutantSearch], directory: Path) -> list[Task]:

@@ -241,10 +241,14 @@ def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
 def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, *, runs: int) -> None:
     """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
     comment = [
-        f"# Shrunk in {runs} runs. With --seed {seed} it shows:",
-        f"#   {signature[:COMMENT_CHARACTERS_MAX]}",
-        f"# run_cluster.py run {shlex.quote(path.name)} --seed {seed}",
-        "",
+        f"Shrunk in {runs} runs. With --seed {seed} it shows:",
+        f"  {signature[:COMMENT_CHARACTERS_MAX]}",
     ]
+    write_plan(path, scenario, seed, comment)
+
+
+def write_plan(path: Path, scenario: Scenario, seed: int, comment: Sequence[str]) -> None:
+    """Write a scenario with what is not as by default, under a comment and the command that runs it; in one move."""
+    lines = [*comment, f"run_cluster.py run {shlex.quote(path.name)} --seed {seed}"]
     plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
-    write_whole(path, ("\n".join(comment) + "\n" + tomli_w.dumps(plain)).encode())
+    write_whole(path, ("".join(f"# {line}\n" for line in lines) + "\n" + tomli_w.dumps(plain)).encode())

@@ -7,13 +7,15 @@ A run directory is kept for each seed that did not pass, and for no other.
 """
 
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
+from cluster.campaign.corpus.rounds import CorpusPlans, rounds
 from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, SORTS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -106,6 +108,7 @@ def sweep(
     workers: TaskRunner | None = None,
     is_fresh: bool = False,
     plugins: tuple[str, ...] = (),
+    corpus: CorpusPlans | None = None,
 ) -> SweepTally:
     """Run every seed that the results file does not hold yet, and those again that other code has run.
 
@@ -121,19 +124,33 @@ def sweep(
         workers: The task runner, instead of worker processes of this machine.
         is_fresh: Whether seeds are run again that this code has run.
         plugins: The plug-ins that the scenarios name.
+        corpus: The plans whose `scenario_of` is given, if seeds go round by round and what they reach is kept.
     """
     wanted = list(dict.fromkeys(seeds))
     tally = SweepTally(len(wanted), coverage=CoverageTable(promised.faults), rules=CoverageTable(promised.rules))
-    there = {} if is_fresh else {result.seed: result for result in results.results()}
-    fingerprint = code_with(plugins).fingerprint
-    missing = [seed for seed in wanted if seed not in there or not tally.resume(there[seed], fingerprint)]
+    there = {} if is_fresh else _resume(tally, results, wanted, code_with(plugins).fingerprint)
     if tally.outdated:
         on_outdated(tally)
-    tasks = (Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0, plugins=plugins) for seed in missing)
+    task_of = partial(_task, scenario_of, runs, plugins)
     with workers or Workers(jobs) as runner:
-        for _, result in runner.results(tasks):
-            results.add(result)
-            tally.add(result)
-            on_result(tally, result)
+        for part in [wanted] if corpus is None else rounds(wanted):
+            for task, result in runner.results(task_of(seed) for seed in part if seed not in there):
+                if corpus is not None:
+                    corpus.note(task.scenario, result)
+                results.add(result)
+                tally.add(result)
+                on_result(tally, result)
+            if corpus is not None:
+                corpus.finish([there[seed] for seed in part if seed in there])
     results.note_unseen((sort, *unseen[:3]) for sort, unseen in tally.unseen.items())
     return tally
+
+
+def _resume(tally: SweepTally, results: ResultsFile, wanted: Sequence[int], fingerprint: str) -> dict[int, SeedResult]:
+    """Count the results that are there already, and return them by seed."""
+    there = {result.seed: result for result in results.results()}
+    return {seed: there[seed] for seed in wanted if seed in there and tally.resume(there[seed], fingerprint)}
+
+
+def _task(scenario_of: Callable[[int], bytes], runs: Path, plugins: tuple[str, ...], seed: int) -> Task:
+    return Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0, plugins=plugins)

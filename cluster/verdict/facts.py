@@ -133,8 +133,11 @@ def planned_run(scenario: Scenario) -> PlannedRun:
 
 def situations_of(scenario: Scenario) -> Situations:
     """Return the collector of situations for a run of a scenario."""
-    enabled = [fault for fault in scenario.faults.values() if fault.enabled]
-    times = [FaultTime(fault.family, *(at_ms * MILLISECOND_US for at_ms in fault.span())) for fault in enabled]
+    times = []
+    for name, fault in scenario.faults.items():
+        if fault.enabled:
+            start_us, stop_us = (at_ms * MILLISECOND_US for at_ms in fault.span())
+            times.append(FaultTime(name, fault.family, start_us, stop_us, fault.anchor is not None))
     sections = (section_of(scenario, node) or ReplicaSection() for node in range(scenario.replicas))
     return Situations(times, [section.apply for section in sections])
 

@@ -3,7 +3,8 @@
 import argparse
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,6 +13,8 @@ from rich.table import Table
 from checker.coverage.registry import CELLS, ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.plugins import code_with
+from cluster.campaign.corpus.folder import Corpus, failed_plan
+from cluster.campaign.corpus.rounds import CorpusPlans, is_varied
 from cluster.campaign.coverage import (
     FAULT_PLACE,
     NO_PROMISES,
@@ -37,6 +40,7 @@ from cluster.cli.options import (
     run_command,
 )
 from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
 from cluster.swarm.drawn_engine import ENGINE
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of
@@ -44,6 +48,9 @@ from network.draw import SWARM
 from report.campaign import SweepProgress, coverage_table, group_table, rules_table, seeds_per_hour
 from report.console import print_tables
 from report.layout import output_console
+
+CORPUS: Final = RUNS / "corpus"
+"""The corpus of `--corpus` without a folder."""
 
 COVERAGE_SEEDS: Final = 1_000
 """A sweep of the swarm over so many seeds has to reach every promised cell of the faults."""
@@ -68,6 +75,15 @@ def add_parser(commands: Commands) -> None:
     what.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's name, or a path to a .toml file")
     what.add_argument("--swarm", action="store_true", help="draw a different scenario from each seed")
     parser.add_argument("--seeds", type=parse_seeds, default=range(20), metavar="A..B", help="both ends included")
+    parser.add_argument(
+        "--corpus",
+        type=parse_runs,
+        nargs="?",
+        const=CORPUS,
+        metavar="DIR",
+        help="with --swarm: vary plans that reached something unseen in every other seed, and keep more of them in DIR "
+        f"(default {CORPUS})",
+    )
     add_jobs(parser)
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
@@ -99,11 +115,12 @@ def run_sweep(options: argparse.Namespace) -> int:
     workers = DaskWorkers(options.dask) if options.dask else None
     with (
         ResultsFile(path, identity) as results,
+        _corpus(options) as plans,
         SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
     ):
         try:
             tally = sweep(
-                scenario_of,
+                scenario_of if plans is None else plans.scenario_of,
                 options.seeds,
                 results=results,
                 runs=options.runs,
@@ -114,6 +131,7 @@ def run_sweep(options: argparse.Namespace) -> int:
                 workers=workers,
                 is_fresh=options.fresh,
                 plugins=plugins,
+                corpus=plans,
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
@@ -123,6 +141,16 @@ def run_sweep(options: argparse.Namespace) -> int:
     else:
         _print(tally, options, path, seconds)
     return tally.exit_code
+
+
+@contextmanager
+def _corpus(options: argparse.Namespace) -> Iterator[CorpusPlans | None]:
+    """Open the corpus, if the sweep has one."""
+    if options.corpus is None:
+        yield None
+        return
+    with Corpus(options.corpus) as corpus:
+        yield CorpusPlans(corpus, lambda seed: encode_scenario(draw_scenario(seed, options.settings)), options.settings)
 
 
 def _say_outdated(tally: SweepTally, path: Path) -> None:
@@ -150,8 +178,11 @@ class _Subject(NamedTuple):
 
 
 def _subject(options: argparse.Namespace) -> _Subject:
+    if options.corpus is not None and not options.swarm:
+        raise ScenarioError("--corpus", "varies what the swarm draws: give --swarm, and no scenario")
     if options.swarm:
         identity, plugins = swarm_identity(options.settings), draw_scenario(options.seeds[0], options.settings).plugins
+        identity += "" if options.corpus is None else f" with the corpus {options.corpus}"
         return _Subject(SWARM, identity, lambda seed: encode_scenario(draw_scenario(seed, options.settings)), plugins)
     scenario = load_scenario(options.scenario, options.settings)
     encoded = encode_scenario(scenario)
@@ -232,10 +263,13 @@ def _examples(tally: SweepTally) -> list[SeedResult]:
 
 def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
     """Return the command that runs one seed of the sweep once more."""
+    is_varied_plan = options.corpus is not None and is_varied(result.seed)
+    subject = SWARM if options.swarm else options.scenario
     return run_command(
-        SWARM if options.swarm else options.scenario,
+        str(failed_plan(options.corpus, result.seed)) if is_varied_plan else subject,
         result.seed,
-        settings=options.settings,
+        # A plan that was varied has them already.
+        settings=() if is_varied_plan else options.settings,
         runs=options.runs,
         is_repeated="determinism" in result.failed.split(),
     )

@@ -2,6 +2,7 @@
 
 from checker.coverage.situations import FaultTime, Situation, Situations
 from faults.coverage.engine_phases import PhaseStatus
+from faults.events import FaultEdge
 from network.events import Event, EventRouter
 from validators.events import BlockExecuted, BlockFinalized, Booted
 
@@ -56,12 +57,24 @@ def test_timers_that_wait_are_counted_in_classes():
 
 
 def test_faults_at_work_are_those_of_the_moment():
-    situations = collector(FaultTime("network", 10, 30), FaultTime("disk", 20, 40))
+    situations = collector(FaultTime("cut", "network", 10, 30), FaultTime("rot", "disk", 20, 40))
     for at_us in (9, 10, 20, 30, 40):
         leave(situations, CALM, at_us=at_us)
 
     steps = [CALM._replace(faults=faults) for faults in ("calm", "network", "disk+network", "disk", "calm")]
     assert situations.pairs() == tuple(sorted(map(pair, steps, steps[1:])))
+
+
+def test_a_faults_times_count_from_its_anchor():
+    situations = collector(FaultTime("cut", "network", 10, 30, has_anchor=True))
+    router = EventRouter(situations.handlers)
+    leave(situations, CALM, at_us=15)
+    for at_us in (50, 60, 80):
+        router.route(Event(at_us, 0, FaultEdge("cut", "edge")))
+        leave(situations, CALM, at_us=at_us)
+
+    cut = CALM._replace(faults="network")
+    assert situations.pairs() == (pair(CALM, cut), pair(cut, CALM))
 
 
 def test_depth_is_of_executed_blocks_above_the_final_one():

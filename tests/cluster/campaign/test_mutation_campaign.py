@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import msgspec
 import pytest
 
 from checker.mutants import CATALOGUE
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.mutants import MutantSearch, MutationCampaign, Size, killed_percent
+from cluster.campaign.mutants import MutantSearch, MutationCampaign, Size, campaign_task, killed_percent, varied_task
 from cluster.campaign.results_db import DamagedResultsError, SeedResult
 from cluster.cli.main import main
+from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.swarm.generator import draw_scenario
 from report.mutants import CLEAN_HEADING, MutantRow, mutants_page, mutants_totals
 
@@ -23,10 +25,13 @@ class Workers:
     def __init__(self, failed):
         self.failed = failed
         self.tasks = []
+        self.names = []
 
     def results(self, tasks):
         for task in tasks:
-            (name,) = msgspec.json.decode(task.scenario)["mutants"]
+            scenario = msgspec.json.decode(task.scenario)
+            (name,) = scenario["mutants"]
+            self.names.append(scenario["name"])
             self.tasks.append((name, task.seed))
             failed = self.failed.get((name, task.seed), "")
             exit_code, verdict = (1, "safety") if failed else (0, "passed")
@@ -55,6 +60,26 @@ def test_a_mutant_is_searched_for_until_a_check_that_it_names_fails(tmp_path):
     assert [len(searches[name].tried) for name in NAMES] == [1, 2, 3]
     assert tasks == [(name, 0) for name in NAMES] + [(name, 1) for name in NAMES[1:]] + [(NAMES[2], 2)]
     assert killed_percent(searches) == 66
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_corpus_varies_the_odd_seeds_of_a_mutant(name):
+    mutant, plans = CATALOGUE[name], {"swarm-9": msgspec.json.decode(encode_scenario(draw_scenario(9)))}
+
+    assert varied_task(plans, mutant, 4) == campaign_task(mutant, 4)
+    varied = varied_task(plans, mutant, 5)
+    scenario = decode_scenario(varied.scenario, "variant")
+    holders = tuple(range(scenario.cluster.validators)) if mutant.on_all else (1,)
+    assert (scenario.name, scenario.mutants, varied.label) == ("varied", {name: holders}, name)
+
+
+def test_a_campaign_runs_the_tasks_that_it_is_given(tmp_path):
+    workers = Workers({})
+    tasks = partial(varied_task, {"swarm-9": msgspec.json.decode(encode_scenario(draw_scenario(9)))})
+    with MutationCampaign([CATALOGUE[NAMES[0]]], range(2), tmp_path, "code", make_task=tasks) as campaign:
+        list(campaign.run(workers))
+
+    assert workers.names == ["swarm", "varied"]
 
 
 def test_another_checks_failure_does_not_count_and_is_told(tmp_path):

@@ -1,0 +1,146 @@
+"""The folder of a corpus: plans that reached a pair of situations which no run before them had reached.
+
+Each plan is a scenario file, which `run` takes with the seed in its first line; `corpus.json` lists the plans, oldest
+first, and every pair that was reached. It is written last and in one move, so that a corpus is as it was before a round
+of seeds or after it. Files that it does not list are none of the corpus.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+import msgspec
+
+from checker.record.host import naming
+from checker.record.locks import held
+from checker.record.places import write_whole
+from cluster.campaign.corpus.variation import VARIED
+from cluster.campaign.shrink import COMMENT_CHARACTERS_MAX, write_plan
+from cluster.campaign.shrink_candidates import Plain
+from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
+
+FORMAT: Final = "stampede-corpus 1"
+LISTING: Final = "corpus.json"
+FAILED: Final = "failed"
+"""The folder of varied plans whose run did not pass."""
+
+TAG_DIGITS: Final = 8
+LISTING_BYTES_MAX: Final = 1 << 28
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+"""A name of a plan: a file of the folder itself."""
+
+
+class NewPlan(NamedTuple):
+    """A plan with its seed, and the pairs that its run reached."""
+
+    scenario: bytes
+    seed: int
+    pairs: Sequence[str]
+
+
+class _Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `corpus.json`: names of plans, oldest first, and pairs in ascending order."""
+
+    format: str
+    plans: list[str]
+    pairs: list[str]
+
+
+class Corpus:
+    """A corpus in its folder; a context manager, which one process at a time holds.
+
+    Attributes:
+        plans: The plans by name, oldest first.
+
+    Raises:
+        ScenarioError: The folder is no corpus, or a plan in it is no scenario.
+        InUseError: Another process holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Final = folder
+        with naming(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(held(folder.with_name(f".{folder.name}.lock"), folder))
+            listing = self._read()
+            self.plans: Final[dict[str, Plain]] = {name: self._read_plan(name) for name in listing.plans}
+            self._pairs = dict.fromkeys(listing.pairs)
+            self._hold = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._hold.close()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the plans, on which every variant depends."""
+        return hashlib.sha256(json.dumps(list(self.plans.items())).encode()).hexdigest()
+
+    def unseen(self, pairs: Sequence[str]) -> list[str]:
+        """Return those pairs that no run before has reached."""
+        return [pair for pair in pairs if pair not in self._pairs]
+
+    def keep(self, reached: Sequence[NewPlan]) -> None:
+        """Keep those plans, in their order, that reached an unseen pair."""
+        kept: dict[str, Plain] = {}
+        for each in reached:
+            if news := self.unseen(each.pairs):
+                self._pairs |= dict.fromkeys(news)
+                name = self._write(each, [f"Reached {len(news)} unseen pairs of situations, such as", f"  {news[0]}"])
+                kept[name] = json.loads(each.scenario)
+        if kept:
+            # Only now: a plan that a killed process wrote without this line is in no corpus.
+            self.plans.update(kept)
+            listing = _Listing(FORMAT, list(self.plans), sorted(self._pairs))
+            write_whole(self.folder / LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
+
+    def _write(self, reached: NewPlan, comment: Sequence[str]) -> str:
+        scenario = decode_scenario(reached.scenario, f"seed {reached.seed}")
+        name = f"{scenario.name}-{reached.seed}-{hashlib.sha256(reached.scenario).hexdigest()[:TAG_DIGITS]}"
+        write_plan(self.folder / f"{name}.toml", scenario, reached.seed, comment)
+        return name
+
+    def _read(self) -> _Listing:
+        path = self.folder / LISTING
+        if not path.exists():
+            if any(self.folder.iterdir()):
+                raise ScenarioError(str(self.folder), f"is no corpus: it has other files and no {LISTING}")
+            return _Listing(FORMAT, [], [])
+        try:
+            with naming(path), path.open("rb") as opened:
+                listing = msgspec.json.decode(opened.read(LISTING_BYTES_MAX), type=_Listing)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise ScenarioError(str(path), f"is no listing of a corpus: {error}") from error
+        if listing.format != FORMAT:
+            raise ScenarioError(str(path), f"has the format {listing.format!r:.60}; this program reads {FORMAT!r}")
+        for name in listing.plans:
+            if not _NAME.fullmatch(name):
+                raise ScenarioError(str(path), f"{name!r:.60} is no name of a plan")
+        return listing
+
+    def _read_plan(self, name: str) -> Plain:
+        plain: Plain = json.loads(encode_scenario(load_scenario(str(self.folder / f"{name}.toml"))))
+        return plain
+
+
+def write_failed(folder: Path, scenario: bytes, seed: int, signature: str) -> None:
+    """Write a varied plan whose run did not pass, for `run` to repeat it."""
+    comment = ["A variant that did not pass:", f"  {signature[:COMMENT_CHARACTERS_MAX]}"]
+    write_plan(failed_plan(folder, seed), decode_scenario(scenario, f"seed {seed}"), seed, comment)
+
+
+def failed_plan(folder: Path, seed: int) -> Path:
+    """Return the file of a seed's variant that did not pass."""
+    return folder / FAILED / f"{VARIED}-{seed}.toml"

@@ -1,0 +1,210 @@
+"""A corpus: plans that reached something unseen are kept, varied, and found again; the same ones on any worker."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from checker.record.fingerprint import this_code
+from checker.record.root import PROJECT_ROOT
+from cluster.campaign.corpus.folder import LISTING, Corpus, NewPlan, failed_plan
+from cluster.campaign.corpus.rounds import ROUND_SEEDS, CorpusPlans, is_varied
+from cluster.campaign.corpus.variation import VARIED, vary
+from cluster.campaign.results_db import ResultsFile, SeedResult
+from cluster.campaign.sweep import sweep
+from cluster.cli.main import main
+from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.swarm.generator import draw_scenario
+
+PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
+FAILED = PASSED._replace(exit_code=1, verdict="safety", signature="safety: roots: height #")
+
+
+def drawn(seed, settings=()):
+    return encode_scenario(draw_scenario(seed, settings))
+
+
+def plans_of(*seeds):
+    return {f"swarm-{seed}": json.loads(drawn(seed)) for seed in seeds}
+
+
+class Workers:
+    """Judges nothing: each run reaches the pair of its seed; results come in an order of their own."""
+
+    def __init__(self, *, is_backwards=False, failing=()):
+        self.scenarios = {}
+        self._is_backwards = is_backwards
+        self._failing = failing
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def results(self, tasks):
+        listed = list(tasks)
+        for task in reversed(listed) if self._is_backwards else listed:
+            self.scenarios[task.seed] = task.scenario
+            verdict = FAILED if task.seed in self._failing else PASSED
+            yield task, verdict._replace(seed=task.seed, pairs=(f"pair {task.seed}",))
+
+
+class DyingWorkers(Workers):
+    """Is interrupted after some results."""
+
+    def __init__(self, count):
+        super().__init__()
+        self._count = count
+
+    def results(self, tasks):
+        for task, result in super().results(tasks):
+            if len(self.scenarios) > self._count:
+                del self.scenarios[task.seed]
+                raise KeyboardInterrupt
+            yield task, result
+
+
+def sweep_with(folder, seeds, workers):
+    """Sweep with a corpus and a fresh results file; return the scenarios by seed."""
+    folder.parent.mkdir(exist_ok=True)
+    with ResultsFile(folder.with_suffix(".sqlite"), "swarm") as results, Corpus(folder) as corpus:
+        plans = CorpusPlans(corpus, drawn)
+        sweep(
+            plans.scenario_of,
+            seeds,
+            results=results,
+            runs=folder.parent,
+            jobs=1,
+            on_result=lambda *_: None,
+            workers=workers,
+            corpus=plans,
+        )
+    return workers.scenarios
+
+
+class TestVariation:
+    def test_a_variant_is_a_function_of_corpus_and_seed(self):
+        plans = plans_of(1, 2, 3)
+
+        assert vary(plans, 7) == vary(plans, 7)
+        assert vary(plans, 7) != vary(plans, 9)
+        assert vary(plans, 7) != vary(plans_of(4, 5, 6), 7)
+
+    def test_variants_are_scenarios_that_differ_from_their_plan(self):
+        plans = plans_of(1, 2, 3)
+        encoded = {json.dumps({**plain, "name": "", "title": ""}) for plain in plans.values()}
+
+        for seed in range(40):
+            scenario = decode_scenario(vary(plans, seed), "variant")
+            assert scenario.name == VARIED, f"seed {seed} was left to the swarm"
+            plain = json.loads(encode_scenario(scenario))
+            assert json.dumps({**plain, "name": "", "title": ""}) not in encoded, f"seed {seed}: {scenario.title}"
+
+    def test_a_variant_has_the_settings_of_the_campaign(self):
+        scenario = decode_scenario(vary(plans_of(1, 2), 7, ["run.until_height=5"]), "variant")
+
+        assert (scenario.name, scenario.run.until_height) == (VARIED, 5)
+
+    def test_without_a_sound_variant_the_seed_is_the_swarms(self):
+        assert vary({"torn": {**json.loads(drawn(1)), "oracle": "none such"}}, 7) == drawn(7)
+
+
+class TestFolder:
+    def test_plans_that_reached_an_unseen_pair_are_kept(self, tmp_path):
+        with Corpus(tmp_path / "corpus") as corpus:
+            corpus.keep([NewPlan(drawn(1), 1, ["a b", "b c"]), NewPlan(drawn(2), 2, ["b c"])])
+            corpus.keep([NewPlan(drawn(3), 3, ["a b"]), NewPlan(drawn(4), 4, ["c d"])])
+
+        with Corpus(tmp_path / "corpus") as again:
+            assert [json.loads(drawn(seed)) for seed in (1, 4)] == list(again.plans.values())
+            assert again.unseen(["a b", "b c", "c d", "d e"]) == ["d e"]
+
+    def test_a_kept_plan_runs_as_a_scenario_file(self, tmp_path, capsys):
+        with Corpus(tmp_path / "corpus") as corpus:
+            corpus.keep([NewPlan(drawn(1, ["run.until_height=2"]), 1, ["a b"])])
+
+        (path,) = (tmp_path / "corpus").glob("*.toml")
+        assert encode_scenario(load_scenario(str(path))) == drawn(1, ["run.until_height=2"])
+        assert f"run {path.name} --seed 1" in path.read_text(encoding="utf-8")
+        assert main(["run", str(path), "--seed", "1", "--runs", str(tmp_path)]) == 0, capsys.readouterr().out
+
+    def test_a_folder_of_other_files_is_no_corpus(self, tmp_path):
+        (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+
+        with pytest.raises(ScenarioError, match="is no corpus"):
+            Corpus(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            (b"\xff{", "is no listing"),
+            (b'{"format": "other 1", "plans": [], "pairs": []}', "has the format 'other 1'"),
+            (b'{"format": "stampede-corpus 1", "plans": ["../x"], "pairs": []}', "'../x' is no name of a plan"),
+            (b'{"format": "stampede-corpus 1", "plans": ["gone"], "pairs": []}', "gone.toml: no such scenario file"),
+        ],
+    )
+    def test_a_damaged_listing_is_refused(self, tmp_path, content, reason):
+        (tmp_path / LISTING).write_bytes(content)
+
+        with pytest.raises(ScenarioError, match=reason):
+            Corpus(tmp_path)
+
+    def test_a_plan_that_is_no_scenario_is_one_line(self, tmp_path):
+        with Corpus(tmp_path / "corpus") as corpus:
+            corpus.keep([NewPlan(drawn(1), 1, ["a b"])])
+        (path,) = (tmp_path / "corpus").glob("*.toml")
+        path.write_text("name = 3", encoding="utf-8")
+
+        command = [sys.executable, "run_cluster.py", "sweep", "--swarm", "--corpus", str(tmp_path / "corpus")]
+        done = subprocess.run(
+            [*command, "--runs", str(tmp_path)], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert path.name in done.stderr
+
+
+class TestSweep:
+    SEEDS = range(ROUND_SEEDS * 2)
+
+    def test_scenarios_do_not_depend_on_the_order_of_results(self, tmp_path):
+        forwards = sweep_with(tmp_path / "a" / "corpus", self.SEEDS, Workers())
+        backwards = sweep_with(tmp_path / "b" / "corpus", self.SEEDS, Workers(is_backwards=True))
+
+        assert forwards == backwards
+        listings = [(tmp_path / each / "corpus" / LISTING).read_bytes() for each in "ab"]
+        assert listings[0] == listings[1]
+
+    def test_half_of_the_seeds_stay_purely_drawn(self, tmp_path):
+        """And all of the first round, for there is nothing to vary."""
+        scenarios = sweep_with(tmp_path / "corpus", self.SEEDS, Workers())
+
+        varied = [seed for seed, scenario in scenarios.items() if scenario != drawn(seed)]
+        assert varied == [seed for seed in self.SEEDS if is_varied(seed) and seed >= ROUND_SEEDS]
+
+    def test_a_sweep_that_goes_on_makes_the_same_scenarios(self, tmp_path):
+        """Killed in its second round, it has what the first one reached and nothing of the second."""
+        whole = sweep_with(tmp_path / "a" / "corpus", self.SEEDS, Workers())
+        killed = DyingWorkers(ROUND_SEEDS + 5)
+        with pytest.raises(KeyboardInterrupt):
+            sweep_with(tmp_path / "b" / "corpus", self.SEEDS, killed)
+        rest = sweep_with(tmp_path / "b" / "corpus", self.SEEDS, Workers())
+
+        assert len(killed.scenarios) + len(rest) == len(whole)
+        assert killed.scenarios | rest == whole
+
+    def test_a_variant_that_fails_can_be_repeated_and_is_not_varied(self, tmp_path):
+        seed = ROUND_SEEDS + 1
+        scenarios = sweep_with(tmp_path / "corpus", self.SEEDS, Workers(failing=[seed]))
+
+        path = failed_plan(tmp_path / "corpus", seed)
+        assert encode_scenario(load_scenario(str(path))) == scenarios[seed]
+        with Corpus(tmp_path / "corpus") as corpus:
+            assert len(corpus.plans) == len(self.SEEDS) - 1
+            assert corpus.unseen([f"pair {seed}"])
+
+    def test_a_corpus_goes_with_the_swarm_alone(self, tmp_path, capsys):
+        assert main(["sweep", "calm", "--corpus", str(tmp_path)]) == 2
+        assert "--corpus" in capsys.readouterr().err
