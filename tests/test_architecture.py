@@ -83,6 +83,7 @@ KNOWS_SIMPLEX = (
     "checker/checks/rules/simplex_votes.py",
     "checker/mutants/",
     "faults/byzantine/simplex.py",
+    "faults/byzantine/simplex_chains.py",
     "faults/byzantine/simplex_votes.py",
     "faults/coverage/simplex.py",
     "faults/kinds/simplex_messages.py",

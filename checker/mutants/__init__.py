@@ -16,6 +16,7 @@ from checker.mutants import (
     edges,
     execution,
     growing,
+    guards,
     lane,
     network,
     phases,
@@ -30,7 +31,7 @@ from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, edges, execution, phases, state),
-    *(consensus, clocks, storage, network, trusting, unshared, costly, growing, bed),
+    *(consensus, clocks, storage, network, trusting, unshared, costly, growing, guards, bed),
 )
 
 MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))

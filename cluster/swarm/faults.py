@@ -7,6 +7,7 @@ validator twice without power, say) is left out by asking the rules of `faults.p
 from collections.abc import Mapping
 from typing import Final
 
+from cluster.swarm.attacks import draw_attack
 from cluster.swarm.byzantine import draw_byzantine
 from cluster.swarm.drawn_engine import ENGINE
 from faults import PlanError, check_plan, kind_of
@@ -40,6 +41,8 @@ def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain]) -> d
             name = f"{drawn.name}-crash"
             _keep_if_sound(found, name, drawn.companion(draw, name, fault, validators), validators)
     for name, fault in draw_byzantine(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
+        _keep_if_sound(found, name, fault, validators)
+    for name, fault in draw_attack(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
         _keep_if_sound(found, name, fault, validators)
     return found
 

@@ -145,6 +145,8 @@ class Adversary:
         self.codec: Codec[Message] = message_codec(kind)
         self.engine: Engine | None = None
         self.tampering = Tampering()
+        self.believes_signatures = False
+        """Whether its engine takes every transaction for signed, while a block is built."""
         self.made: dict[bytes, Block] = {}
         """Blocks that it made besides those that its validator proposed, by digest."""
         self._chance = chance
@@ -193,7 +195,10 @@ class Adversary:
         def make(
             genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
         ) -> Engine:
-            self.engine = make_engine(genesis, verify_transaction, log, apply_mode=apply_mode, policies=policies)
+            def verify(transaction: Transaction) -> bool:
+                return self.believes_signatures or verify_transaction(transaction)
+
+            self.engine = make_engine(genesis, verify, log, apply_mode=apply_mode, policies=policies)
             return self.engine
 
         return make

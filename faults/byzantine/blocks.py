@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -104,7 +104,10 @@ class SilentLeader(Behaviour):
 class ForgeBlock(_OtherBlock):
     """Claims for its block what executing it does not give; which claim, `what` says, or chance for each block."""
 
-    CLAIMS: Final = ("state-root", "receipts-root", "height", "parent", "body", "due-set", "order", "clean-up")
+    CLAIMS: ClassVar[tuple[str, ...]] = (
+        *("state-root", "receipts-root", "height", "parent", "body"),
+        *("due-set", "order", "clean-up"),
+    )
     _TAMPERINGS: Final[dict[str, TamperingKind]] = {"due-set": "due-set", "order": "order", "clean-up": "clean-up"}
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -112,6 +115,11 @@ class ForgeBlock(_OtherBlock):
         self._forged: dict[bytes | None, bytes] = {}
         self._tampered: bytes = b""
         self._claim = ""
+
+    @property
+    def claim(self) -> str:
+        """The form of the present forgery."""
+        return self._claim
 
     def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
         """Build a block whose timer phase broke the rules, where that is the claim and it makes a difference."""
@@ -149,12 +157,13 @@ class ForgeBlock(_OtherBlock):
             self.note(f"BlockRelay {self._claim}", outgoing.to)
         if not self._claim or self._claim in self._TAMPERINGS:
             return outgoing
-        forged = self._forge(block)
+        forged = self.forge(block)
         self._forged = {digest: self.adversary.keep(forged)}
         self.note(f"BlockRelay {self._claim}", outgoing.to)
         return outgoing._replace(message=BlockRelay(encode_block(forged)))
 
-    def _forge(self, block: Block) -> Block:
+    def forge(self, block: Block) -> Block:
+        """Return the block that is proposed in the place of the true one."""
         header, body = block.header, block.transactions
         if self._claim == "state-root":
             header = msgspec.structs.replace(header, state_root=other_digest(header.state_root))

@@ -6,7 +6,10 @@ from typing import Final, Literal, TypeAlias
 from faults.byzantine.adversary import Orders
 from faults.byzantine.answers import ForgeAnswers
 from faults.byzantine.blocks import DragTime, Equivocate, ForgeBlock, SilentLeader
+from faults.byzantine.bodies import ForgeBody
+from faults.byzantine.encodings import OddEncoding
 from faults.byzantine.engine_adversaries import BehaviourMaker
+from faults.byzantine.headers import ForgeHeader
 from faults.byzantine.noise import Flood, Garbage
 from faults.byzantine.registry import ADVERSARIES
 from faults.byzantine.votes import ConflictingVotes, Replay, StaleVotes, Withhold
@@ -29,6 +32,11 @@ BehaviourName: TypeAlias = Literal[
     "thin-certificates",
     "garbage",
     "flood",
+    "forge-header",
+    "forge-body",
+    "odd-encoding",
+    "skip-view",
+    "misshape",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -43,6 +51,9 @@ GENERAL: Final[Mapping[str, BehaviourMaker]] = {
     "forge-answers": ForgeAnswers,
     "garbage": Garbage,
     "flood": Flood,
+    "forge-header": ForgeHeader,
+    "forge-body": ForgeBody,
+    "odd-encoding": OddEncoding,
 }
 """Behaviours of every engine that has adversaries; `amnesia` is about the disk and passes no adversary."""
 
@@ -51,6 +62,9 @@ _GENERAL_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "drag-time": ("earliest", "latest", "absurd"),
     "forge-answers": ("blocks", "snapshots"),
     "flood": ("requests", "blocks", "certificates"),
+    "forge-header": ForgeHeader.CLAIMS,
+    "forge-body": ForgeBody.CLAIMS,
+    "odd-encoding": OddEncoding.FORMS,
 }
 
 
@@ -85,6 +99,11 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "thin-certificates": "sends certificates with too few signers, or with signers who never signed",
     "garbage": "sends bytes that are no message and messages that make no sense",
     "flood": "sends far more requests and blocks than a validator needs, and certificates with forged signatures",
+    "forge-header": "proposes blocks with true roots, whose header breaks another rule",
+    "forge-body": "proposes blocks that hold a transaction which may not stand there",
+    "odd-encoding": "sends its messages in odd bytes as well: longer, deeper, or encoded in another way",
+    "skip-view": "builds its blocks on the parent of the one that it has to build on",
+    "misshape": "sends its votes and certificates in shapes as well that none may have",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

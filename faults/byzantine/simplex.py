@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.adversary import Adversary, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.simplex_behaviour import SimplexBehaviour
+from faults.byzantine.simplex_chains import Misshape, SkipView
 from faults.byzantine.simplex_votes import Certificate, SimplexVotes, padded, strayed, thinned
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
@@ -23,18 +25,7 @@ from validators.consensus.simplex.kind import SIMPLEX
 from validators.messages import Message
 
 
-class _SimplexBehaviour(Behaviour):
-    """A behaviour of an adversary that votes in Simplex."""
-
-    @property
-    def votes(self) -> SimplexVotes:
-        """The votes of its adversary."""
-        votes = self.adversary.votes
-        assert isinstance(votes, SimplexVotes), "the registry gives these behaviours to no other engine"
-        return votes
-
-
-class DoubleVote(_SimplexBehaviour):
+class DoubleVote(SimplexBehaviour):
     """Notarizes and finalizes two blocks of a view: one half of the honest gets votes for one, the other for the other.
 
     Where the leader has made two, it votes for these as soon as it knows both; else for one that does not exist.
@@ -78,7 +69,7 @@ class DoubleVote(_SimplexBehaviour):
         yield Outgoing(deceived, invented, outgoing.label)
 
 
-class BlindVote(_SimplexBehaviour):
+class BlindVote(SimplexBehaviour):
     """Notarizes the first block that it hears of in a view, whatever it claims, and finalizes what is notarized.
 
     What it has voted to finalize it does not vote to leave. Its own validator counts the blind votes as well, so that
@@ -118,7 +109,7 @@ class BlindVote(_SimplexBehaviour):
         self.adversary.wire.send_all([Outgoing(everybody, vote, self.adversary.label_of(vote))])
 
 
-class NullifyAndFinalize(_SimplexBehaviour):
+class NullifyAndFinalize(SimplexBehaviour):
     """Says of a view both that it is to be left and that it is final."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
@@ -137,7 +128,7 @@ class NullifyAndFinalize(_SimplexBehaviour):
         return None
 
 
-class MutatedVotes(_SimplexBehaviour):
+class MutatedVotes(SimplexBehaviour):
     """Changes view, parent's view or block of a vote, by as little as can be, and signs that."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
@@ -163,7 +154,7 @@ class MutatedVotes(_SimplexBehaviour):
         return msgspec.structs.replace(proposal, payload=other_digest(proposal.payload))
 
 
-class ThinCertificates(_SimplexBehaviour):
+class ThinCertificates(SimplexBehaviour):
     """Sends certificates with too few signers, with signers that did not sign, and some of its own signature alone."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
@@ -204,6 +195,13 @@ SIMPLEX_ADVERSARIES = EngineAdversaries(
         "nullify-and-finalize": NullifyAndFinalize,
         "mutate-votes": MutatedVotes,
         "thin-certificates": ThinCertificates,
+        "skip-view": SkipView,
+        "misshape": Misshape,
     },
-    forms={"blind-vote": ("notarize", "finalize"), "mutate-votes": ("view", "parent", "digest")},
+    forms={
+        "blind-vote": ("notarize", "finalize"),
+        "mutate-votes": ("view", "parent", "digest"),
+        "misshape": Misshape.FORMS,
+        "skip-view": SkipView.FORMS,
+    },
 )

@@ -44,7 +44,6 @@ class CallRefusal(RefusalCell):
         UNPROMISED,
     )
     TOO_MANY_TIMERS = "schedule_timer TooManyTimers: *", "An actor has as many timers as it may have."
-    TIMER_DUPLICATE = "schedule_timer DuplicateTimer: *", "A live timer has the same identifier."
     EXTENDED_UNKNOWN = "extend_timer UnknownTimer: *", "A timer that there is not is to be extended."
     EXTENDED_BY_STRANGER = (
         "extend_timer Unauthorized: * does not own timer *",
@@ -55,7 +54,11 @@ class CallRefusal(RefusalCell):
         "extend_timer InvalidInput: expires_at: * is not above the current *",
         "A timer's expiry is to be moved to now or earlier.",
     )
-    EXTENDED_EXPIRED = "extend_timer InvalidInput: timer: expired at *", "A timer is to be extended that has expired."
+    EXTENDED_EXPIRED = (
+        "extend_timer InvalidInput: timer: expired at *",
+        "A timer is to be extended that has expired.",
+        UNPROMISED,
+    )
     EXTENDED_BY_NO_NUMBER = "extend_timer InvalidInput: *: * is not a number within*", "An expiry is no number."
     CANCELLED_UNKNOWN = "cancel_timer UnknownTimer: *", "A timer that there is not is to be cancelled."
     CANCELLED_BY_STRANGER = (
@@ -80,10 +83,10 @@ class CallRefusal(RefusalCell):
     ACTOR_UNKNOWN = "call Revert: UnknownActor", "An actor is called that there is not."
     HANDLER_UNKNOWN = "call Revert: UnknownHandler", "A handler is called that an actor has not."
     NOT_THE_OWNER = "call Revert: not the owner", "A stranger gives an actor the order of an owner."
-    ORDER_MALFORMED = "call Revert: not a *", "A payload is not the order that a handler takes."
     PAYLOAD_UNWANTED = "call Revert: payload where none belongs", "A handler without a payload gets one."
     FIRED_BY_CALLER = "call Revert: not a timer of this actor", "A caller acts as if it were a timer."
     NOT_A_PLAYER = "call Revert: not a player", "A stranger makes a move in a game."
+    ORDER_MALFORMED = "call Revert: not a *", "A payload is not the order that a handler takes."
     NOT_BEATING = "call Revert: does not beat", "A heartbeat is stopped that does not beat."
     NOT_SUBSCRIBED = "call Revert: no subscription", "A subscription is cancelled that there is not."
     NO_DEPLOYER = "instruct Unauthorized: * is no system deployer", "An account without the right instructs the system."
@@ -144,7 +147,6 @@ class BlockRefusal(RefusalCell):
     BLOCK_TIME_NOT_AFTER = "timestamp * is not after the parent's *", "A block has its parent's time or an earlier one."
     BLOCK_SLOT = "slot * is not that of timestamp *", "A block's slot is not that of its time."
     BLOCK_STATE_ROOT = "state_root * where executing gives *", "A block claims another state root."
-    BLOCK_TX_ROOT = "tx_root * where executing gives *", "A block claims another root of its transactions."
     BLOCK_RECEIPTS_ROOT = "receipts_root * where executing gives *", "A block claims another root of its receipts."
     BLOCK_TRANSACTION_MALFORMED = "transaction *: * of * bytes: *", "A block holds bytes that are no transaction."
     BLOCK_NONCE = "transaction *: nonce * where * comes next", "A block holds a transaction whose turn it is not."

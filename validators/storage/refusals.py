@@ -2,16 +2,24 @@
 
 import enum
 
-from scheduler import RefusalCell
+from scheduler import UNPROMISED, RefusalCell
 
 
 @enum.unique
 class DiskRefusal(RefusalCell):
     """Refusals of what a disk holds."""
 
-    JOURNAL_COPIES_DAMAGED = "both copies are damaged at byte *, which was synced", "Both copies lack a synced record."
-    JOURNAL_HEADS_DAMAGED = "its head is damaged in both copies", "Neither copy of a journal has its head."
+    JOURNAL_COPIES_DAMAGED = (
+        "both copies are damaged at byte *, which was synced",
+        "Both copies lack a synced record.",
+        UNPROMISED,
+    )
+    JOURNAL_HEADS_DAMAGED = "its head is damaged in both copies", "Neither copy of a journal has its head.", UNPROMISED
     JOURNAL_MISSING = "the disk holds none", "A disk holds no journal."
     RECORD_DAMAGED = "damaged record", "A record's checksum is not that of its bytes."
-    RECORD_UNREADABLE = "input/output error", "A block cannot be read from the disk."
-    ENTRY_OF_OTHER_HEIGHT = "height *, expected *", "An entry of the finalized log follows another one than it has to."
+    RECORD_UNREADABLE = "input/output error", "A block cannot be read from the disk.", UNPROMISED
+    ENTRY_OF_OTHER_HEIGHT = (
+        "height *, expected *",
+        "An entry of the finalized log follows another one than it has to.",
+        UNPROMISED,
+    )

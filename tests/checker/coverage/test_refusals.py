@@ -17,7 +17,7 @@ from validators.sync.refusals import MessageRefusal, SnapshotRefusal
 
 BUILT_IN = ("ArithmeticError", "AssertionError", "NotImplementedError", "TypeError", "ValueError")
 RE_RAISED = ("error", "refuse")
-NOT_RAISED = ("Damage", "Invalid", "Settled")
+NOT_RAISED = ("Damage", "Invalid", "MessageCheck", "Settled")
 FRONTS = (
     *("schedule_timer ", "extend_timer ", "cancel_timer ", "send ", "instruct ", "compute ", "transfer "),
     *(
@@ -66,6 +66,11 @@ def test_every_exception_of_a_room_is_a_refusal_or_about_something_else():
 @pytest.mark.parametrize("text", [*COUNTED, *UNREACHED])
 def test_a_refusal_without_a_cell_of_its_own_is_in_the_source(text):
     assert text in {site.text for site in sites()}
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.label)
+def test_no_other_refusal_takes_the_text_of_one(cell):
+    assert type(cell).named(cell.words) is cell
 
 
 def test_a_refusal_is_found_by_its_text():

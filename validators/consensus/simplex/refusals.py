@@ -11,11 +11,9 @@ class SimplexRefusal(RefusalCell):
 
     VOTE_OF_ANOTHER = "signer is not the sender", "A vote comes from another validator than its signer."
     VIEW_OUT_OF_RANGE = "view out of range", "A message is of view 0, or of one that cannot be."
-    PAYLOAD_LENGTH = "payload length", "A vote or certificate is for a digest of another length."
     VOTE_UNSIGNED = "invalid signature", "A vote is not signed by its signer."
     SIGNERS_LENGTH = "bitmap length", "A certificate's signers have another length than the validators need."
     SIGNERS_STRAY = "stray bits", "A certificate names a signer that there is not."
     NO_QUORUM = "no quorum", "A certificate has fewer signers than a quorum."
     SIGNATURE_COUNT = "signature count", "A certificate has more or fewer signatures than signers."
     CERTIFICATE_UNSIGNED = "invalid certificate", "A certificate names a signer that has not signed."
-    SENDER_UNKNOWN = "unknown sender", "A replica that is no validator sends a vote or certificate."

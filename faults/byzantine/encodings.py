@@ -1,0 +1,58 @@
+"""Messages whose bytes are nearly those of a true one: longer, deeper, or encoded in another way."""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from faults.byzantine.adversary import Behaviour, Outgoing
+from validators.messages import REQUEST_BYTES_MAX, BlockRelay, Message, TransactionGossip
+
+LEVELS: Final = 40
+"""Arrays within arrays: more than any message nests, and than any may."""
+
+
+class OddEncoding(Behaviour):
+    """Sends a message in bytes that decode to it or nearly do, before the message itself; `what` says which."""
+
+    FORMS: ClassVar[tuple[str, ...]] = ("trailing", "long-form", "deep", "oversize", "inside")
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Put odd bytes in front of a message."""
+        message = outgoing.message
+        if isinstance(message, bytes) or not self.is_time():
+            return (outgoing,)
+        form = self.fault.what or self.FORMS[self.draw(len(self.FORMS))]
+        if form == "inside":
+            return self._inside(outgoing)
+        if form == "oversize" and self.adversary.role_of(message) is None:
+            # A block may be so long that a longer one would take the links of a run.
+            return (outgoing,)
+        self.note(f"{outgoing.label.kind} {form}", outgoing.to)
+        return (outgoing._replace(message=_odd(form, self.adversary.codec.encode(message))), outgoing)
+
+    def _inside(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Put the block or the transactions of a message in another encoding in front of it; it is canonical itself."""
+        message = outgoing.message
+        if isinstance(message, BlockRelay):
+            odd: Message = BlockRelay(_in_long_form(message.block))
+        elif isinstance(message, TransactionGossip):
+            odd = TransactionGossip(tuple(map(_in_long_form, message.transactions)))
+        else:
+            return (outgoing,)
+        self.note(f"{outgoing.label.kind} inside", outgoing.to)
+        return (outgoing._replace(message=odd), outgoing)
+
+
+def _in_long_form(encoded: bytes) -> bytes:
+    """Return the same array with its length in two bytes: msgpack, and not its shortest form."""
+    return b"\xdc\x00" + bytes((encoded[0] & 0x0F,)) + encoded[1:]
+
+
+def _odd(form: str, payload: bytes) -> bytes:
+    """Return the odd bytes of a message, whose first byte says how many fields follow and whose second is its tag."""
+    if form == "trailing":
+        return payload + b"\xc0"
+    if form == "long-form":
+        return _in_long_form(payload)
+    if form == "deep":
+        return payload[:2] + b"\x91" * LEVELS + b"\xc0"
+    return payload[:2] + bytes(REQUEST_BYTES_MAX)

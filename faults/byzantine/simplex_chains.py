@@ -1,0 +1,128 @@
+"""Behaviours that only Simplex has: a leader that leaves a view out, and certificates that are misshapen."""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+import msgspec
+
+from faults.byzantine.adversary import Adversary, Orders, Outgoing
+from faults.byzantine.simplex_behaviour import SimplexBehaviour
+from faults.byzantine.simplex_votes import Certificate
+from network.types import NodeId
+from validators.consensus.simplex import (
+    CertificateResponse,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Proposal,
+)
+from validators.execution import Block, ProposalContext
+from validators.execution.blocks import block_digest, decode_block, encode_block
+from validators.messages import BlockRelay, Message, block_label
+
+_OF_SIGNERS: Final = ("signers", "signatures")
+"""The shapes that only a certificate can lack."""
+
+
+class SkipView(SimplexBehaviour):
+    """Builds on the parent of the block that was notarized last, though nobody has nullified that block's view.
+
+    It does so as soon as it hears of the notarization, before that block can be final; its block is valid. Where others
+    vote for it, a block that becomes final is left out of the chain. Its vote states the parent that it has built on
+    (`stated`), or the one that it had to build on (`hidden`).
+    """
+
+    FORMS: ClassVar[tuple[str, ...]] = ("stated", "hidden")
+
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._led: dict[int, None] = {}
+
+    def hear(self, _source: NodeId, message: Message) -> None:
+        """Propose at once in the view after a notarized one."""
+        if not isinstance(message, Notarization):
+            return
+        view, engine = message.proposal.view + 1, self.adversary.engine
+        skipped = None if engine is None else engine.executed(message.proposal.payload)
+        if engine is None or skipped is None or view in self._led or not self.votes.is_leader(view):
+            return
+        parent = skipped.header.parent
+        is_there = parent == engine.finalized_digest or engine.executed(parent) is not None
+        if not is_there or not self.is_time():
+            return
+        # Its parent's time is below that of the block that is left out.
+        time_ms = skipped.header.timestamp_ms + 1
+        context = ProposalContext(parent=parent, view=view, proposer=self.adversary.node, timestamp_ms=time_ms)
+        block = engine.propose(context, ()).block
+        self._led[view] = None
+        form = self.fault.what or self.FORMS[self.draw(len(self.FORMS))]
+        parent_view = message.proposal.view if form == "hidden" else message.proposal.parent_view
+        self._send(block, self.votes.notarize(Proposal(view, parent_view, block_digest(block))))
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Leave out what proposes the true block of such a view."""
+        message = outgoing.message
+        if isinstance(message, BlockRelay):
+            header = decode_block(message.block).header
+            return () if header.proposer == self.adversary.node and header.view in self._led else (outgoing,)
+        is_replaced = isinstance(message, Notarize) and message.proposal.view in self._led
+        return () if is_replaced else (outgoing,)
+
+    def _send(self, block: Block, vote: Notarize) -> None:
+        everybody, relay = self.adversary.everybody(), BlockRelay(encode_block(block))
+        self.adversary.keep(block)
+        self.note("BlockRelay", everybody)
+        self.adversary.wire.send_all(
+            (
+                Outgoing(everybody, relay, block_label(relay, block.header)),
+                Outgoing(everybody, vote, self.adversary.label_of(vote)),
+            )
+        )
+
+
+class Misshape(SimplexBehaviour):
+    """Sends each vote or certificate in a shape that none may have, before the true one; `what` says which shape."""
+
+    FORMS: ClassVar[tuple[str, ...]] = ("view", "payload", "signers", "signatures")
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Put a misshapen message in front of a true one."""
+        form = self.fault.what or self.FORMS[self.draw(len(self.FORMS))]
+        misshapen = self._misshape(outgoing.message, form)
+        if misshapen is None or not self.is_time():
+            return (outgoing,)
+        self.note(f"{outgoing.label.kind} {form}", outgoing.to)
+        return (outgoing._replace(message=misshapen), outgoing)
+
+    def _misshape(self, message: Message | bytes, form: str) -> Message | None:
+        if isinstance(message, CertificateResponse):
+            certificate = _misshapen(message.certificate, form)
+            return None if certificate is None else CertificateResponse(message.view, certificate)
+        if isinstance(message, Certificate):
+            return _misshapen(message, form)
+        if isinstance(message, Nullify):
+            return self.votes.nullify(0) if form == "view" else None
+        if not isinstance(message, Notarize | Finalize):
+            return None
+        return (
+            None if form in _OF_SIGNERS else self.votes.cast_like(message, _misshapen_proposal(message.proposal, form))
+        )
+
+
+def _misshapen(certificate: Certificate, form: str) -> Certificate | None:
+    """Return a certificate of another shape; None where its kind has no such part."""
+    if form == "signers":
+        return msgspec.structs.replace(certificate, signers=certificate.signers + b"\0")
+    if form == "signatures":
+        return msgspec.structs.replace(certificate, signatures=(*certificate.signatures, certificate.signatures[0]))
+    if isinstance(certificate, Nullification):
+        return msgspec.structs.replace(certificate, view=0) if form == "view" else None
+    return msgspec.structs.replace(certificate, proposal=_misshapen_proposal(certificate.proposal, form))
+
+
+def _misshapen_proposal(proposal: Proposal, form: str) -> Proposal:
+    if form == "view":
+        return msgspec.structs.replace(proposal, view=0)
+    return msgspec.structs.replace(proposal, payload=proposal.payload[:-1])
