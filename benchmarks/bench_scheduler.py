@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from benchmarks.auction_chain import AuctionChain
 from benchmarks.dict_chain import RICH, DictBuckets, DictChain, timer_of
 from scheduler import (
     Bucket,
@@ -45,6 +46,7 @@ def run(show: Show = print, pending: Sequence[int] = PENDING, waiting: Sequence[
     run_queue(show, pending)
     run_state(show)
     run_lane(show, waiting)
+    run_auction(show, waiting)
 
 
 def run_queue(show: Show, pending: Sequence[int]) -> None:
@@ -193,23 +195,46 @@ def run_lane(show: Show, waiting: Sequence[int]) -> None:
 
 def time_blocks(lane: LaneConfig, waiting: int, balance: int) -> tuple[float, float, int]:
     """Return microseconds of a block, of the block in which all become due, and the number of lane prices."""
-    chain = DictChain(lane, waiting, balance)
+    chain, prices = DictChain(lane, waiting, balance), dict[int, None]()
+
+    def run_block(height: int) -> None:
+        chain.run_block(height)
+        assert chain.left is not None
+        # All become due in the first block, which is measured on its own.
+        if height > 1:
+            prices[chain.left.basefee] = None
+
+    return *time_phases(run_block), len(prices)
+
+
+def run_auction(show: Show, waiting: Sequence[int]) -> None:
+    """Print the time of a block of the GBA auction by number of waiting timers; it asks 1,000 agents whatever waits."""
+    worst = 0.0
+    for count in waiting:
+        block_us, first_us = time_phases(AuctionChain(count).run_block)
+        worst = block_us / count
+        show(
+            f"GBA auction,  {count:>9,} timers wait: {block_us:9.0f} us a block  {worst:6.3f} us a waiting timer"
+            f"  ({first_us / count:.1f} us each once, when due)"
+        )
+    show(f"  {worst:.3f} us a waiting timer ({verdict(worst <= EAGER_TARGET_US)}, target {EAGER_TARGET_US})")
+
+
+def time_phases(run_block: Callable[[int], object]) -> tuple[float, float]:
+    """Return microseconds of a block, and of the block in which all timers become due."""
     gc.collect()
     gc.freeze()
     started = time.process_time()
-    chain.run_block(1)
+    run_block(1)
     first = time.process_time() - started
     gc.collect()
     gc.freeze()
-    prices: dict[int, None] = {}
     started = time.process_time()
     for height in range(2, 2 + BLOCKS):
-        chain.run_block(height)
-        assert chain.left is not None
-        prices[chain.left.basefee] = None
+        run_block(height)
     spent = time.process_time() - started
     gc.unfreeze()
-    return 1e6 * spent / BLOCKS, 1e6 * first, len(prices)
+    return 1e6 * spent / BLOCKS, 1e6 * first
 
 
 def verdict(is_met: bool) -> str:  # noqa: FBT001 - one condition
