@@ -2,7 +2,8 @@
 
 The library is cosmic-ray, of which only the operators are used (docs/dependencies.md). Left out are operators that take
 arguments, and RemoveDecorator: a class without `@dataclass` or `@property` does not get as far as a run. So are places
-that no run evaluates: annotations, and the options of classes (`frozen`, `slots`, `gc`).
+that no run evaluates, or that matter only where there is another mistake: annotations, the options of classes
+(`frozen`, `slots`, `gc`), and `strict` of `zip`.
 """
 
 import ast
@@ -213,11 +214,13 @@ class _Outline:
 
 
 def _not_evaluated(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Yield the annotations of a node, the value of an alias of types, and how a class is to be made."""
+    """Yield the annotations of a node, the value of an alias of types, how a class is made, and `strict` of `zip`."""
     if isinstance(node, ast.AnnAssign):
         yield node.annotation
         if isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias":
             yield node
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip":
+        yield from (keyword.value for keyword in node.keywords)
     elif isinstance(node, ast.ClassDef):
         yield from (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords))
     elif isinstance(node, ast.arg) and node.annotation is not None:

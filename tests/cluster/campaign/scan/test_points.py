@@ -16,7 +16,7 @@ LIMIT: int | None = 4
 
 class Book(Base, frozen=True):
     def fits(self, size: int | None = None) -> bool | None:
-        return size < LIMIT
+        return size < LIMIT and zip(self, self, strict=True)
 '''
 
 
@@ -34,7 +34,11 @@ class TestPoints:
         found = library.points_of("scheduler/a.py", SOURCE)
 
         places = {(each.family, each.function, each.line) for each in found}
-        assert places == {("NumberReplacer", "", 4), ("ReplaceComparisonOperator", "Book.fits", 9)}
+        assert places == {
+            ("NumberReplacer", "", 4),
+            ("ReplaceComparisonOperator", "Book.fits", 9),
+            ("ReplaceAndWithOr", "Book.fits", 9),
+        }
 
     def test_a_mutant_has_its_changed_line(self, library):
         (first, *_) = [each for each in library.points_of("a.py", SOURCE) if each.family == "NumberReplacer"]
