@@ -18,11 +18,11 @@ EQUIVALENT: Final = "equivalent"
 OPEN: Final = "open"
 """Stands for the end of a mutant that some runs are left for."""
 
-STATUSES: Final = (KILLED, SURVIVED, NEVER_DIFFERED, UNREACHED, EQUIVALENT, NOT_LOADABLE)
+STATUSES: Final = (KILLED, SURVIVED, NEVER_DIFFERED, UNREACHED, OPEN, EQUIVALENT, NOT_LOADABLE)
 """The ends of a mutant, in the order of the columns."""
 
-COUNTED: Final = (KILLED, SURVIVED, NEVER_DIFFERED, UNREACHED)
-"""The ends over which the share of the killed is taken."""
+COUNTED: Final = (KILLED, SURVIVED, NEVER_DIFFERED, UNREACHED, OPEN)
+"""The ends over which the share of the killed is taken: who is killed has a result sooner than who survives."""
 
 
 LINE_SECONDS: Final = 10
@@ -139,20 +139,21 @@ def _family(row: ScanRow) -> str:
     return row.family
 
 
-def scan_totals(rows: Sequence[ScanRow], left: int) -> Iterator[str]:
+def scan_totals(rows: Sequence[ScanRow]) -> Iterator[str]:
     """Yield the totals, in lines."""
     counted = [row for row in rows if row.status in COUNTED]
     killed = [row for row in counted if row.status == KILLED]
     yield f"{len(killed)} of {len(counted)} mutants killed ({killed_share(rows)} %), equivalents left out"
-    reached = [row for row in counted if row.status != UNREACHED]
-    yield f"{len(killed)} of {len(reached)} that are reached ({killed_share(reached)} %)"
-    differing = [row for row in reached if row.status != NEVER_DIFFERED]
-    yield f"{len(killed)} of {len(differing)} that make a difference where they stand ({killed_share(differing)} %)"
+    if left := sum(row.status == OPEN for row in rows):
+        yield f"{left} of them have no result yet and count as not killed; the same command goes on with them"
+    else:
+        reached = [row for row in counted if row.status != UNREACHED]
+        yield f"{len(killed)} of {len(reached)} that are reached ({killed_share(reached)} %)"
+        differing = [row for row in reached if row.status != NEVER_DIFFERED]
+        yield f"{len(killed)} of {len(differing)} that make a difference where they stand ({killed_share(differing)} %)"
     if killed:
         tried = sorted(row.tried for row in killed)
         yield f"runs it took: {tried[len(tried) // 2]} in the median, {tried[-1]} at most"
-    if left:
-        yield f"{left} mutants of the sample have no result yet; the same command goes on with them"
 
 
 def survivor_lines(rows: Sequence[ScanRow]) -> Iterator[str]:
@@ -163,15 +164,14 @@ def survivor_lines(rows: Sequence[ScanRow]) -> Iterator[str]:
             yield f"  {row.after}"
 
 
-def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str, left: Sequence[ScanRow]) -> str:
+def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str) -> str:
     """Return docs/mutation-scan.md.
 
     Args:
-        rows: The mutants that have a result.
+        rows: The mutants.
         command: The command that writes it.
         runs: The runs that mutants were tried in, in words.
         code: The code.
-        left: The mutants that have none.
     """
     checks: dict[str, int] = {}
     for row in rows:
@@ -182,12 +182,12 @@ def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str, le
         command=command,
         runs=runs,
         code=code,
-        totals="\n".join(f"- {line}" for line in scan_totals(rows, len(left))),
+        totals="\n".join(f"- {line}" for line in scan_totals(rows)),
         rooms=_markdown("room", _groups(rows, _room)),
         operators=_markdown("operator", _groups(rows, _family)),
         checks="".join(f"| `{check}` | {count} |\n" for check, count in ranked),
         survived=_listed(rows, SURVIVED),
-        left=_listed(left, OPEN),
+        left=_listed(rows, OPEN),
         never=_listed(rows, NEVER_DIFFERED),
         unreached=_listed(rows, UNREACHED),
     )
@@ -236,9 +236,10 @@ Clean runs with probes say first which runs can show a mutant at all, so that on
   [mutation-scan-equivalents.toml](mutation-scan-equivalents.toml);
 - *not loadable*: its module cannot be imported; it counts for nothing.
 
-The killed share leaves out the last two. Code that is not there for runs (it refuses bad input, or words something for
-a person) is named in the same file and not drawn. What is killed in `faults` and `network` is killed by the checks of
-the run alone: a fault that does less than it says is the business of the test bed's own audit.
+The killed share leaves out the last two; what has no result yet (*open*) counts as not killed. Code that is not there
+for runs (it refuses bad input, or words something for a person) is named in the same file and not drawn. What is killed
+in `faults` and `network` is killed by the checks of the run alone: a fault that does less than it says is the business
+of the test bed's own audit.
 
 {totals}
 - {code}

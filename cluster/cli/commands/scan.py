@@ -29,7 +29,7 @@ from cluster.cli.options import (
 )
 from cluster.scenario.load import scenario_paths
 from report.console import print_tables
-from report.scan import ScanProgress, ScanRow, killed_share, scan_page, scan_tables, scan_totals, survivor_lines
+from report.scan import OPEN, ScanProgress, ScanRow, killed_share, scan_page, scan_tables, scan_totals, survivor_lines
 
 SAMPLE: Final = 200
 SAMPLE_MAX: Final = 100_000
@@ -85,21 +85,18 @@ def run_scan(options: argparse.Namespace) -> int:
         print_json(_as_json(scanned, stale))
     else:
         print_tables(scan_tables(scanned.rows))
-        totals = [*scan_totals(scanned.rows, len(scanned.left)), *stale]
-        print_lines(
-            [*survivor_lines([*scanned.rows, *scanned.left]), *totals, str(this_code()), f"results {scanned.directory}"]
-        )
-    if scanned.left:
+        totals = [*scan_totals(scanned.rows), *stale]
+        print_lines([*survivor_lines(scanned.rows), *totals, str(this_code()), f"results {scanned.directory}"])
+    if any(row.status == OPEN for row in scanned.rows):
         return EXIT_INCONCLUSIVE
     promised = [row for row in scanned.rows if row.file.split("/")[0] in PROMISED_ROOMS]
     return int(bool(promised) and killed_share(promised) < KILLED_PERCENT_MIN)
 
 
 class _Scanned(NamedTuple):
-    """The rows of a scan, those of mutants without a result, and where they are kept."""
+    """The rows of a scan, those of mutants without a result at the end, and where they are kept."""
 
     rows: Sequence[ScanRow]
-    left: Sequence[ScanRow]
     directory: Path
 
 
@@ -117,7 +114,7 @@ def _scan(options: argparse.Namespace, library: MutationLibrary, triage: Triage,
             progress.tell(row)
             if progress.seconds > ends_s:
                 break
-    return _Scanned([row for _, row in sorted(scan.rows.items())], scan.open_rows, directory)
+    return _Scanned([*(row for _, row in sorted(scan.rows.items())), *scan.open_rows], directory)
 
 
 def _rows_of_rounds(scan: MutationScan, progress: ScanProgress) -> Iterator[ScanRow]:
@@ -132,7 +129,7 @@ def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
     command = f"{SCRIPT} scan --sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"
     seeds = options.seeds
     runs = f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios"
-    return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()), left=scanned.left)
+    return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()))
 
 
 def _sample(text: str) -> int:
@@ -151,6 +148,5 @@ def _as_json(scanned: _Scanned, stale: Sequence[str]) -> dict[str, object]:
         "killed_percent": killed_share(scanned.rows),
         "mutants": [row._asdict() for row in scanned.rows],
         "stale": stale,
-        "open": [row._asdict() for row in scanned.left],
         "results": str(scanned.directory),
     }
