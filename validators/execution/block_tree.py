@@ -84,8 +84,8 @@ class FinalizationOutcome:
 
     applied: tuple[Executed, ...]
     dropped: tuple[Executed, ...]
-    is_pruned: bool = False
-    is_rebuilt: bool = False
+    is_pruned: bool
+    is_rebuilt: bool
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
