@@ -61,12 +61,16 @@ def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
 
 
 def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators: int) -> bool:
-    plan = {**found, name: fault}
+    if len(found) == FAULTS_MAX or not is_sound({**found, name: fault}, validators):
+        return False
+    found[name] = fault
+    return True
+
+
+def is_sound(plan: Mapping[str, Plain], validators: int) -> bool:
+    """Whether the faults of a drawn plan go with each other."""
     try:
         check_plan({name: decode_fault(each) for name, each in plan.items()}, validators, engine=ENGINE)
     except PlanError:
         return False
-    if len(found) == FAULTS_MAX:
-        return False
-    found[name] = fault
     return True

@@ -14,8 +14,10 @@ import msgspec
 
 from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.swarm.fault_sequences import draw_fault_sequence
+from cluster.swarm.anchors import anchor_some, draw_faults_after
+from cluster.swarm.fault_sequences import FaultSequence, draw_fault_sequence
 from cluster.swarm.faults import draw_faults
+from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
 from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
@@ -34,13 +36,19 @@ KINDS_SEEDS: Final = 400
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one."""
     draw = Draw(seed)
-    validators = draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7))
-    chain = _draw_chain(draw)
-    sequence, observers = draw_fault_sequence(draw, validators), draw_observers(draw)
-    faults = draw_faults(draw, validators, sequence.faults)
+    scripted = draw_prefix(draw)
+    validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
+    prefix = PREFIXES[scripted](draw, validators) if scripted else None
+    chain, observers = _draw_chain(draw), draw_observers(draw)
+    if prefix is None:
+        sequence = draw_fault_sequence(draw, validators)
+        faults = anchor_some(draw, draw_faults(draw, validators, sequence.faults), sequence.faults, validators)
+        faults |= draw_observer_fault(draw, faults, validators, len(observers))
+    else:
+        sequence, faults = FaultSequence({}), draw_faults_after(draw, validators, prefix)
     raw: Plain = {
         "name": SWARM,
-        "title": f"drawn from seed {seed}",
+        "title": f"drawn from seed {seed}{f', after the prefix {scripted}' * bool(scripted)}",
         "cluster": {"validators": validators},
         "chain": chain,
         "network": _draw_network(draw),
@@ -49,13 +57,15 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
         "workload": draw_workloads(draw, chain),
-        "faults": {**faults, **draw_observer_fault(draw, faults, validators, len(observers))},
+        "faults": faults,
         "run": {
             "until_height": draw.between("run.until_height", 12, 22),
             "time_limit_ms": 240_000,
             "audit_reorgs": draw.chance("run.audit_reorgs", 25),
         },
     }
+    if prefix is not None:
+        raw = with_prefix(raw, prefix)
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}

@@ -1,0 +1,49 @@
+"""All prefixes, and a drawn scenario that begins with one."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cluster.swarm.prefixes.before_activation import before_activation
+from cluster.swarm.prefixes.epoch_in_storm import epoch_in_storm
+from cluster.swarm.prefixes.half_drained import half_drained
+from cluster.swarm.prefixes.half_joined import half_joined
+from cluster.swarm.prefixes.prefix import MakePrefix, Prefix
+from cluster.swarm.prefixes.rewinding import rewinding
+from faults.kinds.drawing import Plain
+from network.draw import Draw
+
+PERCENT: Final = 25
+"""Percentage of drawn scenarios that begin with a prefix."""
+
+PREFIXES: Final[Mapping[str, MakePrefix]] = {
+    "half-drained": half_drained,
+    "epoch-in-storm": epoch_in_storm,
+    "before-activation": before_activation,
+    "rewinding": rewinding,
+    "half-joined": half_joined,
+}
+"""By name, in the order of the draw: a new one goes to the end."""
+
+VALIDATORS: Final = {"rewinding": 4}
+"""Of prefixes whose script is about a cluster of one size, that size."""
+
+
+def draw_prefix(draw: Draw) -> str:
+    """Return the name of a seed's prefix, empty for most seeds."""
+    return draw.one_of("prefix", list(PREFIXES)) if draw.chance("prefix.is_on", PERCENT) else ""
+
+
+def with_prefix(raw: Plain, prefix: Prefix) -> Plain:
+    """Return a drawn scenario that begins with a script; the script's faults are in it already."""
+    scenario = {**raw, "expect": {"arrival": prefix.arrival}}
+    kept = {name: each for name, each in raw["workload"].items() if name not in prefix.without}
+    scenario["workload"] = {**kept, **prefix.workload}
+    for section, values in prefix.settings.items():
+        scenario[section] = _merged(raw.get(section, {}), values)
+    return scenario
+
+
+def _merged(before: Plain, values: Plain) -> Plain:
+    """Return a section with the values of a script in it, subsections too."""
+    inner = {key: _merged(before[key], value) for key, value in values.items() if isinstance(before.get(key), dict)}
+    return {**before, **values, **inner}

@@ -1,0 +1,81 @@
+"""Scripted prefixes and drawn anchors: whom they change, what they get to, what is drawn after them."""
+
+import pytest
+
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.swarm.anchors import KINDS
+from cluster.swarm.fault_sequences import draw_fault_sequence
+from cluster.swarm.faults import draw_faults
+from cluster.swarm.generator import draw_scenario
+from cluster.swarm.prefixes.registry import PREFIXES, draw_prefix
+from faults import kind_of
+from faults.anchors.moments import BlockFacts
+from faults.anchors.watch import AnchorWatch
+from faults.kinds.registry import decode_fault
+from network.draw import Draw
+from network.events import EventRouter
+
+SEEDS = range(120)
+
+
+def anchored_in(scenario):
+    return [name for name, fault in scenario.faults.items() if fault.anchor is not None]
+
+
+def first_seed_of(prefix):
+    """Return the first seed that begins with a prefix and draws a fault after it."""
+    return next(seed for seed in range(1_000) if draw_prefix(Draw(seed)) == prefix and anchored_in(draw_scenario(seed)))
+
+
+def test_one_seed_in_four_begins_with_a_prefix_and_each_is_drawn():
+    drawn = [draw_prefix(Draw(seed)) for seed in range(400)]
+
+    assert 80 <= len([name for name in drawn if name]) <= 120
+    assert min(drawn.count(name) for name in PREFIXES) >= 10
+
+
+def test_seeds_without_a_prefix_keep_the_faults_that_they_draw():
+    for seed in SEEDS:
+        scenario, draw = draw_scenario(seed), Draw(seed)
+        if draw_prefix(draw) or anchored_in(scenario):
+            continue
+        sequence = draw_fault_sequence(draw, scenario.cluster.validators)
+        drawn = draw_faults(draw, scenario.cluster.validators, sequence.faults)
+        plain = {name: decode_fault({**fault, "may_be_idle": True}) for name, fault in drawn.items()}
+        assert {name: fault for name, fault in scenario.faults.items() if name != "observer-fault"} == plain
+
+
+def test_what_is_drawn_after_a_prefix_counts_from_its_arrival():
+    for seed in SEEDS:
+        scenario = draw_scenario(seed)
+        if scenario.expect.arrival is not None:
+            drawn = {name: each for name, each in scenario.faults.items() if not name.startswith("script-")}
+            assert [name for name, each in drawn.items() if each.anchor != scenario.expect.arrival] == []
+
+
+def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
+    found = [
+        kind_of(scenario.faults[name])
+        for scenario in map(draw_scenario, range(600))
+        if scenario.expect.arrival is None
+        for name in anchored_in(scenario)
+    ]
+
+    assert sorted(dict.fromkeys(found)) == sorted(KINDS)
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_a_script_gets_to_its_state(prefix):
+    scenario = draw_scenario(seed := first_seed_of(prefix))
+    came = []
+    watch = AnchorWatch({prefix: scenario.expect.arrival}, came.append)
+    router = EventRouter(watch.handlers)
+
+    def see_block(_node, executed):
+        watch.see_block(executed.header.height, BlockFacts.of(executed.summary, executed.events))
+
+    run = Cluster(scenario, seed, hooks=RunHooks(on_event=router.route, on_applied=see_block)).run()
+
+    assert came == [prefix]
+    assert run.outcome.reason == "stopped"
+    assert any(effect.count for effect in run.effects if effect.name in anchored_in(scenario))
