@@ -125,10 +125,15 @@ def test_a_twin_says_what_it_may_follow(bench):
     assert activated_after("eip1559") == "an activation of pairs after eip1559"
 
 
-def test_every_built_in_policy_has_a_twin():
+AWAITED = ("gba-auction",)
+"""Policies without a twin: a run of theirs is inconclusive, or says that no oracle judged it (docs/spec.md)."""
+
+
+def test_every_built_in_policy_has_a_twin_or_is_awaited():
+    judged = {name: policy() for name, policy in POLICIES.items() if name not in AWAITED}
     built_in = {
-        name: tuple(other for other in POLICIES if isinstance(policy().carry(POLICIES[other]()), Carry))
-        for name, policy in POLICIES.items()
+        name: tuple(other for other in judged if isinstance(policy.carry(judged[other]), Carry))
+        for name, policy in judged.items()
     }
 
     assert {twin.name: twin.follows for twin in TWINS.values()} == built_in
