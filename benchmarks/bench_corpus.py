@@ -3,23 +3,28 @@
     python -m benchmarks.bench_corpus --corpus DIR [--only MUTANT ...] [--seeds 0..39] [--jobs 2] [--runs DIR]
 
 The corpus is one that a sweep of the code without mutants has left (`sweep --swarm --corpus DIR`), of other seeds than
-those here, and stays as it is: each mutant meets the same plans. Even seeds are the same scenarios in both campaigns
+those here, and stays as it is: each mutant meets the same plans. Even seeds are the same scenarios in all campaigns
 and run once. Results are kept under --runs, so that a killed benchmark goes on where it stopped. It is not in
 `make bench`, because it takes hours.
+
+A mutant that the plain swarm happened to kill late is killed earlier by almost any other seeds. So there is a control:
+the swarm with odd seeds that are drawn once more, from numbers far away. A corpus is worth what it is better than that.
 """
 
 import argparse
 import statistics
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from checker.mutants import CATALOGUE
+from checker.mutants import CATALOGUE, Mutant
 from checker.record.fingerprint import this_code
 from cluster.campaign.corpus.folder import Corpus
 from cluster.campaign.corpus.rounds import is_varied
-from cluster.campaign.mutants import MutantSearch, MutationCampaign, varied_task
+from cluster.campaign.mutants import MutantSearch, MutationCampaign, campaign_task, varied_task
+from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
 from cluster.cli.options import parse_jobs, parse_seeds
 
@@ -30,69 +35,96 @@ SHARE_MAX_PERCENT: Final = 70
 """The aim: the median of seeds to kill with a corpus, in percent of the plain swarm's."""
 
 
+REDRAWN_FROM: Final = 1_000_000
+"""Added to the odd seeds of the control."""
+
+
+class Figure(NamedTuple):
+    """The seeds and seconds that one mutant took in one campaign; None for seeds where it survived."""
+
+    seeds: int | None
+    seconds: float
+
+
 class Row(NamedTuple):
-    """The seeds and seconds that one mutant took in both campaigns; None for seeds where it survived."""
+    """The figures of one mutant in the plain swarm, in the control, and with a corpus."""
 
     mutant: str
-    plain_seeds: int | None
-    varied_seeds: int | None
-    plain_seconds: float
-    varied_seconds: float
+    plain: Figure
+    control: Figure
+    corpus: Figure
+
+    @property
+    def figures(self) -> tuple[Figure, Figure, Figure]:
+        """The three figures, in their order."""
+        return self.plain, self.control, self.corpus
 
 
 def run(options: argparse.Namespace) -> list[Row]:
-    """Run both campaigns and return a row for each mutant."""
+    """Run the three campaigns and return a row for each mutant."""
     mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
     fingerprint = this_code().fingerprint
     with Corpus(options.corpus) as corpus:
-        tag = f"{len(corpus.plans)}-{corpus.digest[:6]}"
-        plain = MutationCampaign(mutants, options.seeds, options.runs / f"mutants-{fingerprint[:6]}", fingerprint)
-        varied = MutationCampaign(
-            mutants,
-            options.seeds,
-            options.runs / f"mutants-{fingerprint[:6]}-corpus-{tag}",
-            fingerprint,
-            make_task=partial(varied_task, dict(corpus.plans)),
-        )
-        with plain, varied, Workers(options.jobs) as workers:
-            _search("plain", plain, workers)
-            for name, search in plain.searches.items():
-                even = {seed: result for seed, result in search.results.items() if not is_varied(seed)}
-                varied.searches[name].results = even | varied.searches[name].results
-            _search("corpus", varied, workers)
-    return [_row(search, varied.searches[name]) for name, search in plain.searches.items()]
+        tasks: dict[str, Callable[[Mutant, int], Task]] = {
+            "": campaign_task,
+            "-control": redrawn_task,
+            f"-corpus-{corpus.digest[:6]}": partial(varied_task, dict(corpus.plans)),
+        }
+        found: list[Mapping[str, MutantSearch]] = []
+        with Workers(options.jobs) as workers:
+            for tag, make_task in tasks.items():
+                directory = options.runs / f"mutants-{fingerprint[:6]}{tag}"
+                campaign = MutationCampaign(mutants, options.seeds, directory, fingerprint, make_task=make_task)
+                with campaign:
+                    take_even(campaign, found[0] if found else {})
+                    _search(tag or "-plain", campaign, workers)
+                    found.append(campaign.searches)
+    return [Row(mutant.name, *(figure_of(searches[mutant.name]) for searches in found)) for mutant in mutants]
+
+
+def redrawn_task(mutant: Mutant, seed: int) -> Task:
+    """Return the task of a seed in the control."""
+    if not is_varied(seed):
+        return campaign_task(mutant, seed)
+    return campaign_task(mutant, seed + REDRAWN_FROM)._replace(seed=seed)
+
+
+def take_even(campaign: MutationCampaign, plain: Mapping[str, MutantSearch]) -> None:
+    """Take over the results of the scenarios that are the same in the plain swarm.
+
+    Not that of the kill: with it the search would be over before the odd seeds below were tried.
+    """
+    for name, search in plain.items():
+        survived = [result for result in search.tried if result is not search.kill]
+        even = {result.seed: result for result in survived if not is_varied(result.seed)}
+        campaign.searches[name].results = even | campaign.searches[name].results
 
 
 def _search(title: str, campaign: MutationCampaign, workers: Workers) -> None:
     for search, result in campaign.run(workers):
-        print(
-            f"{title}: {search.mutant.name}: seed {result.seed}: {'killed' if result is search.kill else ''}",
-            flush=True,
-        )
+        end = "killed" if result is search.kill else "survives"
+        print(f"{title[1:]}: {search.mutant.name}: seed {result.seed}: {end}", file=sys.stderr, flush=True)
 
 
-def _row(plain: MutantSearch, varied: MutantSearch) -> Row:
-    return Row(plain.mutant.name, _seeds(plain), _seeds(varied), plain.seconds, varied.seconds)
-
-
-def _seeds(search: MutantSearch) -> int | None:
-    return None if search.kill is None else len(search.tried)
+def figure_of(search: MutantSearch) -> Figure:
+    """Return the seeds and seconds that a search took."""
+    return Figure(None if search.kill is None else len(search.tried), search.seconds)
 
 
 def lines_of(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the table of mutants that took a seed or more apart, and the medians."""
-    yield "| mutant | plain: seeds | corpus: seeds | plain: s | corpus: s |"
-    yield "|---|---|---|---|---|"
-    for row in rows:
-        if row.plain_seeds != row.varied_seeds:
-            seeds = " | ".join(str(count or "survived") for count in (row.plain_seeds, row.varied_seeds))
-            yield f"| `{row.mutant}` | {seeds} | {row.plain_seconds:.0f} | {row.varied_seconds:.0f} |"
+    """Yield the table of mutants that took different numbers of seeds, and the medians."""
+    yield "| mutant | plain: seeds | control: seeds | corpus: seeds | plain: s | control: s | corpus: s |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, figures in ((row.mutant, row.figures) for row in rows):
+        if len(dict.fromkeys(figure.seeds for figure in figures)) > 1:
+            seeds = [str(figure.seeds or "survived") for figure in figures]
+            yield f"| `{name}` | {' | '.join([*seeds, *(f'{figure.seconds:.0f}' for figure in figures)])} |"
     yield ""
     yield _medians("all mutants", rows)
-    late = [row for row in rows if row.plain_seeds is None or row.plain_seeds > LATE_SEED + 1]
+    late = [row for row in rows if row.plain.seeds is None or row.plain.seeds > LATE_SEED + 1]
     yield _medians(f"those that the plain swarm had not killed by seed {LATE_SEED}", late)
-    lost = [row.mutant for row in rows if row.plain_seeds is not None and row.varied_seeds is None]
-    found = [row.mutant for row in rows if row.plain_seeds is None and row.varied_seeds is not None]
+    lost = [row.mutant for row in rows if row.plain.seeds is not None and row.corpus.seeds is None]
+    found = [row.mutant for row in rows if row.plain.seeds is None and row.corpus.seeds is not None]
     yield f"lost with a corpus: {', '.join(lost) or 'no mutant'}"
     yield f"killed with a corpus alone: {', '.join(found) or 'no mutant'}"
 
@@ -101,12 +133,14 @@ def _medians(what: str, rows: Sequence[Row]) -> str:
     """Return one line of medians; a mutant that survived counts as slower than all others."""
     if not rows:
         return f"{what}: there is no such mutant"
-    plain = statistics.median_low(row.plain_seeds or 1 << 30 for row in rows)
-    varied = statistics.median_low(row.varied_seeds or 1 << 30 for row in rows)
-    seconds = sum(row.plain_seconds for row in rows), sum(row.varied_seconds for row in rows)
-    share = 100 * varied // plain
-    seeds = f"median of seeds to kill {plain} plain, {varied} with a corpus ({share} %, aim {SHARE_MAX_PERCENT} %)"
-    return f"{what} ({len(rows)}): {seeds}; seconds in all {seconds[0]:,.0f} plain, {seconds[1]:,.0f} with a corpus"
+    columns = [[row.figures[place] for row in rows] for place in range(3)]
+    plain, control, varied = (
+        statistics.median_low(figure.seeds or 1 << 30 for figure in figures) for figures in columns
+    )
+    seconds = [f"{sum(figure.seconds for figure in figures):,.0f}" for figures in columns]
+    share = f"{100 * varied // plain} % of plain, aim {SHARE_MAX_PERCENT} %"
+    seeds = f"median of seeds to kill {plain} plain, {control} control, {varied} with a corpus ({share})"
+    return f"{what} ({len(rows)}): {seeds}; seconds in all {', '.join(seconds)}"
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -1,22 +1,50 @@
 """The table of a corpus beside the plain swarm: medians over all mutants and over the late ones, and what was lost."""
 
-from benchmarks.bench_corpus import Row, lines_of
+from benchmarks.bench_corpus import REDRAWN_FROM, Figure, Row, lines_of, redrawn_task, take_even
+from checker.mutants import CATALOGUE
+from cluster.campaign.mutants import MutantSearch, MutationCampaign, campaign_task
+from cluster.campaign.results_db import SeedResult
+
+
+def row(name, plain, corpus):
+    """Return the row of a mutant that takes two seconds a seed, and in the control as long as in the plain swarm."""
+    figures = [Figure(seeds, 2.0 * (seeds or 40)) for seeds in (plain, plain, corpus)]
+    return Row(name, *figures)
+
 
 ROWS = [
-    Row("early", 1, 1, 2.0, 2.0),
-    Row("better", 10, 7, 20.0, 16.0),
-    Row("worse", 20, None, 40.0, 80.0),
-    Row("found", None, 14, 80.0, 30.0),
-    Row("hard", None, None, 80.0, 80.0),
+    row("early", 1, 1),
+    row("better", 10, 7),
+    row("worse", 20, None),
+    row("found", None, 14),
+    row("hard", None, None),
 ]
 
 
 def test_a_mutant_that_survived_is_slower_than_all_others():
     *_, everything, late, _lost, _found = lines_of(ROWS)
 
-    assert everything.startswith("all mutants (5): median of seeds to kill 20 plain, 14 with a corpus (70 %, aim 70 %)")
-    assert late.startswith("those that the plain swarm had not killed by seed 5 (4): median of seeds to kill 20 plain")
-    assert late.endswith("seconds in all 220 plain, 206 with a corpus")
+    seeds = "median of seeds to kill 20 plain, 20 control, 14 with a corpus (70 % of plain, aim 70 %)"
+    assert everything == f"all mutants (5): {seeds}; seconds in all 222, 222, 204"
+    assert late == f"those that the plain swarm had not killed by seed 5 (4): {seeds}; seconds in all 220, 220, 202"
+
+
+def test_the_control_draws_odd_seeds_once_more():
+    mutant = CATALOGUE["tip-burned"]
+
+    assert redrawn_task(mutant, 4) == campaign_task(mutant, 4)
+    other = redrawn_task(mutant, 5)
+    assert (other.seed, other.scenario) == (5, campaign_task(mutant, REDRAWN_FROM + 5).scenario)
+
+
+def test_odd_seeds_below_a_kill_at_an_even_one_are_tried(tmp_path):
+    mutant = CATALOGUE["tip-burned"]
+    passed = SeedResult(0, 0, "passed", "", "all is well", "ab", 5)
+    results = {seed: passed._replace(seed=seed, failed="oracle" if seed == 4 else "") for seed in range(5)}
+    with MutationCampaign([mutant], range(6), tmp_path, "code") as campaign:
+        take_even(campaign, {mutant.name: MutantSearch(mutant, results)})
+
+        assert list(campaign.searches[mutant.name].results) == [0, 2]
 
 
 def test_mutants_that_one_campaign_alone_kills_are_named():
