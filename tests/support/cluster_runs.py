@@ -31,7 +31,7 @@ def judge(scenario, *, seed=0, factories=None, runs=None):
         return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories, replay=replay)
 
 
-def judge_in_process(scenario):
+def judge_in_process(scenario, *, factories=None):
     """Run a scenario and judge it, with the cold replay in this process, which knows what a test has installed."""
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
@@ -39,6 +39,7 @@ def judge_in_process(scenario):
             0,
             runs=None,
             progress=progress,
+            factories=factories,
             replay=lambda directory, _hash_seed, values_at=(): replay_directory(directory, values_at),
         )
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from checker.checks import CHECKS
+from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts, RunEnd
 from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
@@ -117,6 +118,23 @@ EXPECTED = Expectations(
 )
 """Something of everything that a scenario can expect."""
 
+TEST_BED = TestBedPlan(
+    seed=0,
+    nodes=4,
+    validators=4,
+    network={
+        "regions": [],
+        "latency_ms": 40,
+        "jitter_ms": 0,
+        "distribution": "fixed",
+        **dict.fromkeys(("loss_ppm", "reorder_ppm", "reorder_extra_ms"), 0),
+    },
+    faults={},
+    observers={},
+    payload_bytes_max=1,
+)
+"""A cluster without faults."""
+
 NOTHING = RunEnd(
     reason="stopped",
     recoveries={"damaged": 0},
@@ -130,7 +148,8 @@ class TestOfEveryCheck:
     @pytest.mark.parametrize("check", CHECKS)
     def test_a_run_without_an_event_is_inconclusive(self, check):
         """Whatever is expected of it."""
-        (result,) = Suite(make_run(expect=EXPECTED, genesis=make_genesis()), [check]).finish(NOTHING) or [None]
+        run = make_run(expect=EXPECTED, genesis=make_genesis(), test_bed=TEST_BED)
+        (result,) = Suite(run, [check]).finish(NOTHING) or [None]
 
         # Without a transaction in every mempool nothing could have been left out, without damage nothing was repaired.
         assert (result is None) == (check.name in {"inclusion", "repairs"})
@@ -186,7 +205,8 @@ class TestOfFaultsAndModes:
         monkeypatch.setattr(Partition, "inject", lambda *_: iter(()))
         result = result_of("partition-heal", "requires=[]", "run.until_height=4")
 
-        assert result.headline == "faults-effective: required: split had no effect"
+        assert result.headline == "audit: fault split did not come to start at 8,000,000 us"
+        assert check_named(result, "faults-effective").status == "inconclusive"
 
     def test_an_observer_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
         """It follows, and its roots are right; what it is there for it did not do."""

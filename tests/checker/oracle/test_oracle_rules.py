@@ -2,9 +2,8 @@
 
 import pytest
 
-import cluster.verdict.pipeline
-from checker.record.cold_replay import replay_directory
-from tests.support.cluster_runs import check_named, result_of
+from cluster.scenario.load import load_scenario
+from tests.support.cluster_runs import check_named, judge_in_process
 from tests.support.oracle_breaks import BREAKS
 from tests.support.oracle_runs import assert_named, consult, run_chain, write_crowded
 from validators.actors import PROGRAMS, Heartbeat
@@ -51,13 +50,8 @@ def test_a_program_changed_on_all_validators_is_found_by_the_oracle_alone(monkey
     programs = {**PROGRAMS, "heartbeat": LazyHeart}
     factory = ValidatorFactory(engine=lambda *arguments: make_engine(*arguments, programs=programs))
     monkeypatch.setattr("checker.record.cold_replay.PROGRAMS", programs)
-    monkeypatch.setattr(
-        cluster.verdict.pipeline,
-        "run_cold_replay",
-        lambda directory, _seed, heights: replay_directory(directory, heights),
-    )
 
-    result = result_of(crowded, factories=dict.fromkeys(range(4), factory))
+    result = judge_in_process(load_scenario(crowded), factories=dict.fromkeys(range(4), factory))
 
     assert [check.name for check in result.checks if check.status != "passed"] == ["oracle"]
     assert result.exit_code == 1
