@@ -126,8 +126,18 @@ def _rows_of_rounds(scan: MutationScan, progress: ScanProgress) -> Iterator[Scan
 
 
 def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
-    command = f"{SCRIPT} scan --sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"
-    seeds = options.seeds
+    narrowed = [
+        *([f"--rooms {' '.join(options.rooms)}"] if tuple(options.rooms) != ROOMS else []),
+        *([f"--operators {' '.join(options.operators)}"] if options.operators else []),
+        *([f"--seeds {options.seeds[0]}..{options.seeds[-1]}"] if options.seeds != SEEDS else []),
+        *(
+            [f"--scenarios {' '.join(options.scenarios)}".strip()]
+            if len(options.scenarios) < len(scenario_paths())
+            else []
+        ),
+    ]
+    words = ["scan", *narrowed, f"--sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"]
+    command, seeds = f"{SCRIPT} {' '.join(words)}", options.seeds
     runs = f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios"
     return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()))
 

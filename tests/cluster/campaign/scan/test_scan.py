@@ -220,3 +220,13 @@ class TestCommand:
         answer = json.loads(capsys.readouterr().out)
         assert code in (0, 3)
         assert len(answer["mutants"]) == 1
+
+
+def test_the_page_names_the_command_that_wrote_it(capsys, tmp_path):
+    page = tmp_path / "page.md"
+    narrowed = ["--rooms", "faults", "--operators", "ReplaceTrueWithFalse", "--seeds", "0", "--scenarios"]
+
+    main(["scan", "--json", *narrowed, "--sample", "1", "--runs", str(tmp_path), "--budget-s", "1", "--out", str(page)])
+
+    assert json.loads(capsys.readouterr().out)["mutants"]
+    assert "`run_cluster.py scan --rooms faults --operators ReplaceTrueWithFalse --seeds 0..0" in page.read_text()
