@@ -189,10 +189,14 @@ class LaneRule(RuleCell):
     DELAY_FORCED = "E-7", "A timer that was put off too often fires first."
     DELAY_FORCED_MISFIT = "Q-34", "A timer is to be forced and does not fit."
     DELAY_CANCELLED = "Q-34", "A timer that was put off too often is cancelled with a penalty."
-    PENALTY_PARTIAL = "Q-34", "A payer has less than the penalty of a cancellation."
+    PENALTY_PARTIAL = "Q-34", "A payer has less than the penalty of a cancellation.", "short-penalty"
     PAYER_BANKRUPT = "A-8", "A payer can cover none of its timers."
     PAYER_SPLIT = "A-8", "A payer can cover some of its timers and not others."
-    FUNDS_TOO_LATE = "A-8", "A payer gets during the phase what it lacked at its start, too late for its timer."
+    FUNDS_TOO_LATE = (
+        "A-8",
+        "A payer gets during the phase what it lacked at its start, too late for its timer.",
+        "funded-at-its-turn",
+    )
 
 
 @enum.unique

@@ -6,20 +6,16 @@ from typing import Final
 from scheduler import Basefees, EpochPromoted, RuleCell, Timebase
 from validators.actors import Status
 from validators.execution import Executed
-from validators.execution.receipts import TransactionReceipt, decode_receipt
+from validators.execution.receipts import TransactionReceipt, decode_receipt, is_of_transaction
 from validators.execution.rules import BlockRule
 from validators.execution.schema import ACCOUNTS, CALENDAR, EPOCHS, LONG_STORAGE, OVERFLOW, STORAGE, TIMER_CONFIG
 
 Reach = Callable[[RuleCell], None]
 """Counts a cell as reached."""
 
-TRANSACTION_TAG: Final = 0
-"""The second byte of an encoded receipt of a transaction."""
-
 _OF_STATUS: Final[Mapping[Status, RuleCell]] = {
     Status.REVERTED: BlockRule.TRANSACTION_REVERTED,
     Status.OUT_OF_GAS: BlockRule.TRANSACTION_OUT_OF_GAS,
-    Status.FAULT: BlockRule.TRANSACTION_FAULTED,
 }
 
 _OF_WRITE: Final[Mapping[int, RuleCell]] = {
@@ -90,9 +86,8 @@ def _prices(executed: Executed) -> Basefees:
 def _cells_of_transactions(executed: Executed) -> Iterator[RuleCell]:
     if not executed.block.transactions:
         yield BlockRule.NO_TRANSACTIONS
-    for encoded in executed.receipts:
-        # A storm has thousands of receipts of timers, which need no decoding here.
-        receipt = decode_receipt(encoded) if encoded[1] == TRANSACTION_TAG else None
+    # A storm has thousands of receipts of timers, which need no decoding here.
+    for receipt in map(decode_receipt, filter(is_of_transaction, executed.receipts)):
         if isinstance(receipt, TransactionReceipt):
             cell = _OF_STATUS.get(Status(receipt.status))
             if cell is not None:

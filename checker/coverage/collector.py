@@ -24,13 +24,13 @@ class RuleHit(NamedTuple):
 
 
 class RuleCoverage:
-    """Counts the cells of one run with so many validators and this consensus engine.
+    """Counts the cells of one run with this consensus engine.
 
     Attributes:
         handlers: Readers of the events of honest replicas and of the supervisor.
     """
 
-    def __init__(self, *, timebase: Timebase, engine: str, validators: int) -> None:
+    def __init__(self, *, timebase: Timebase, engine: str) -> None:
         self._hits: dict[RuleCell, int] = {}
         self._blocks = BlockCells(timebase, self.reach)
         self.handlers: Final[tuple[Handlers, ...]] = (
@@ -38,7 +38,7 @@ class RuleCoverage:
             SyncCells(self.reach).handlers,
             StateCells(self.reach).handlers,
             RefusalCells(self.reach, engine).handlers,
-            RULES[engine].read_cells(self.reach, validators),
+            RULES[engine].read_cells(self.reach),
         )
 
     def reach(self, cell: RuleCell) -> None:

@@ -46,8 +46,6 @@ _OF_SNAPSHOT: Final = (
 _OF_REPAIR: Final = (
     ("from the other copy", DiskRule.JOURNAL_REPAIRED),
     ("cut off", DiskRule.LOG_CUT_OFF),
-    ("cut back", DiskRule.LOG_CUT_BACK),
-    ("gave way", DiskRule.BASE_GAVE_WAY),
     ("from a peer", DiskRule.BLOCK_RESTORED),
 )
 """The cell of a repair by the beginning of its description."""
@@ -105,9 +103,7 @@ class DiskCells:
                 self._reach(cell)
 
     def _stop_voting(self, _event: Event, stopped: StoppedVoting) -> None:
-        if "damaged" in stopped.reason:
-            self._reach(DiskRule.JOURNAL_DAMAGED_TWICE)
-        elif "holds none" in stopped.reason:
+        if "holds none" in stopped.reason:
             self._reach(DiskRule.JOURNAL_LOST)
 
     def _halt(self, _event: Event, halted: Halted) -> None:

@@ -138,7 +138,7 @@ CONTRACTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("BadKey", "BadValue"), "what a caller may write to a database"),
     **dict.fromkeys(("InvalidGenesisError", "ConfigError"), "what a scenario may ask for, before it starts"),
     "DiskFullError": "the disk's own failure, a cell of the disks (`disk-full`)",
-    "RootMismatchError": "part of the reason for which a log is cut back (`log-cut-back`)",
+    "RootMismatchError": "part of the reason for which a log is cut back at a start",
     "OutOfGas": "a limit and no refusal (`transaction-out-of-gas`)",
 }
 """Errors that refuse nothing that comes from peers, clients, programs or disks, and what they are about."""

@@ -74,6 +74,9 @@ _UPGRADES: Final[Mapping[str, Sequence[str]]] = {
 _DELETIONS: Final = tuple(f"DELETE FROM {table} WHERE seed = ?" for table in ("cells", "rules", "met"))  # noqa: S608
 """The statements that remove what a seed reached."""
 
+WORKLOAD: Final = "workload "
+"""Begins the cell of a workload that the seed drew; without hits it had no effect."""
+
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
 

@@ -18,7 +18,7 @@ from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
 from cluster.campaign.corpus.rounds import CorpusPlans, rounds
 from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, SORTS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
-from cluster.campaign.results_db import ResultsFile, SeedResult
+from cluster.campaign.results_db import WORKLOAD, ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
 from cluster.campaign.workers import Workers
 from report.campaign import SweepCounts
@@ -48,6 +48,8 @@ class SweepTally:
     """The cells of the rules; `coverage` has those of the faults."""
     histories: dict[str, History] = field(default_factory=lambda: {sort: History() for sort in SORTS})
     """Data for the estimate of the unseen, by the sort of place."""
+    workloads: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """In how many runs a workload was on, and in how many of these it had no effect."""
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
@@ -55,13 +57,22 @@ class SweepTally:
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
         self.coverage.add(result.cells)
-        self.rules.add(result.rules)
+        rules = [hit for hit in result.rules if not hit.cell.startswith(WORKLOAD)]
+        self.rules.add(rules)
+        self._add_workloads(result)
         self.histories[FAULT_CELLS].add(result.seed, (cell[:-1] for cell in result.cells))
-        self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in result.rules))
+        self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in rules))
         self.histories[PAIRS].add(result.seed, result.pairs)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
+
+    def _add_workloads(self, result: SeedResult) -> None:
+        for cell, hits in result.rules:
+            if cell.startswith(WORKLOAD):
+                name = cell.removeprefix(WORKLOAD)
+                runs, idle = self.workloads.get(name, (0, 0))
+                self.workloads[name] = runs + 1, idle + (not hits)
 
     def resume(self, result: SeedResult, fingerprint: str) -> bool:
         """Count a result that was there, if it is of the code with this fingerprint; return whether it is."""

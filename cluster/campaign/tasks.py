@@ -10,12 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
+from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayWorker
 from checker.record.host import refusal_behind
 from checker.record.plugins import code_with
 from checker.record.request_process import ProcessGoneError
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
-from cluster.campaign.results_db import SeedResult
+from cluster.campaign.results_db import WORKLOAD, SeedResult
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import RepeatWorker
 from cluster.verdict.pipeline import COLD_HASH_SEED, PipelineResult, run_pipeline
@@ -92,7 +93,7 @@ def run_task(task: Task) -> SeedResult:
         failed=" ".join(check.name for check in run.checks if check.is_finding),
         fingerprint=task.fingerprint,
         cells=run.cells,
-        rules=run.rules,
+        rules=(*run.rules, *(RuleHit(f"{WORKLOAD}{name}", count) for name, count in run.workloads.items())),
         pairs=run.pairs,
     )
 

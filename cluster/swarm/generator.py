@@ -144,7 +144,7 @@ def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
         "max_timers_per_actor": draw.one_of("chain.max_timers_per_actor", (25, 1_024, 1_024, 1_024)),
         "max_ttl_blocks": draw.one_of("timers.max_ttl_blocks", (2_592_000, 2_592_000, 2_592_000, 2_592_000, 25, 40)),
         "max_cycles_per_fire": draw.one_of("timers.max_cycles_per_fire", (550_000, 550_000, 550_000, 36_000)),
-        "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 300)),
+        "max_cells_per_fire": draw.one_of("timers.max_cells_per_fire", (550_000, 550_000, 550_000, 20_000, 340)),
         "schedule_cycles": draw.one_of("timers.schedule_cycles", (200, 200, 350)),
         "extend_cycles": draw.one_of("timers.extend_cycles", (200, 200, 170)),
         "cancel_cycles": draw.one_of("timers.cancel_cycles", (200, 200, 90)),
@@ -176,12 +176,13 @@ def _draw_prices(draw: Draw) -> Plain:
     drawn: dict[str, Sequence[Any]] = {
         "min_lane_basefee": (800, 800, 8),
         "max_lane_basefee": (2**62, 2**62, 2_500),
-        "initial_lane_basefee": (0, 0, 2_000),
+        # From a price of a few units on, a step is less than a unit and counts as one.
+        "initial_lane_basefee": (0, 0, 2_000, 9),
         "target_utilisation": ((1, 2), (1, 2), (1, 5), (2, 3)),
         "max_basefee_step": ((1, 8), (1, 8), (1, 3)),
         "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
-        # What an agent of the workloads uses, 750 or 250, is more than some of these, and less than twice as much.
-        "gba_call_cycles": (10_000, 10_000, 700, 700, 240),
+        # The last two are just what an agent of the workloads uses.
+        "gba_call_cycles": (10_000, 10_000, 10_000, 750, 250),
         "bid_deprecation_blocks": (0, 0, 604_800, 4, 7),
         "max_allowed_delays": (100, 1, 3, 1),
         "excessive_delay": ("off", "force", "force", "cancel"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from cluster.swarm.life import exact_cost, may_be_exact, mend
 from cluster.workloads.kinds.edge_cases import CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
@@ -27,17 +28,26 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
-    if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
-        for workload in found.values():
-            if workload["kind"] not in {"transfers", "edge-cases"}:
-                workload["gas_limit"] = NARROW_GAS_LIMIT
+    found = _fit(found, chain)
+    if draw.chance("misers.is_on", 30) and may_be_exact(chain):
+        found["misers"] = _draw_misers(draw, chain)
     if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
         # Longer lives than the chain allows would be refused, and there would be no storm.
         for key in ("ttl_slots", "unfunded_ttl_slots"):
             found["storm"][key] = min(found["storm"][key], SHORT_TTL_SLOTS)
     if draw.chance("council.is_on", 50):
-        found["council"] = _draw_council(draw, chain["timers"], found.get("storm"), has_lane="lane" in chain)
+        found["council"] = _draw_council(draw, chain, found.get("storm"))
     return found
+
+
+def _fit(drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
+    """Return the workloads that can live on the chain; in a narrow lane their fires may use little."""
+    if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
+        for workload in drawn.values():
+            if workload["kind"] not in {"transfers", "edge-cases"}:
+                workload["gas_limit"] = NARROW_GAS_LIMIT
+    mended = {name: mend(workload, chain) for name, workload in drawn.items()}
+    return {name: workload for name, workload in mended.items() if workload is not None}
 
 
 LONG_TTL_SLOTS: Final = 200
@@ -52,6 +62,11 @@ AGENTS: Final = (
 )
 """The agents that bid for a workload's timers: by risk, or badly in one of many ways."""
 
+FEES: Final = (1_200, 5_000, 100_000)
+"""Greatest fees, in units per cycle. A storm may offer the lowest price of all besides: it asks once."""
+
+MISER_GAS_LIMIT: Final = 2_000
+
 TIERS: Final = ("economy", "standard", "fast", "urgent")
 
 
@@ -63,7 +78,7 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
     if not draw.chance(f"{name}.is_offering", 85):
         return {}
     offer: Plain = {
-        "max_fee": draw.one_of(f"{name}.max_fee", (1_200, 5_000, 100_000)),
+        "max_fee": draw.one_of(f"{name}.max_fee", (800, *FEES) if name == "storm" else FEES),
         "tips": draw.one_of(f"{name}.tips", ([0, 40, 300], [5], [900, 10, 60, 2_000])),
     }
     if draw.chance(f"{name}.has_agent", 45):
@@ -133,8 +148,16 @@ def _draw_storm(draw: Draw) -> Plain:
     return shape
 
 
-def _draw_council(draw: Draw, timers: Plain, storm: Plain | None, *, has_lane: bool) -> Plain:
+def _draw_misers(draw: Draw, chain: Plain) -> Plain:
+    """A heartbeat that can pay for just one fire, while prices stand at their floors, or lacks a unit."""
+    cost = exact_cost(chain, MISER_GAS_LIMIT) + draw.one_of("misers.more", (0, 0, 0, 1, -1))
+    start_ms = draw.between("misers.start_ms", 2_500, 6_000)
+    return {"kind": "heartbeats", "actors": 1, "gas_limit": MISER_GAS_LIMIT, "funds": cost, "start_ms": start_ms}
+
+
+def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
     """Change one rule of the timers for a while, and reach into a storm; one council in four has no right to."""
+    timers, has_lane = chain["timers"], "lane" in chain
     before = {"execution_lane_paused": False, "gc_lane_paused": False, **timers}
     key, value = draw.one_of(
         "council.change",
@@ -158,6 +181,11 @@ def _draw_council(draw: Draw, timers: Plain, storm: Plain | None, *, has_lane: b
         expires_at = draw.between("council.expires_at", 6, 30)
         actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
         actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
+        if has_lane and draw.chance("council.is_capping", 35):
+            # Just before the storm: its timers wait above the cap, those of payers without funds as well.
+            cap_ms = max(500, storm["first_slot"] * chain["slot_ms"] - 700)
+            change = {"system:cip1:max_cycles_per_fire_auction_phase": 2_000}
+            actions.append({"do": "govern", "at_ms": cap_ms, "set": change})
     if draw.chance("council.is_governing", 60):
         actions += _draw_parameters(draw, timers, has_lane=has_lane)
     return {
@@ -242,6 +270,7 @@ def _draw_bots(draw: Draw) -> Plain:
         "bots": draw.between("bots.bots", 1, 2),
         "positions": 5,
         "debt_step": draw.one_of("bots.debt_step", (1_000, 2_000)),
+        "gas_limit": 40_000,
         "interval_slots": 2,
         "every_ms": 2_500,
     }
@@ -266,7 +295,7 @@ def _draw_oddities(draw: Draw) -> Plain:
         "first": draw.between("oddities.first", 0, len(CASES) - 1),
         "count": draw.between("oddities.count", 3, 8),
         "start_ms": draw.between("oddities.start_ms", 0, 6_000),
-        "every_ms": draw.one_of("oddities.every_ms", (30, 100)),
+        "every_ms": draw.one_of("oddities.every_ms", (30, 100, 400)),
         "is_deployer": draw.chance("oddities.is_deployer", 75),
     }
 

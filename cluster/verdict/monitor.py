@@ -92,7 +92,7 @@ class Monitor:
 def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
-    rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine, validators=context.validators)
+    rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine)
     situations = situations_of(cluster.scenario)
     watchers = (*rules.handlers, situations.handlers)
     suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle), watchers)

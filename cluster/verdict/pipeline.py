@@ -34,6 +34,7 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.executions import watch_executions
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
+from cluster.workloads.effects import effects_of
 from faults import Cell, FaultEffect
 from report.console import LiveProgress, ValidatorRow
 from report.picture import BlockPoint, FaultBand, draw_run
@@ -60,6 +61,8 @@ class PipelineResult:
     cells: tuple[Cell, ...]
     rules: tuple[RuleHit, ...]
     pairs: tuple[str, ...]
+    workloads: Mapping[str, int]
+    """Acts by workload; 0 for one that had no effect."""
     log: bytearray = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
@@ -144,6 +147,7 @@ class PipelineResult:
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
             "coverage": [cell._asdict() for cell in self.cells],
             "rules": {hit.cell: hit.hits for hit in self.rules},
+            "workloads": dict(self.workloads),
             "reopened": self.reopened,
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
@@ -294,6 +298,7 @@ class _Steps:
             not_applicable=monitor.suite.not_applicable,
             rules=monitor.rules.hits(slot.counts for slot in run.slots if monitor.is_honest(slot.node)),
             pairs=monitor.situations.pairs(),
+            workloads=effects_of(run.scenario, monitor.chain),
             log=run.trace.log,
             genesis=run.genesis,
             chain=monitor.chain,

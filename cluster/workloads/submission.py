@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 from nacl.signing import SigningKey
@@ -159,6 +159,9 @@ class Client:
 
 class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
     """The data of one workload and everything about it; a subclass with a `tag` is a kind (docs/extend/workload.md)."""
+
+    is_recurring: ClassVar[bool] = False
+    """Whether its actors schedule themselves again, so that without a fire that succeeds it has had no effect."""
 
     enabled: Annotated[bool, means("Switched off, it stands in genesis and submits nothing.")] = True
     may_be_idle: Annotated[

@@ -63,6 +63,11 @@ def encode_receipt(receipt: Receipt) -> bytes:
     return msgspec.msgpack.encode(receipt)
 
 
+def is_of_transaction(encoded: bytes) -> bool:
+    """Return whether an encoded receipt is a transaction's, without decoding it: its tag is the second byte."""
+    return encoded[1] == 0
+
+
 def decode_receipt(encoded: bytes) -> Receipt:
     """Decode a receipt.
 

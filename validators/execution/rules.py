@@ -18,7 +18,7 @@ class BlockRule(RuleCell):
     NO_TRANSACTIONS = "Q-7", "A block holds no transaction."
     TRANSACTION_REVERTED = "C-6", "A transaction reverts and stays in its block."
     TRANSACTION_OUT_OF_GAS = "C-6", "A transaction reaches its limit and stays in its block."
-    TRANSACTION_FAULTED = "C-6", "A program fails of itself, and its transaction stays in the block."
+    PROGRAM_FAULTED = "C-6", "A program fails of itself, and what its call did is dropped."
     TRANSACTION_TIPPED = "X-6", "A transaction pays its block's proposer."
     CYCLE_PRICE_ROSE = "Q-2", "The cycle basefee rises."
     CYCLE_PRICE_FELL = "Q-2", "The cycle basefee falls."

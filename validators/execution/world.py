@@ -90,6 +90,8 @@ class ChainWorld:
         if result.status is not Status.OK:
             self._view.rollback(savepoint)
             del reached[before:]
+            if result.status is Status.FAULT:
+                reached.append(BlockRule.PROGRAM_FAULTED)
         return result
 
     def run_timer(self, timer: Timer) -> RunOutcome:

@@ -18,20 +18,14 @@ class DiskRule(RuleCell):
     RESTARTED_ON_SNAPSHOT = "storage.md", "A start reads the snapshot that an earlier life joined from."
     CERTIFIED_BLOCKS_KEPT = "storage.md", "A start executes certified blocks that were not final."
     JOURNAL_REPAIRED = "storage.md", "A damaged copy of the journal is repaired from the other one."
-    JOURNAL_PRUNED = "storage.md", "A journal is pruned below a finality."
+    JOURNAL_PRUNED = "storage.md", "A journal is pruned below a finality.", "pruned-journal"
     JOURNAL_GENERATION_SKIPPED = (
         "storage.md",
         "A start begins a generation above a pruning that was given up.",
     )
     JOURNAL_LOST = "storage.md", "A journal is gone from the disk, and its validator votes no more."
-    JOURNAL_DAMAGED_TWICE = (
-        "storage.md",
-        "Both copies of a journal are damaged, and its validator votes no more.",
-    )
     LOG_CUT_OFF = "storage.md", "A start cuts damaged entries off the finalized log."
-    LOG_CUT_BACK = "storage.md", "A start cuts the finalized log back to the last entry with its header's root."
-    BASE_GAVE_WAY = "storage.md", "A snapshot that is no state gives way to the base before it."
     BLOCK_DAMAGED = "storage.md", "A block on the disk is damaged."
     BLOCK_RESTORED = "storage.md", "A final block that the disk lost comes back from a peer."
     DISK_FULL = "storage.md", "A validator halts because its disk is full."
-    DISK_FAILED = "storage.md", "A validator halts because its disk fails otherwise."
+    DISK_FAILED = "storage.md", "A validator halts because its disk fails otherwise.", "disk-full"

@@ -64,7 +64,7 @@ class EngineRules:
         describe_vote: Returns the content of an encoded vote in few words.
         cells: The rule cells of the engine.
         refusals: The refusals of the engine.
-        read_cells: Returns the handlers that note the cells of a run among so many validators.
+        read_cells: Returns the handlers that note the cells of a run.
     """
 
     name: str
@@ -83,4 +83,4 @@ class EngineRules:
     describe_vote: Callable[[bytes], str] = bytes.hex
     cells: type[RuleCell] | None = None
     refusals: type[RefusalCell] | None = None
-    read_cells: Callable[[Reach, int], Handlers] = lambda _reach, _validators: {}
+    read_cells: Callable[[Reach], Handlers] = lambda _reach: {}

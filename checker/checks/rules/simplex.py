@@ -240,5 +240,5 @@ SIMPLEX_RULES: Final = EngineRules(
     describe_vote=_describe_vote,
     cells=SimplexRule,
     refusals=SimplexRefusal,
-    read_cells=lambda reach, validators: SimplexCells(reach, validators).handlers,
+    read_cells=lambda reach: SimplexCells(reach).handlers,
 )

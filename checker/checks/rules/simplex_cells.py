@@ -6,7 +6,6 @@ from faults.events import Crashed
 from network.events import Event, Handlers, Sent, TimerElapsed
 from network.types import NodeId
 from scheduler import Reach
-from validators.consensus.quorum import quorum_of
 from validators.consensus.simplex.rules import SimplexRule
 from validators.consensus.simplex.timeouts import TIMED_OUT, TimeoutReason
 from validators.events import (
@@ -48,11 +47,10 @@ VIEWS_KEPT: Final = 64
 
 
 class SimplexCells:
-    """Reads the cells of one run among so many validators."""
+    """Reads the cells of one run."""
 
-    def __init__(self, reach: Reach, validators: int) -> None:
+    def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._quorum = quorum_of(validators)
         self._notarized: dict[NodeId, int] = {}
         self._held: dict[NodeId, dict[int, str]] = {}
         self._final: dict[NodeId, tuple[int, int]] = {}
@@ -88,8 +86,6 @@ class SimplexCells:
 
     def _hold(self, event: Event, held: CertificateHeld) -> None:
         if held.certificate == "finalization":
-            is_exact = len(held.signers) == self._quorum
-            self._reach(SimplexRule.QUORUM_EXACT if is_exact else SimplexRule.QUORUM_EXCEEDED)
             return
         views = self._held.setdefault(event.node, {})
         if views.setdefault(held.view, held.certificate) != held.certificate:

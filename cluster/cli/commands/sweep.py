@@ -232,6 +232,10 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         reached = len(coverage.promised) - len(coverage.empty)
         lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
         lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
+    idle = {name: counts for name, counts in sorted(tally.workloads.items()) if counts[1]}
+    if idle:
+        shown = ", ".join(f"{name} {lacking:,} of {runs:,}" for name, (runs, lacking) in idle.items())
+        lines.append(f"workloads without effect, in runs: {shown}")
     if tally.rules.promised:
         reached = len(tally.rules.promised) - len(tally.rules.empty)
         lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
@@ -293,5 +297,6 @@ def _as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> dict[s
         "coverage": tally.coverage.as_json(FAULT_PLACE),
         "rules": tally.rules.as_json(RULE_PLACE),
         "unseen": {sort: unseen.as_json() for sort, unseen in tally.unseen.items()},
+        "workloads": {name: {"runs": runs, "idle": idle} for name, (runs, idle) in sorted(tally.workloads.items())},
         "results": str(path),
     }

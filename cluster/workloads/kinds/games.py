@@ -1,7 +1,7 @@
 """The workload `games`."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ from validators.execution import GenesisActor
 
 class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
     """Game loops that message their players at each tick, who answer in the next block."""
+
+    is_recurring: ClassVar[bool] = True
 
     games: Annotated[Thousand, means("Games, each with an owner.")]
     players: Annotated[int, msgspec.Meta(ge=1, le=16), means("Players of each game.")] = 4

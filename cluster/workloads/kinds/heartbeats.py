@@ -1,7 +1,7 @@
 """The workload `heartbeats`."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from cluster.scenario.fields import Milliseconds, Positive, means
 from cluster.workloads.quoting import QuotingKind
@@ -12,6 +12,8 @@ from validators.execution import GenesisActor
 
 class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True):
     """Actors that schedule themselves for ever."""
+
+    is_recurring: ClassVar[bool] = True
 
     interval_slots: Annotated[Positive, means("Each actor fires once in this many slots.")] = 1
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 20_000

@@ -1,7 +1,7 @@
 """The workload `liquidations`."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -18,6 +18,8 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True):
 
     The i-th position of a bot has a collateral of 100 and a debt of `(i + 1) * debt_step`.
     """
+
+    is_recurring: ClassVar[bool] = True
 
     bots: Annotated[Thousand, means("Bots, each with an owner.")]
     positions: Annotated[Thousand, means("Positions that each bot watches.")] = 10

@@ -1,7 +1,7 @@
 """The workload `oracle-feeds`."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from cluster.scenario.fields import Million, Milliseconds, Positive, Thousand, means
 from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
@@ -13,6 +13,8 @@ BASE_VALUE: Final = 1_000
 
 class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True):
     """Feeds that publish at their interval what their owners submit."""
+
+    is_recurring: ClassVar[bool] = True
 
     feeds: Annotated[Thousand, means("Feeds, each with an owner.")]
     interval_slots: Annotated[Million, means("Each feed publishes once in this many slots.")] = 2

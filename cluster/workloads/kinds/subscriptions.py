@@ -1,7 +1,7 @@
 """The workload `subscriptions`."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from cluster.scenario.fields import Million, Milliseconds, Positive, Thousand, means
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
@@ -12,6 +12,8 @@ from validators.execution.blocks import Transfer
 
 class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True):
     """Subscriptions that pay one merchant until they run dry, and message it each time."""
+
+    is_recurring: ClassVar[bool] = True
 
     subscriptions: Annotated[Thousand, means("Subscriptions, each with an owner.")]
     price: Annotated[Positive, means("Units of each payment.")] = 1_000_000

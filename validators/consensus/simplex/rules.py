@@ -19,18 +19,20 @@ class SimplexRule(RuleCell):
     )
     LEFT_BY_IGNORED_PROPOSAL = "design.md", "A view is left because its proposal cannot be judged here."
     LEFT_BY_INVALID_PROPOSAL = "design.md", "A view is left because its proposal is not valid."
-    LEFT_BY_FAILED_CERTIFICATION = "design.md", "A view is left because its notarized block failed certification."
+    LEFT_BY_FAILED_CERTIFICATION = (
+        "design.md",
+        "A view is left because its notarized block failed certification.",
+        "blind-colluders",
+    )
     NULLIFIED_AFTER_NOTARIZE = "design.md", "A validator leaves a view whose block it voted for."
     NULLIFY_REPEATED = "design.md", "A validator says again that it wants to leave its view."
     TWO_CERTIFICATES = "design.md", "A validator holds the notarization and the nullification of one view."
     VIEWS_SKIPPED = "design.md", "A block is final on a parent that is not of the view before."
     SEVERAL_FINAL_AT_ONCE = "design.md", "One finalization makes several blocks final."
-    QUORUM_EXACT = "design.md", "A finalization has just a quorum of votes."
-    QUORUM_EXCEEDED = "design.md", "A finalization has more votes than a quorum."
     CERTIFICATE_REQUESTED = "design.md", "A validator asks for a certificate that it lacks."
     CERTIFICATE_REQUESTED_AGAIN = "design.md", "A second peer is asked for a certificate."
     CERTIFICATE_SERVED = "design.md", "A validator answers a question for a certificate."
-    UNCERTIFIED = "design.md", "A validator refuses to certify a notarized block."
+    UNCERTIFIED = "design.md", "A validator refuses to certify a notarized block.", "blind-colluders"
     VOTE_KEPT = "design.md", "A restarted validator finds a vote of an unfinished view in its journal."
     RESTARTED_AS_LEADER = "design.md", "A validator restarts in a view that it leads."
     CONFLICTING_NOTARIZE = "design.md", "A validator holds two notarizes of one signer and view."

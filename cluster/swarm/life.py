@@ -1,0 +1,98 @@
+"""Life of drawn workloads by arithmetic: what would die at its first fire, or never begin, is mended or not drawn.
+
+A seed that draws a workload without effect says nothing of it and passes. So limits, budgets and prices are compared
+before the run: what a fire takes with the cap that the chain has, an agent's work with its budget, a greatest fee with
+the lane's first price. What the rest of the run does to a workload, such as a governor, is left to it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from faults.kinds.drawing import Plain
+from scheduler import MIN_BASEFEE, LaneConfig, TimerConfig
+
+SCHEDULE_CYCLES: Final = TimerConfig().schedule_cycles
+"""The price of scheduling that `NEEDS` holds."""
+
+
+class Need(NamedTuple):
+    """The cycles and cells that a fire of a program takes where scheduling costs the default."""
+
+    cycles: int
+    cells: int
+
+
+NEEDS: Final[Mapping[str, Need]] = {
+    "heartbeats": Need(700, 330),
+    "oracle-feeds": Need(900, 317),
+    "subscriptions": Need(2_050, 1_272),
+    "liquidations": Need(3_550, 299),
+    "games": Need(16_700, 15_301),
+}
+"""The most that a fire takes of each kind whose actors schedule themselves again, as the swarm draws it."""
+
+AGENT_CYCLES: Final[Mapping[str, int]] = {"calm": 750, "alarmed": 750, "desperate": 750, "sum": 250, "low": 250}
+"""The cycles of an agent that means to answer; the others fail on purpose."""
+
+CHEAPEST_AGENT: Final = "sum"
+
+GAS_LIMIT: Final = 20_000
+"""The gas limit of a workload for which none was drawn."""
+
+
+def mend(workload: Plain, chain: Plain) -> Plain | None:
+    """Return a drawn workload as it can live on its chain; None where it cannot."""
+    need = NEEDS.get(workload["kind"])
+    timers = chain["timers"]
+    if need is not None:
+        cycles = need.cycles + max(0, timers["schedule_cycles"] - SCHEDULE_CYCLES)
+        gas_limit = min(max(workload.get("gas_limit", GAS_LIMIT), cycles), ceiling_of(chain))
+        if gas_limit < cycles or timers["max_cells_per_fire"] < need.cells:
+            return None
+        workload = {**workload, "gas_limit": gas_limit}
+    if "lane" not in chain:
+        return workload
+    return _mend_offer(workload, chain)
+
+
+def _mend_offer(workload: Plain, chain: Plain) -> Plain:
+    """Return a workload with an offer that the lane does not refuse from its first block on."""
+    lane, offer = chain["lane"], dict(workload)
+    if AGENT_CYCLES.get(offer.get("agent", ""), 0) > lane["gba_call_cycles"]:
+        offer["agent"] = CHEAPEST_AGENT
+    if chain["activation"]["height"] == 1:
+        if not lane["bid_deprecation_blocks"]:
+            offer.pop("bid", None)
+        if "max_fee" in offer:
+            # A fee that is just the price has no room for a tip: the least that is admitted.
+            offer["max_fee"] = max(offer["max_fee"], opening_price(chain))
+    return offer
+
+
+def ceiling_of(chain: Plain) -> int:
+    """Return the greatest gas limit that a timer of a drawn chain may state, in cycles."""
+    timers = chain["timers"]
+    caps = (LaneConfig().max_cycles_per_fire_auction_phase,) if "lane" in chain else ()
+    return int(min(timers["max_cycles_per_fire"], timers["lane_timer_cycles"], *caps))
+
+
+def opening_price(chain: Plain) -> int:
+    """Return the lane's price of a cycle in its first block, in units, where that is the chain's first one too."""
+    lane: Mapping[str, Any] = chain["lane"]
+    over, under = lane["lane_multiplier"]
+    return int((lane["initial_lane_basefee"] or chain["cycle_basefee"]) * over // under)
+
+
+def may_be_exact(chain: Plain) -> bool:
+    """Return whether the cost of a fire in a quiet block follows from the floors of the chain's prices."""
+    at_floor = chain["min_basefee"] == MIN_BASEFEE and chain["policy"] != "fifo-free"
+    return at_floor and ("lane" not in chain or chain["lane"]["min_lane_basefee"] == MIN_BASEFEE)
+
+
+def exact_cost(chain: Plain, gas_limit: int) -> int:
+    """Return the greatest cost of a fire at default fees without a tip, in units, with all prices at their floors."""
+    price = chain["min_basefee"]
+    if "lane" in chain and chain["lane"]["settlement"] == "additive":
+        over, under = chain["lane"]["lane_multiplier"]
+        price += chain["lane"]["min_lane_basefee"] * over // under
+    return int(gas_limit * price + chain["timers"]["max_cells_per_fire"] * chain["min_basefee"])

@@ -1,0 +1,41 @@
+"""Every rule cell is reached by a named run, so that none is declared that nothing can reach or nothing counts."""
+
+import pytest
+
+from scheduler import SWARM, CallRule, RuleCell
+from tests.witnesses import cells_of_run, choose, lacking, read_witnesses
+
+WITNESSES = read_witnesses()
+
+
+def test_every_cell_has_a_witness():
+    """`python -m tests.witnesses --write NAME ...` takes further runs into the choice."""
+    assert lacking(WITNESSES) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(WITNESSES.values())))
+def test_a_witness_reaches_its_cells(name):
+    reached = cells_of_run(name)
+
+    assert [label for label, witness in WITNESSES.items() if witness == name and label not in reached] == []
+
+
+def test_a_cell_without_a_witness_is_named():
+    without = {label: name for label, name in WITNESSES.items() if label != CallRule.DUE_NEXT.label}
+
+    assert lacking(without) == ["due-next"]
+
+
+def test_as_few_runs_as_needed_are_chosen():
+    both = frozenset({"due-next", "expired"})
+    chosen = choose({"swarm-1": frozenset({"due-next"}), "swarm-2": both, "swarm-3": frozenset({"expired"})})
+
+    assert chosen == {"due-next": "swarm-2", "expired": "swarm-2"}
+
+
+def test_a_cell_says_who_promises_it():
+    class Rule(RuleCell):
+        SWARMED = "A-1", "It happens."
+        STAGED = "A-1", "It happens on a stage.", "calm"
+
+    assert [cell.promised_by for cell in Rule] == [SWARM, "calm"]
