@@ -189,7 +189,7 @@ def test_the_cells_of_a_run_are_the_same_under_another_shuffle_of_tasks():
         again = Cluster(scenario, 0).run().cells
 
     assert plain == again
-    assert len(plain) > 5
+    assert len(plain) > 2
 
 
 def test_every_promise_is_of_a_phase_and_a_role_that_exist():
