@@ -262,11 +262,8 @@ class MachineController:
         slot.incarnation += 1
 
     def _handle_of(self, slot: MachineSlot) -> DiskHandle:
-        """Return a handle to a machine's disk; the trace says what a simulated one holds now, and after each sync."""
+        """Return a handle to a machine's disk; the trace says what the disk holds now, and after each sync."""
         reach = partial(self._reach, slot)
-        # What a real directory holds after a loss of power is the operating system's matter, and not the run's.
-        if not isinstance(slot.disk, SimulatedDisk):
-            return DiskHandle(slot.disk, reach)
         chain, disk = self._trace.chain(slot.node), slot.disk.written()
         durable = DurableChecksum(disk)
         traced = checksum_of_all(disk)

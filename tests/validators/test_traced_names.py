@@ -24,11 +24,16 @@ NAMES_OF_CLASSES = {
     "faults/kind_registry.py": 2,
     "faults/kinds/registry.py": 1,
     "network/codec.py": 6,
+    "scheduler/policies/validity.py": 2,
     "validators/actors/host.py": 2,
     "validators/actors/script.py": 2,
+    "validators/execution/refusals.py": 1,
     "validators/node.py": 1,
 }
-"""Uses that no renamed class changes: words of exceptions, modules, and the steps of a script, which are functions."""
+"""Uses that no renamed class changes.
+
+Words of exceptions, cells of errors, modules, and the steps of a script, which are functions.
+"""
 
 
 def traced_classes():

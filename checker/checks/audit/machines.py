@@ -127,9 +127,11 @@ class Machines:
                 if not self._traffic.is_on[node]:
                     self._owed["on", node] = now_us
 
-    def may_stop(self, node: int, now_us: int) -> None:
-        """Let a machine be restarted in this instant."""
+    def may_stop(self, node: int, now_us: int, *, loses_votes: bool = False) -> None:
+        """Let a machine be restarted in this instant; what its disk holds then is unknown if it loses its votes."""
         self._may_stop[node] = now_us
+        if loses_votes:
+            self._machines[node].durable = None
 
     def pause(self, nodes: tuple[int, ...], *, is_paused: bool) -> None:
         """Pause machines that are on, or let them go on."""

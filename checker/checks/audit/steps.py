@@ -277,7 +277,7 @@ def _bad_disk(bench: AuditBench, _name: str, fault: Plain) -> Iterator[PlannedSt
 
     def end(now_us: int) -> None:
         if fault["kind"] in {"io-error", "disk-full"}:
-            bench.machines.may_stop(fault["validator"], now_us)
+            bench.machines.may_stop(fault["validator"], now_us, loses_votes=True)
 
     yield from _window(fault["start_ms"], fault["stop_ms"], _nothing, end)
 
@@ -323,7 +323,7 @@ def _byzantine(bench: AuditBench, _name: str, fault: Plain) -> Iterator[PlannedS
         return
 
     def forget(now_us: int) -> None:
-        bench.machines.may_stop(fault["validator"], now_us)
+        bench.machines.may_stop(fault["validator"], now_us, loses_votes=True)
 
     for at_ms in range(fault["start_ms"], fault["stop_ms"], fault["every_ms"]):
         yield PlannedStep(at_ms * MILLISECOND_US, "forget", forget)

@@ -20,6 +20,9 @@ from faults.events import Crashed, Restarted
 from network.events import Event, Handlers
 from validators.events import BlockFinalized, Booted, CertificateHeld, Entered, Halted, Reported, StoppedVoting
 
+NEVER_US: Final = 1 << 62
+"""A time after all runs."""
+
 LAG_MAX: Final = 2
 """Blocks by which a leader may be behind the highest final one."""
 
@@ -40,7 +43,9 @@ class CalmViews(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._margin_us = 2 * run.plan.certification_timeout_us
-        self._up_us = dict.fromkeys((node for node in run.honest if node < run.validators), 0)
+        # Where a run goes on from disks, no leader is up before it has booted: its view may be older than the process.
+        up_us = 0 if run.test_bed is None or run.test_bed.is_whole else NEVER_US
+        self._up_us = dict.fromkeys((node for node in run.honest if node < run.validators), up_us)
         self._heights: dict[int, int] = {}
         self._height = 0
         self._views: dict[int, tuple[int, int]] = {}
@@ -95,8 +100,9 @@ class CalmViews(Check):
         self._final_view = max(self._final_view, block.view)
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """Note what a leader has after its start."""
+        """Note what a leader has after its start, which in a run that goes on from disks is no restart."""
         self._heights[event.node] = booted.finalized_height
+        self._note_power(event, event.node)
 
     def restarted(self, event: Event, restarted: Restarted) -> None:
         """Note a leader's start."""

@@ -155,7 +155,7 @@ BAD_SCENARIOS = {
     ),
     "unknown key of a fault": (
         '[faults.f]\nkind = "crash"\nvalidatr = 0\nat_ms = 5\nrestart_ms = 9',
-        "field `validatr` (did you mean validator?); the keys are kind, enabled, may_be_idle, validator, at_ms",
+        "field `validatr` (did you mean validator?); the keys are kind, enabled, may_be_idle, anchor, at_ms",
     ),
     "wrong type": ('[network]\nlatency_ms = "fast"', "network.latency_ms: Expected `int`, got `str`"),
     "negative time": (
@@ -168,7 +168,7 @@ BAD_SCENARIOS = {
     ),
     "unknown fault kind": (
         '[faults.f]\nkind = "meteor"',
-        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, c",
+        "faults.f.kind: Invalid value 'meteor'; the kinds are bit-rot, blackout, byzantine, c",
     ),
     "unknown requirement": ('requires = ["g"]', "requires: no fault or workload is named 'g'"),
     "a timer key beyond its range": (
@@ -257,7 +257,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
             ("run", "lossy", "--set", "faults.nope.enabled=false"),
             "nothing in faults is named 'nope'; there are weather",
         ),
-        (("run", "calm", "--set", "faults.new.kind=crash"), "faults.new: Object missing required field `validator`"),
+        (("run", "calm", "--set", "faults.new.kind=crash"), "faults.new: Object missing required field `at_ms`"),
         (("run", "calm", "--set", "title.x=1"), "title is a value, not a section"),
         (("run", "calm", "--set", "cluster.validators=200"), "cluster.validators"),
         (("fly",), "fly"),
