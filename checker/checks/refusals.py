@@ -61,6 +61,9 @@ class Excuse(NamedTuple):
     why: str
 
 
+TRANSACTION: Final = "transaction"
+"""The word of a refusal that clients get as well."""
+
 EXCUSES: Final = (
     Excuse((), "recovering", "is_starting", "a validator that reads its disk takes nothing"),
     Excuse(REQUESTS, "TooManyAnswers", "has_asked_often", "the limit of a second"),
@@ -224,8 +227,9 @@ class Refusals(Check):
         if message in PURPOSES:
             return self._has_byzantine
         if node in self._paused:
-            # It may handle what came long ago.
-            return self._has_byzantine or any(receiver == node for receiver, _ in self._harmed)
+            # It may handle what came long ago, a client's transaction too.
+            is_of_client = message == TRANSACTION
+            return is_of_client or self._has_byzantine or any(receiver == node for receiver, _ in self._harmed)
         return last.peer not in self._honest or not last.is_whole
 
     def _has_asked_often(self, node: int, last: _Inbound) -> bool:

@@ -29,6 +29,8 @@ IDENTITY_SEEDS: Final = 16
 """Drawn scenarios whose bytes stand for all of them."""
 
 
+BLOCKS_AFTER_ACTIVATION: Final = 3
+
 KINDS_SEEDS: Final = 400
 """Seeds that show which kinds of faults the swarm draws."""
 
@@ -66,6 +68,9 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     }
     if prefix is not None:
         raw = with_prefix(raw, prefix)
+        # A policy that is activated needs blocks of its own to be judged in.
+        activation = raw["chain"].get("activation", {"height": 0})
+        raw["run"]["until_height"] = max(raw["run"]["until_height"], activation["height"] + BLOCKS_AFTER_ACTIVATION)
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
