@@ -8,6 +8,7 @@ from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.observations import ReadBack
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
@@ -37,13 +38,18 @@ class Repairs(Check):
     @property
     def is_asked(self) -> bool:
         """Return whether anything was repaired that is still to be judged."""
-        return self.tally.compared > 0 or bool(self._blocks or self._logs)
+        return self.tally.compared > 0 or any(self._to_judge(readback) for readback in self.run.end.readbacks)
 
     def repaired(self, event: Event, repaired: DamageRepaired) -> None:
         """Compare the copies of the journal, or note what is whole in the end."""
         node = event.node
         if repaired.file in JOURNAL_FILES:
             self._compare_copies(node)
+        elif any(
+            fault.start_us <= event.at_us <= fault.stop_us for fault in self.run.plan.faults if node in fault.nodes
+        ):
+            # A disk that is still bad may harm what was repaired; the next start finds it.
+            return
         elif repaired.file == BLOCKS:
             self._blocks[node, repaired.place] = None
         else:
@@ -62,15 +68,14 @@ class Repairs(Check):
         for readback in self.run.end.readbacks:
             node = readback.node
             held = dict.fromkeys(block for answer in readback.served for block in answer)
-            for repaired_at, height in self._blocks:
-                if repaired_at == node and readback.base_height < height <= min(readback.height, len(self.run.chain)):
-                    encoded = encode_block(self.run.chain[height - 1].block)
-                    self.tally.require(
-                        encoded in held,
-                        f"validator {node} has repaired its block of height {height}, and does not have it",
-                        validator=node,
-                        height=height,
-                    )
+            for height in self._heights_of(readback):
+                encoded = encode_block(self.run.chain[height - 1].block)
+                self.tally.require(
+                    encoded in held,
+                    f"validator {node} has repaired its block of height {height}, and does not have it",
+                    validator=node,
+                    height=height,
+                )
             if node in self._logs:
                 self.tally.require(
                     not readback.error,
@@ -78,6 +83,17 @@ class Repairs(Check):
                     validator=node,
                 )
         return self.tally.result(f"{self.tally.compared:,} repairs of disks were whole in every copy")
+
+    def _to_judge(self, readback: ReadBack) -> bool:
+        """Return whether a replica's disk holds anything that was repaired."""
+        return readback.node in self._logs or bool(self._heights_of(readback))
+
+    def _heights_of(self, readback: ReadBack) -> list[int]:
+        """Return the heights of repaired blocks that a replica's disk has to hold at the end."""
+        top = min(readback.height, len(self.run.chain))
+        return [
+            height for node, height in self._blocks if node == readback.node and readback.base_height < height <= top
+        ]
 
     def _compare_copies(self, node: int) -> None:
         disk = self.run.disks[node].scarred()
