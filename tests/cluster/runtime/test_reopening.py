@@ -253,7 +253,10 @@ class TestEdges:
     "crash",
     [
         'kind="crash", validator=1, at_ms=4_100, restart_ms=4_700',
-        'kind="crash-at-boundary", validator=1, boundary="after-append", every=4, start_ms=2_000, stop_ms=6_000',
+        (
+            'kind="crash-at-boundary", validator=1, boundary="after-append", every=4, '
+            "start_ms=2_000, stop_ms=6_000, restart_after_ms=250"
+        ),
     ],
 )
 def test_a_crash_costs_a_real_disk_what_it_costs_a_simulated_one(run_on, tmp_path, crash):
