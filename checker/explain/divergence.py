@@ -24,7 +24,8 @@ from checker.explain.executions import (
 )
 from checker.explain.formatting import order_of_key
 from checker.explain.reading import timer_of, timer_of_key
-from checker.oracle.blocks import InvalidBlockError, OracleChain
+from checker.oracle.blocks import OracleChain
+from checker.oracle.headers import InvalidBlockError
 from checker.oracle.records import MalformedError, read_block, read_genesis, write
 from checker.oracle.replay import unknown_to_the_oracle
 from scheduler import Timebase, Timer

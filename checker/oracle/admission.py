@@ -16,9 +16,9 @@ class Admission:
         """Return the greatest gas limit that a timer can be given, which is also the default."""
         return min(config.max_cycles_per_fire, config.lane_timer_cycles)
 
-    def is_deprecated(self, _fees: Fees, _height: int) -> bool:
-        """Return whether a caller still uses the older form after the time in which it is accepted."""
-        return False
+    def early_error(self, _fees: Fees, _fee_payer: bytes | None, _height: int) -> str:
+        """Return the error of a call that states what this policy refuses before all else, or an empty string."""
+        return ""
 
     def quote(self, _fees: Fees) -> Quoted:
         """Return the quote of a new timer, or the error that refuses it."""

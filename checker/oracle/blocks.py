@@ -1,5 +1,6 @@
 """The oracle's chain: it executes one block after the other and returns each block's result."""
 
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from nacl.signing import VerifyKey
 
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
 from checker.oracle.contents import Basefees, contents_at_genesis
+from checker.oracle.headers import InvalidBlockError, check_header, present_of
 from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.merkle import list_root
 from checker.oracle.phases import Ledger
@@ -25,7 +27,6 @@ from checker.oracle.records import (
 )
 from checker.oracle.system import run_instruction
 from checker.oracle.tiers import heights_promoted, write_tiers
-from checker.oracle.timers import TimerPhase
 from checker.oracle.twins import TWINS, BlockStart, configurations
 
 TRANSACTION_CYCLES = 1_000
@@ -35,14 +36,6 @@ EPOCH_PROMOTED = 13
 MAX_BASEFEE = 2**62
 BASEFEE_CHANGE = 8
 """A full block raises a basefee by one part in this number."""
-
-
-class InvalidBlockError(Exception):
-    """A block breaks a rule: `what` is its header or a transaction, the message says which rule."""
-
-    def __init__(self, what: str, reason: str) -> None:
-        super().__init__(reason)
-        self.what = what
 
 
 class Result(NamedTuple):
@@ -102,25 +95,21 @@ class OracleChain:
     def execute(self, header: Header, transactions: list[bytes]) -> Result:
         """Execute the next block; its roots are left for the caller to compare. Raises InvalidBlockError."""
         check_header(header, self.header, self.genesis)
-        block = _Block(self, header)
-        receipts: list[list[object]] = [[1, event] for event in block.maintain_epochs()]
-        receipts += [block.run_transaction(index, encoded) for index, encoded in enumerate(transactions)]
-        phase = block.run_timers()
-        mailbox = block.serve_mailbox()
-        receipts += [[1, event] for event in phase.events + mailbox.events]
-        block.end(phase)
+        block = _Block(self, header, transactions)
+        block.run()
+        phase, mailbox = block.phase, block.mailbox
         # After the whole block and once: a key that ends as it began is no change.
         changes = self.contents.settle()
         self.header = header
         return Result(
-            receipts=receipts,
+            receipts=block.receipts,
             changes=changes,
             tx_root=list_root(transactions),
-            receipts_root=list_root([write(receipt) for receipt in receipts]),
+            receipts_root=list_root([write(receipt) for receipt in block.receipts]),
             state_root=self.contents.log.canonical_root(),
             counts={
-                "cycles_used": block.cycles,
-                "cells_used": block.cells,
+                "cycles_used": block.room.cycles,
+                "cells_used": block.room.cells,
                 "lane_cycles": phase.lane_cycles,
                 "lane_cells": phase.lane_cells,
                 "gc_cycles": phase.gc_cycles,
@@ -138,7 +127,7 @@ class OracleChain:
                 "lane_burned": phase.lane_burned,
                 "lane_price": phase.price,
             },
-            phases=block.ledger(len(transactions), phase, mailbox),
+            phases=block.ledger,
         )
 
     def audit(self) -> str:
@@ -159,47 +148,116 @@ class OracleChain:
 
 
 class _Block:
-    """One block in execution. Configuration and basefees are those at its start."""
+    """One block in execution. Configuration and basefees are those at its start.
 
-    def __init__(self, chain: OracleChain, header: Header) -> None:
+    `phase` is the policy's part in the block, whatever it does outside the timer phase included.
+    """
+
+    def __init__(self, chain: OracleChain, header: Header, transactions: Sequence[bytes] = ()) -> None:
         self.genesis = chain.genesis
         self.contents = chain.contents
+        self.transactions = transactions
         self.proposer = chain.genesis.validators[header.proposer]
-        self.parent_now = _present(chain.genesis, chain.header)
+        self.parent_now = present_of(chain.genesis, chain.header)
         self.basefees = chain.contents.basefees.rows[None]
+        self.room = Gas(chain.genesis.block_cycles, chain.genesis.block_cells)
         entry = self.genesis.policy_at(header.height)
-        self.twin = TWINS[entry.policy]
-        self.rules = self.twin.open(BlockStart(self.contents, header.height, entry.height, self.basefees))
+        start = BlockStart(self.contents, header.height, entry.height, self.basefees, self.room)
+        self.rules = TWINS[entry.policy].open(start)
         self.calendar = chain.contents.calendar.rows[None]
         self.present = Present(
             height=header.height,
-            now=_present(chain.genesis, header),
+            now=present_of(chain.genesis, header),
             config=chain.contents.config.rows[None],
-            is_collected=False,
+            collected={},
             mailbox_cycles=chain.genesis.mailbox_cycles,
             admission=self.rules,
             ring_size=self.calendar.ring_size,
         )
-        self.cycles = 0
-        self.cells = 0
+        self.phase = self.rules.timer_phase(self.present, self.parent_now, self.proposer)
+        self.mailbox = MailboxPhase(self.contents, self.present)
+        self.receipts: list[list[object]] = []
+        self.ledger: list[tuple[str, dict[str, int]]] = []
         self.burned = 0
         self.tips = 0
+        self._events_taken = 0
 
-    def maintain_epochs(self) -> list[list[object]]:
-        """Return the event of a new epoch, where one begins; the moves are worked out when the block ends."""
+    def run(self) -> None:
+        """Go through the phases in the policy's order; what each leaves stands where it happened."""
+        phases: dict[str, Callable[[], dict[str, int] | None]] = {
+            "promotion": self._maintain_epochs,
+            "prologue": self.phase.prologue,
+            "transactions": self._run_transactions,
+            "timers": self._run_timers,
+            "mailbox": self._serve_mailbox,
+            "prices": self._set_prices,
+            "burns": self._add_burned,
+            "tiers": self._write_tiers,
+        }
+        for name in self.rules.phases():
+            counts = phases[name]()
+            self._take_events()
+            self.ledger.append((name, counts or {}))
+
+    def _take_events(self) -> None:
+        """Make receipts of the events that the policy has left since the last time."""
+        events = self.phase.events
+        self.receipts += [[1, event] for event in events[self._events_taken :]]
+        self._events_taken = len(events)
+
+    def _maintain_epochs(self) -> None:
+        """Report a new epoch, where one begins; the moves are worked out when the block ends."""
         now, config = self.present.now, self.calendar
         epoch = now // config.epoch_length
-        if epoch <= self.parent_now // config.epoch_length:
-            return []
-        heights = heights_promoted(self.contents, self.parent_now, now, config)
-        return [[EPOCH_PROMOTED, epoch, heights]]
+        if epoch > self.parent_now // config.epoch_length:
+            heights = heights_promoted(self.contents, self.parent_now, now, config)
+            self.receipts.append([1, [EPOCH_PROMOTED, epoch, heights]])
 
-    def run_transaction(self, index: int, encoded: bytes) -> list[object]:
+    def _run_transactions(self) -> dict[str, int]:
+        """Run the transactions in the policy's order."""
+        transactions = [_read_transaction(index, encoded) for index, encoded in enumerate(self.transactions)]
+        for index in self.phase.merge(transactions):
+            self._take_events()
+            self.receipts.append(self._run_transaction(index, transactions[index]))
+        return {"included": len(transactions)}
+
+    def _run_timers(self) -> dict[str, int]:
+        """Run the timer phase; where transactions come behind it, they find nothing on its list."""
+        phase, names = self.phase, self.rules.phases()
+        phase.run()
+        if names.index("timers") < names.index("transactions"):
+            self.present.collected.clear()
+        left = phase.waiting_live + phase.waiting_dead
+        return {"due": phase.due, "fired": phase.fired, "removed": phase.removed, "left": left}
+
+    def _serve_mailbox(self) -> dict[str, int]:
+        """Deliver messages, and end the policy's part."""
+        self.mailbox.run()
+        self.receipts += [[1, event] for event in self.mailbox.events]
+        self.phase.end_block()
+        return {"found": self.mailbox.found, "delivered": self.mailbox.delivered}
+
+    def _set_prices(self) -> dict[str, int]:
+        """Set the basefees of the next block, and let the policy write what needs the totals."""
+        genesis, phase = self.genesis, self.phase
+        used_cycles, used_cells = self.room.cycles + phase.lane_cycles, self.room.cells + phase.lane_cells
+        cycle = next_basefee(self.basefees.cycle, used_cycles, genesis.block_cycles, genesis.min_basefee)
+        cell = next_basefee(self.basefees.cell, used_cells, genesis.block_cells, genesis.min_basefee)
+        self.contents.basefees.put(None, Basefees(cycle, cell))
+        phase.close(used_cycles)
+        return {"cycles": used_cycles, "cells": used_cells}
+
+    def _add_burned(self) -> dict[str, int]:
+        burned = self.burned + self.phase.burned
+        self.contents.burned.put(None, self.contents.burned.rows[None] + burned)
+        return {"burned": burned}
+
+    def _write_tiers(self) -> None:
+        write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
+
+    def _run_transaction(self, index: int, transaction: Transaction) -> list[object]:
         """Check, charge, run and settle one transaction; return its receipt. Raises InvalidBlockError."""
-        try:
-            transaction = read_transaction(encoded)
-        except MalformedError as error:
-            raise InvalidBlockError(f"transaction {index}", str(error)) from None
+        encoded = self.transactions[index]
         sender = address_of(transaction.public_key)
         refusal = self._refusal(transaction, sender, len(encoded))
         if refusal:
@@ -214,54 +272,16 @@ class _Block:
         tip = ending.cycles * tip_per_cycle
         self.contents.credit(self.proposer, tip)
         self.contents.credit(sender, charge - burned - tip)
-        self.cycles += ending.cycles
-        self.cells += ending.cells
+        self.room.cycles += ending.cycles
+        self.room.cells += ending.cells
         self.burned += burned
         self.tips += tip
         return [0, sha256(encoded), *ending[:4], burned, tip, ending.events]
 
-    def run_timers(self) -> TimerPhase:
-        """Run the timer phase."""
-        phase = self._phase()
-        phase.run()
-        return phase
-
-    def _phase(self) -> TimerPhase:
-        return self.rules.timer_phase(self.present._replace(is_collected=True), self.parent_now, self.proposer)
-
-    def serve_mailbox(self) -> MailboxPhase:
-        """Deliver messages."""
-        mailbox = MailboxPhase(self.contents, self.present._replace(is_collected=True))
-        mailbox.run()
-        return mailbox
-
-    def ledger(self, included: int, timers: TimerPhase, mailbox: MailboxPhase) -> Ledger:
-        """Return every phase that a block of this policy has, with the oracle's counts of it."""
-        waiting = timers.waiting_live + timers.waiting_dead
-        counts = {
-            "transactions": {"included": included},
-            "timers": {"due": timers.due, "fired": timers.fired, "removed": timers.removed, "left": waiting},
-            "mailbox": {"found": mailbox.found, "delivered": mailbox.delivered},
-            "prices": {"cycles": self.cycles + timers.lane_cycles, "cells": self.cells + timers.lane_cells},
-            "burns": {"burned": self.burned + timers.burned},
-        }
-        return [(name, counts.get(name, {})) for name in self.twin.phases]
-
-    def end(self, phase: TimerPhase) -> None:
-        """Set the basefees of the next block, and add the burned units to the total."""
-        genesis = self.genesis
-        used_cycles, used_cells = self.cycles + phase.lane_cycles, self.cells + phase.lane_cells
-        cycle = next_basefee(self.basefees.cycle, used_cycles, genesis.block_cycles, genesis.min_basefee)
-        cell = next_basefee(self.basefees.cell, used_cells, genesis.block_cells, genesis.min_basefee)
-        self.contents.basefees.put(None, Basefees(cycle, cell))
-        self.contents.burned.put(None, self.contents.burned.rows[None] + self.burned + phase.burned)
-        phase.close(used_cycles)
-        write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
-
     def _refusal(self, transaction: Transaction, sender: bytes, size: int) -> str:
         """Return the reason why a transaction is invalid here, or an empty string."""
         account, basefees = self.contents.account(sender), self.basefees
-        cycles_left, cells_left = self.genesis.block_cycles - self.cycles, self.genesis.block_cells - self.cells
+        cycles_left, cells_left = self.room.cycles_limit - self.room.cycles, self.room.cells_limit - self.room.cells
         reasons = (
             (f"its cycles_limit is below {TRANSACTION_CYCLES}", transaction.cycles_limit < TRANSACTION_CYCLES),
             (f"its cells_limit is below its {size} bytes", transaction.cells_limit < size),
@@ -313,23 +333,6 @@ class _Block:
         return Ending(OK, "", gas.cycles, size, [])
 
 
-def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
-    """Check a header against its parent's; raises InvalidBlockError."""
-    rules = (
-        ("version", header.version == 1),
-        ("height", header.height == parent.height + 1),
-        ("consensus_epoch", header.consensus_epoch == 0),
-        ("view", header.view > parent.view),
-        ("parent", header.parent == sha256(write(parent))),
-        ("proposer", header.proposer < len(genesis.validators)),
-        ("timestamp_ms", header.timestamp_ms > parent.timestamp_ms),
-        ("slot", header.slot == header.timestamp_ms // genesis.slot_ms),
-    )
-    for name, holds in rules:
-        if not holds:
-            raise InvalidBlockError("header", f"its {name} {getattr(header, name)!r} breaks the rule for this field")
-
-
 def next_basefee(basefee: int, used: int, limit: int, least: int) -> int:
     """Return the basefee of the next block from what this one used."""
     # Twice the use: the target is half of the limit. Capped, so that one block moves the price by an eighth at most.
@@ -340,6 +343,14 @@ def next_basefee(basefee: int, used: int, limit: int, least: int) -> int:
         # At least 1 upwards: from a low price a rounded step of 0 would never leave it.
         return min(max(basefee + max(step, 1), least), MAX_BASEFEE)
     return max(basefee - step, least)
+
+
+def _read_transaction(index: int, encoded: bytes) -> Transaction:
+    """Return a transaction of a block; raises InvalidBlockError."""
+    try:
+        return read_transaction(encoded)
+    except MalformedError as error:
+        raise InvalidBlockError(f"transaction {index}", str(error)) from None
 
 
 def _is_signed(transaction: Transaction) -> bool:
@@ -353,7 +364,3 @@ def _is_signed(transaction: Transaction) -> bool:
 def _charge(transaction: Transaction) -> int:
     cycles = transaction.cycles_limit * transaction.max_fee_per_cycle
     return cycles + transaction.cells_limit * transaction.max_fee_per_cell
-
-
-def _present(genesis: Genesis, header: Header) -> int:
-    return header.slot if genesis.timebase == "slot" else header.height

@@ -8,8 +8,9 @@ claims, and a refused one has to be invalid.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
-from checker.oracle.blocks import InvalidBlockError, OracleChain
+from checker.oracle.blocks import OracleChain
 from checker.oracle.compare import Difference, compare_roots
+from checker.oracle.headers import InvalidBlockError
 from checker.oracle.records import MalformedError, read_block
 from checker.results import CheckTally
 

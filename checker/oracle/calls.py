@@ -65,15 +65,16 @@ class Gas:
 
 
 class Present(NamedTuple):
-    """The block as a call sees it: the current height or slot, the configuration, whether due timers are collected.
+    """The block as a call sees it: the current height or slot, the configuration, and the timers that are collected.
 
-    `admission` has the policy's rules for timers that come in. A message may use at most `mailbox_cycles`.
+    `admission` has the policy's rules for timers that come in. A message may use at most `mailbox_cycles`. `collected`
+    is the list of the timer phase, by identifier: what is on it is too late to change.
     """
 
     height: int
     now: int
     config: TimerConfig
-    is_collected: bool
+    collected: dict[bytes, Timer]
     mailbox_cycles: int
     admission: Admission
     ring_size: int = Calendar().ring_size
@@ -186,8 +187,8 @@ class Call:
         self.gas.use(config.schedule_cycles, len(payload))
         _require_number(due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid)
         _require_address(fee_payer, gba)
-        if admission.is_deprecated(fees, self.present.height):
-            raise RevertedError("TimerArgDeprecated")
+        if error := admission.early_error(fees, fee_payer, self.present.height):
+            raise RevertedError(error)
         asked = Timer(
             timer_id=b"",
             actor=self.actor,
@@ -297,7 +298,7 @@ class Call:
             raise RevertedError("UnknownTimer")
         if timer.actor != self.actor:
             raise RevertedError("Unauthorized")
-        if self.present.is_collected and timer.due <= self.now:
+        if timer_id in self.present.collected:
             raise RevertedError("AlreadyCollected")
         return timer
 

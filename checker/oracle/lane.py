@@ -206,7 +206,7 @@ class CursorPhase(LanePhase):
         there = [timer for timer in waiting if timer.timer_id in self.contents.timers.rows]
         # Expired timers do not compete: they wait for the cursor.
         left = [timer for timer in there if not self._is_expired(timer)]
-        self.waiting_dead += len(there) - len(left)
+        self.dead_left += [timer.timer_id for timer in there if self._is_expired(timer)]
         left = self._cancel_overdue(left)
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in left}
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from checker.oracle.blocks import InvalidBlockError, OracleChain, Result
+from checker.oracle.blocks import OracleChain, Result
 from checker.oracle.branches import Branches, ExecutedOn, no_branches
 from checker.oracle.compare import Difference, compare_changes, compare_counts, compare_receipts, compare_roots, line_of
+from checker.oracle.headers import InvalidBlockError
 from checker.oracle.phases import Ledger, compare_phases
 from checker.oracle.programs import PROGRAMS
 from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write

@@ -5,18 +5,19 @@ The phases of other policies derive from it.
 
 import base64
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present, remove_timer
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
-from checker.oracle.records import MAX_INTEGER
+from checker.oracle.records import MAX_INTEGER, Transaction
 from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
 
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
 
-REASONS = ("lane_full", "over_cap", "below_basefee")
+REASONS = ("lane_full", "over_cap", "below_basefee", "funds", "agent_failed", "not_asked")
 """Reasons why timers are held back, in the order of the summary."""
 
 MAX_BRACKETS = 64
@@ -43,21 +44,48 @@ class TimerPhase:
     tips: int = 0
     price: int = 0
     lane_burned: int = 0
-    waiting_live: int = 0
-    waiting_dead: int = 0
     due: int = 0
+    live_left: list[bytes] = field(default_factory=list)
+    dead_left: list[bytes] = field(default_factory=list)
     funds: dict[bytes, int] = field(default_factory=dict)
     """The balance of each payer of a waiting timer when the phase began."""
+
+    def prologue(self) -> None:
+        """Do what comes before transactions and timers, where the policy has a prologue."""
+
+    def merge(self, transactions: Sequence[Transaction]) -> Iterable[int]:
+        """Yield the numbers of the block's transactions in the order in which they run.
+
+        A policy that fires between transactions fires before it yields the next one, with what the block has left then.
+        """
+        return range(len(transactions))
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
         # Once: what a handler of this phase schedules or extends must not change who is on the list.
         waiting = self._waiting()
+        self.present.collected.update((timer.timer_id, timer) for timer in waiting)
         # Before anything fires: whether a payer is solvent is asked of the start of the phase.
         self.funds = {timer.fee_payer: self.contents.balance(timer.fee_payer) for timer in waiting}
         self.due = len(waiting)
         self._prepare(waiting)
         self._report(*self._clean_up_and_fire(waiting))
+
+    def end_block(self) -> None:
+        """Do what the policy does at the end of the block, after the mailbox."""
+
+    @property
+    def waiting_live(self) -> int:
+        """The number of live timers that the phase left and that are still there."""
+        return self._still_there(self.live_left)
+
+    @property
+    def waiting_dead(self) -> int:
+        """The number of dead timers that the phase left and that are still there."""
+        return self._still_there(self.dead_left)
+
+    def _still_there(self, timer_ids: list[bytes]) -> int:
+        return sum(timer_id in self.contents.timers.rows for timer_id in timer_ids)
 
     def close(self, used_cycles: int) -> None:
         """Write what needs the block's totals; `used_cycles` are all cycles of the block."""
@@ -137,7 +165,7 @@ class TimerPhase:
     def _remove_if_budget(self, timer: Timer) -> None:
         """Remove a dead timer, or leave it waiting where the GC lane's budget is used up."""
         if self.removed >= self._gc_budget:
-            self.waiting_dead += 1
+            self.dead_left.append(timer.timer_id)
             return
         remove_timer(self.contents, timer)
         if self._is_expired(timer):
@@ -183,7 +211,7 @@ class TimerPhase:
     def _report(self, live: list[Timer], reasons: dict[bytes, str]) -> None:
         """Report each timer that is held back for the first time, in waiting order; then count all of them."""
         held = [timer for timer in live if reasons[timer.timer_id]]
-        self.waiting_live = len(held)
+        self.live_left = [timer.timer_id for timer in held]
         for timer in held:
             if timer.due > self.parent_now:
                 self.events.append([DEFERRED, timer.timer_id, reasons[timer.timer_id]])

@@ -7,7 +7,7 @@ from checker.oracle.blocks import OracleChain, _Block
 from checker.oracle.calls import Call, Gas, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
 from checker.oracle.lane_config import Calendar, LaneConfig
-from checker.oracle.records import Genesis, PolicyEntry, TimerConfig, sha256, write
+from checker.oracle.records import Genesis, PolicyEntry, TimerConfig, address_of, sha256, write
 
 OWNER, PROPOSER = b"\x01" * 20, b"\x02" * 20
 RICH = 10**15
@@ -134,11 +134,20 @@ class Bench:
         contents.counts.put(owner, TimerCounts(counts.live + 1, counts.scheduled + 1))
         return timer
 
-    def run_block(self):
+    def run_block(self, transactions=()):
         """Run the next block; return the events of its timer phase and what surrounds it."""
-        self.result = self.chain.execute(self.next_header, [])
+        self.result = self.chain.execute(self.next_header, list(transactions))
         assert not self.chain.audit()
-        return [receipt[1] for receipt in self.result.receipts]
+        return [receipt[1] for receipt in self.result.receipts if receipt[0] == 1]
+
+    def transaction(self, actor, handler, payload, nonce=0):
+        """Return a call by the owner of everything, who has units from the first one on; nobody checks signatures."""
+        key = b"key".ljust(32, b".")
+        if not self.contents.balance(address_of(key)):
+            self.contents.credit(address_of(key), RICH)
+            self.chain.units += RICH
+        call = [1, address(actor), handler, payload]
+        return write([key, nonce, 100_000, 10_000, 2_000, 2_000, 0, call, bytes(64)])
 
     def units(self, name):
         """Return the units of an actor."""

@@ -28,9 +28,9 @@ class Eip1559InBlock(TwinInBlock):
         """Return the greatest gas limit, which the auction phase bounds as well."""
         return min(super().ceiling(config), self.lane.config.max_cycles_per_fire_auction_phase)
 
-    def is_deprecated(self, fees: Fees, height: int) -> bool:
-        """Return whether a caller still uses the older form after the time in which it is accepted."""
-        return is_deprecated(fees, self.lane, height)
+    def early_error(self, fees: Fees, _fee_payer: bytes | None, height: int) -> str:
+        """Return the error of a caller that uses the older form after the time in which it is accepted."""
+        return "TimerArgDeprecated" if is_deprecated(fees, self.lane, height) else ""
 
     def quote(self, fees: Fees) -> Quoted:
         """Return the quote of a new timer, or the error that refuses it."""

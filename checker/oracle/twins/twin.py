@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from checker.oracle.admission import Admission
-from checker.oracle.calls import Present
+from checker.oracle.calls import Gas, Present
 from checker.oracle.contents import Basefees, Contents, Table
 from checker.oracle.phases import PHASES
 from checker.oracle.records import MalformedError
@@ -20,12 +20,14 @@ class BlockStart(NamedTuple):
 
     Attributes:
         activated_at: The first height of the policy on this chain.
+        room: Limits of the block, and what its transactions have used of them so far.
     """
 
     contents: Contents
     height: int
     activated_at: int
     basefees: Basefees
+    room: Gas
 
 
 class TwinInBlock(Admission):
@@ -34,8 +36,12 @@ class TwinInBlock(Admission):
     def __init__(self, start: BlockStart) -> None:
         self.start = start
 
+    def phases(self) -> Sequence[str]:
+        """Return the phases that the block has to go through, in order, by their names in the ledger."""
+        return PHASES
+
     def timer_phase(self, present: Present, parent_now: int, proposer: bytes) -> TimerPhase:
-        """Return the timer phase of the block, before it ran."""
+        """Return the policy's part in the block, before any phase of it ran."""
         return TimerPhase(self.start.contents, present, parent_now, self.start.basefees, proposer)
 
 
@@ -43,8 +49,6 @@ class Twin:
     """A policy as the oracle restates it."""
 
     name: ClassVar[str]
-    phases: ClassVar[tuple[str, ...]] = PHASES
-    """The phases that each block has to go through, in order."""
     follows: ClassVar[tuple[str, ...]] = ()
     """The policies after which it may be activated in the middle of a chain."""
 

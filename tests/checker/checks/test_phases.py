@@ -5,9 +5,9 @@ import pytest
 from checker.mutants import MUTANTS
 from checker.mutants.phases import IN_LANE
 from checker.oracle.phases import compare_phases
-from checker.oracle.twins import TWINS
 from tests.support.checker_history import assert_only, ledger_of, planned, write_history
 from tests.support.cluster_runs import check_named, result_of
+from tests.support.oracle_bench import RICH, Bench
 from validators.execution import phases
 
 LANE_SETTINGS = {"promotion-skipped": IN_LANE}
@@ -54,12 +54,14 @@ def test_a_phase_that_does_not_account_for_what_it_found_fails(phase, counts, wo
     assert words in result.summary
 
 
-def test_the_oracle_has_the_phases_of_every_policy_that_it_knows():
+@pytest.mark.parametrize("policy", ["fifo", "fifo-free", "eip1559"])
+def test_the_oracle_has_the_phases_of_a_block(policy):
     """Its own names, in its own order, are those that a block leaves."""
-    names = (phases.PROMOTION, phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS)
+    bench = Bench({"a": RICH}, policy=policy, lane={} if policy == "eip1559" else None)
+    bench.run_block()
 
-    for twin in TWINS.values():
-        assert twin.phases == (*names, phases.TIERS)
+    names = (phases.PROMOTION, phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS)
+    assert tuple(name for name, _ in bench.result.phases) == (*names, phases.TIERS)
 
 
 def test_the_oracle_names_a_missing_phase_and_a_differing_count():

@@ -207,7 +207,9 @@ def gc_drain(inputs):
     for number in range(inputs["expired_timers"]):
         bench.add(str(number), "a", 1, expires_at=0)
     while bench.contents.timers.rows:
-        removed.append(bench.next_block().run_timers().expired)
+        block = bench.next_block()
+        block.phase.run()
+        removed.append(block.phase.expired)
     return {"removed_per_block": removed, "blocks": len(removed)}
 
 
@@ -229,7 +231,7 @@ def activation(inputs):
         lane = {"bid_deprecation_blocks": length}
         bench = Bench({"a": RICH}, lane=lane, activation=inputs["H_activation"])
         bench.jump(height)
-        phase = bench.next_block()._phase()
+        phase = bench.next_block().phase
         answer = {"order": "effective_priority" if isinstance(phase, LanePhase) else "fifo"}
         answer["cap"] = phase.present.gas_limit_ceiling
         if has_bid:
@@ -237,7 +239,7 @@ def activation(inputs):
             answer["bid_arg"] = events if isinstance(events, str) else "ignored"
         if gas_limit:
             bench.add("t", "a", height, gas_limit=gas_limit)
-            answer["default_gas_limit"] = bench.next_block()._phase()._waiting()[0].gas_limit
+            answer["default_gas_limit"] = bench.next_block().phase._waiting()[0].gas_limit
         else:
             answer["default_gas_limit"] = bench.schedule("a", LATE)[0][6]
         found.append(answer)
@@ -421,7 +423,7 @@ def rollover_pos(inputs):
         for name in names:
             bench.add(name, "a", due)
     bench.jump(2)
-    waiting = bench.next_block()._phase()._waiting()
+    waiting = bench.next_block().phase._waiting()
     return {"recommended_front": [timer.timer_id.decode() for timer in waiting]}
 
 

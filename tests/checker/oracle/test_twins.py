@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import pytest
 
-from checker.oracle.calls import RevertedError
+from checker.oracle import blocks as oracle_blocks
+from checker.oracle.calls import EMITTED, RevertedError
 from checker.oracle.contents import OwnTable, plain_key
+from checker.oracle.phases import PHASES
 from checker.oracle.records import PolicyEntry, write
 from checker.oracle.replay import unknown_to_the_oracle
 from checker.oracle.system import _configs_of
-from checker.oracle.timers import TimerPhase
+from checker.oracle.timers import DEFERRED, FIRED, SUMMARY, TimerPhase
 from checker.oracle.twins import TWINS, Twin, TwinInBlock
 from scheduler import POLICIES, Carry
 from tests.support.oracle_bench import RICH, Bench, reported
@@ -22,7 +24,7 @@ class PairsConfig(NamedTuple):
 
 
 CONFIG = OwnTable(lambda _: plain_key(0x80, b""), lambda _, row: list(row))
-FIRED = OwnTable(lambda _: plain_key(0x81, b""), lambda _, row: [row])
+FIRES = OwnTable(lambda _: plain_key(0x81, b""), lambda _, row: [row])
 
 
 class PairsPhase(TimerPhase):
@@ -37,7 +39,7 @@ class PairsPhase(TimerPhase):
     def close(self, used_cycles):
         """Count the fires of the chain."""
         assert used_cycles == self.lane_cycles
-        fired = self.contents.own(FIRED)
+        fired = self.contents.own(FIRES)
         fired.put(None, (fired.get(None) or 0) + self.fired)
 
 
@@ -103,7 +105,7 @@ def test_a_fork_has_a_table_of_its_own(bench):
     other = bench.contents.fork()
     bench.run_block()
 
-    assert (other.own(FIRED).rows[None], bench.contents.own(FIRED).rows[None]) == (2, 3)
+    assert (other.own(FIRES).rows[None], bench.contents.own(FIRES).rows[None]) == (2, 3)
 
 
 def test_governance_knows_the_fields_of_a_twin(bench):
@@ -123,6 +125,61 @@ def test_a_twin_says_what_it_may_follow(bench):
 
     assert activated_after("fifo") == ""
     assert activated_after("eip1559") == "an activation of pairs after eip1559"
+
+
+class MergingPhase(TimerPhase):
+    """Collects in a prologue, and fires one timer before each transaction; the last transaction comes first."""
+
+    def prologue(self):
+        """Collect."""
+        self.ready = self._waiting()
+        self.present.collected.update((timer.timer_id, timer) for timer in self.ready)
+
+    def merge(self, transactions):
+        """Fire, then let the next transaction run."""
+        for index in reversed(range(len(transactions))):
+            self._attempt(self.ready.pop(0))
+            yield index
+
+    def run(self):
+        """Report those that are left."""
+        self._report(self.ready, {timer.timer_id: "lane_full" for timer in self.ready})
+
+    def end_block(self):
+        """Say that the block ends."""
+        self.events.append([EMITTED, bytes(20), "end", b""])
+
+
+class MergingTwin(Twin):
+    """Timers between transactions."""
+
+    name = "merging"
+
+    def open(self, start):
+        """Return the policy in a block, with a prologue."""
+        rules = TwinInBlock(start)
+        rules.phases = lambda: ("promotion", "prologue", *PHASES[1:])
+        rules.timer_phase = lambda *about: MergingPhase(start.contents, *about[:2], start.basefees, about[2])
+        return rules
+
+
+def test_a_twin_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
+    """As `aptos` will: each receipt stands where it happened, and who is collected is too late for a transaction."""
+    monkeypatch.setitem(TWINS, "merging", MergingTwin())
+    monkeypatch.setattr(oracle_blocks, "_is_signed", lambda _: True)
+    bench = Bench({"a": RICH, "b": RICH}, policy="merging", program="clerk")
+    for number in range(3):
+        bench.add(f"t{number}", "a", 1)
+    script = write([[["cancel", b"t2"], ["cancel", b"none"]], 1])
+    bench.run_block([bench.transaction("b", "note", b"first", 1), bench.transaction("a", "run", script, 0)])
+    receipts = bench.result.receipts
+
+    assert [receipt[1][0] if receipt[0] else "transaction" for receipt in receipts] == [
+        *(FIRED, "transaction", FIRED, "transaction", DEFERRED, SUMMARY, EMITTED)
+    ]
+    refused = [event[3] for receipt in receipts if receipt[0] == 0 for event in receipt[-1]]
+    assert refused == [b"AlreadyCollected", b"UnknownTimer"]
+    assert [name for name, _ in bench.result.phases][:4] == ["promotion", "prologue", "transactions", "timers"]
 
 
 AWAITED = ("gba-auction",)
