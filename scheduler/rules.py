@@ -211,6 +211,7 @@ class AuctionRule(RuleCell):
     UNASKED_WAITS = "Q-48", "A timer waits because the block has asked as many agents as it may.", UNPROMISED
     ASKING_RESUMED = "Q-48", "A block asks first behind the timer that was asked last.", UNPROMISED
     ASKING_WRAPPED = "Q-48", "Asking goes on at the first timer after the last one.", UNPROMISED
+    UNPAYABLE_UNASKED = "Q-48", "A timer is not asked for since its payer could not cover it at any bid.", UNPROMISED
     TIP_CUT_TO_ROOM = "B-4", "An effective tip is cut to the room that the greatest fee leaves.", UNPROMISED
     TIP_ABOVE_ROOM = "B-4", "A timer waits because its greatest fee does not cover its tip.", UNPROMISED
     FUNDS_MISSING = "B-10", "A timer waits because its payer could not cover it at the start.", UNPROMISED

@@ -2,25 +2,35 @@
 
 Measured from the blocks of the canonical chain alone, as the first validator to apply each did. The storm begins with
 the last block in which the most dead timers were at hand (removed in it or left waiting), and the drain lasts until no
-dead timer waits. A block whose execution lane is paused need not have a fire, nor one that serves no slot of its own
-(in slot time, where a leader's clock was behind the parent's timestamp). A run that was expected to have a
-storm and had less of one is inconclusive, never passed.
+dead timer waits. Where a policy lets timers that nobody can pay for wait until their expiry, those belong to the size
+of the storm, and not to what is to be drained. A block whose execution lane is paused need not have a fire, nor one
+that serves no slot of its own (in slot time, where a leader's clock was behind the parent's timestamp). A run that was
+expected to have a storm and had less of one is inconclusive, never passed.
 """
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
-from scheduler import TimerCancelledInsufficientFunds, TimerExpired, TimerScheduled
+from scheduler import (
+    DeferralReason,
+    DeferredSummary,
+    TimerCancelledInsufficientFunds,
+    TimerDeferred,
+    TimerExpired,
+    TimerScheduled,
+)
+from validators.execution.receipts import ChainEvent
 
 
 @dataclass(frozen=True, slots=True)
 class StormFigures:
     """A storm in numbers: dead timers at its peak, the drain's first height and length, fires during it.
 
-    `actors` is the number of actors of which dead timers were removed, over the whole chain.
+    `actors` is the number of actors of which dead timers were removed, or held for their funds, over the whole chain.
     """
 
     dead_timers: int
@@ -56,7 +66,7 @@ class StormDrained(Check):
     def settle(self, block: SettledBlock) -> None:
         """Count a block's dead timers and its fires."""
         summary = block.summary
-        self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead)
+        unpaid = 0
         self._waiting_dead.append(summary.waiting_dead)
         self._fired.append(summary.fired)
         # A slot may have two blocks, a height has one.
@@ -65,8 +75,11 @@ class StormDrained(Check):
         for event in block.events():
             if isinstance(event, TimerScheduled):
                 self._actors[event.timer_id] = event.actor
-            elif isinstance(event, TimerExpired | TimerCancelledInsufficientFunds):
+            elif isinstance(event, TimerExpired | TimerCancelledInsufficientFunds) or _is_unpaid(event):
                 self._dead_actors[self._actors.get(event.timer_id, b"")] = None
+            elif isinstance(event, DeferredSummary):
+                unpaid = dict(event.counts).get(DeferralReason.FUNDS, 0)
+        self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead + unpaid)
 
     def figures(self) -> StormFigures:
         """Return the greatest storm of the chain."""
@@ -116,3 +129,7 @@ class StormDrained(Check):
             drain_blocks=figures.drain_blocks,
             fired_in_drain=figures.fired_in_drain,
         )
+
+
+def _is_unpaid(event: ChainEvent) -> TypeGuard[TimerDeferred]:
+    return isinstance(event, TimerDeferred) and event.reason is DeferralReason.FUNDS

@@ -1,14 +1,14 @@
 """The policy `gba-auction`: agents bid for timers as they fall due, and weights share out the budget (the older CIP-1).
 
-Its rules by file: gba_records.py parameters and tables, gba_weights.py epochs and weights, gba_selection.py tips,
-order, slices and room. docs/spec.md says every reading.
+Its rules by file: gba_records.py parameters and tables, gba_asking.py who is asked, gba_weights.py epochs and weights,
+gba_selection.py tips, order, slices and room. docs/spec.md says every reading.
 
 Invariants: agents are asked and balances read before anything changes; a timer that cannot pay, or whose agent fails,
 waits and is never destroyed for it; only what was asked in this block can fire in it, so that a block's work follows
-from its limits and not from how many timers wait. Looking for the expired ones is the one plain loop over all of them.
+from its limits and not from how many timers wait. Looking for the expired ones is the one plain loop over all of them,
+and that for timers to ask for passes over those whose payers cannot pay at any bid.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -19,6 +19,7 @@ import msgspec
 from scheduler.bidding import Bid, FeeParams, GbaFailure
 from scheduler.errors import AgentRequired, InvalidInput
 from scheduler.events import DeferralReason, GbaFailed
+from scheduler.gba_asking import AuctionContext, next_to_ask, place_of
 from scheduler.gba_records import (
     AUCTION_BOOKS,
     AUCTION_CONFIG,
@@ -98,17 +99,6 @@ class GbaAuction(Policy):
             return Quote(None, None, fees.gba), None
 
         return GbaAuctionInBlock(block, SchedulingContext(block.timers, block.moment, block.config, quote=quote))
-
-
-class AuctionContext(msgspec.Struct, frozen=True, array_like=True):
-    """The context that an agent is given: six fields, heights in the timebase, fees per cycle or cell (B-3)."""
-
-    trigger_block_height: int
-    current_block_height: int
-    basefee_cycle: int
-    basefee_cell: int
-    last_block_cycle_usage: int
-    owner_actor_balance: int
 
 
 @dataclass(slots=True)
@@ -214,8 +204,18 @@ class GbaAuctionInBlock(PolicyInBlock):
             waiting.unasked = DeferralReason.LANE_FULL
             return []
         found: list[Contender] = []
-        asked = list(self._next_to_ask(tally, waiting.live))
-        for timer in asked:
+        cursor, block = self.state.get(AUCTION_CURSOR, AUCTION_CURSOR.key()), self.block
+        listed = next_to_ask(
+            waiting.live,
+            cursor,
+            self.own.max_gba_calls_per_block,
+            config=block.config,
+            basefees=block.basefees,
+            ledger=block.ledger,
+        )
+        tally.reached += listed.reached
+        waiting.reasons.update((timer.timer_id, DeferralReason.FUNDS) for timer in listed.unpayable)
+        for timer in listed.asked:
             bid = self._bid(tally, timer, weights.books.used_cycles)
             if isinstance(bid, GbaFailure):
                 waiting.reasons[timer.timer_id] = DeferralReason.AGENT_FAILED
@@ -231,23 +231,10 @@ class GbaAuctionInBlock(PolicyInBlock):
             waiting.reasons[timer.timer_id] = self._judge(tally, timer, bid, tip)
             if waiting.reasons[timer.timer_id] is DeferralReason.LANE_FULL:
                 found.append(Contender(timer, tip, weights.weight(timer.actor)))
-        if asked:
-            self.state.set(AUCTION_CURSOR.key(), AuctionCursor(asked[-1].due, asked[-1].sequence))
+        if listed.asked:
+            self.state.set(AUCTION_CURSOR.key(), AuctionCursor(*place_of(listed.asked[-1])))
         found.sort(key=lambda each: each.rank)
         return found
-
-    def _next_to_ask(self, tally: Tally, live: Sequence[Timer]) -> Iterator[Timer]:
-        """Yield the timers to ask for: those behind the last one that was asked, then from the first on (Q-48)."""
-        cursor = self.state.get(AUCTION_CURSOR, AUCTION_CURSOR.key())
-        count = min(self.own.max_gba_calls_per_block, len(live))
-        first = 0 if cursor is None else bisect_right(live, (cursor.due, cursor.sequence), key=_place)
-        first = first if first < len(live) else 0
-        if 0 < first < len(live) and count:
-            tally.reached.append(AuctionRule.ASKING_RESUMED)
-        if first + count > len(live):
-            tally.reached.append(AuctionRule.ASKING_WRAPPED)
-        yield from live[first : first + count]
-        yield from live[: max(0, first + count - len(live))]
 
     def _bid(self, tally: Tally, timer: Timer, used_cycles: int) -> FeeParams | GbaFailure:
         """Return the bid for a timer in this block: its agent's, but for fees that the timer itself states."""
@@ -347,7 +334,7 @@ class GbaAuctionInBlock(PolicyInBlock):
                 reason = DeferralReason.OVER_CAP if is_over else waiting.reason(timer)
                 if timer.timer_id not in waiting.fired:
                     first.append((timer, reason))
-        first.sort(key=lambda each: _place(each[0]))
+        first.sort(key=lambda each: place_of(each[0]))
         sums: dict[bytes, ActorTally] = {}
         for actor, fire in waiting.fired.values():
             sums[actor] = sums.get(actor, ActorTally()).plus(fire)
@@ -360,10 +347,6 @@ class GbaAuctionInBlock(PolicyInBlock):
         counts[waiting.unasked] += len(waiting.live) - len(waiting.reasons)
         tally.report_deferred(first, counts.items())
         return sums
-
-
-def _place(timer: Timer) -> tuple[int, int]:
-    return timer.due, timer.sequence
 
 
 def _cells_of_order(contenders: Sequence[Contender], budget: int, weights: Mapping[bytes, int]) -> Iterator[RuleCell]:

@@ -224,6 +224,18 @@ class TestFunds:
         bench.ledger.balances[A] = 1_000
         assert fired(bench.run(2)) == [timer]
 
+    def test_b10_who_cannot_pay_at_any_bid_costs_no_ask(self):
+        """Nothing is asked for a payer without the basefee; one that cannot pay its own tip is asked in vain."""
+        bench = auction(cycle=1, own={"max_gba_calls_per_block": 2})
+        bench.ledger.balances |= {A: 999, B: 1_000}
+        broke = [bench.timer(A, gas_limit=1_000) for _ in range(3)]
+        greedy, good, late = bench.timer(B, tip=1, gas_limit=1_000), bench.timer(C, gas_limit=10), bench.timer(C)
+        result = bench.run(1)
+
+        assert deferred(result) == dict.fromkeys([*broke, greedy], "funds") | {late: "not_asked"}
+        assert (fired(result), bench.state.of(AUCTION_CURSOR)) == ([good], [AuctionCursor(1, 4)])
+        assert AuctionRule.UNPAYABLE_UNASKED in result.reached
+
     def test_b10_cells_count_in_what_has_to_be_covered(self):
         bench = auction(cell=2)
         bench.config = TimerConfig(max_cells_per_fire=10)
