@@ -39,8 +39,11 @@ def main() -> int:
     enter_app()
     try:
         with _collector_at_rest():
-            from cluster.cli.main import main as run_command  # noqa: PLC0415 - it is found from here on only
+            from cluster.cli.main import load_command  # noqa: PLC0415 - it is found from here on only
+            from cluster.cli.main import main as run_command  # noqa: PLC0415 - as above
             from cluster.cli.standard_streams import run_on_standard_streams  # noqa: PLC0415 - as above
+
+            load_command(sys.argv[1:])
     except ModuleNotFoundError as missing:
         return _give_up(
             f"{missing.name} is not installed; pip does so with the package; 'make run' sets up everything in a clone"

@@ -12,8 +12,9 @@ from checker.checks.mirror import take_changes
 from checker.checks.observations import name_validators
 from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
-from checker.explain.formatting import cut_in_the_middle, name_key, on_one_line, show, show_entry
+from checker.explain.formatting import cut_in_the_middle, name_key, show, show_entry
 from checker.explain.reading import digest_in, events_of, timer_of, timers_in
+from checker.record.errors import on_one_line
 from checker.results import CheckResult
 from network.events import Event, read_event
 from scheduler import Timer

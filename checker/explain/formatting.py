@@ -10,6 +10,7 @@ import msgspec
 
 from checker.explain.executions import Outcome
 from checker.explain.reading import decode, record_of
+from checker.record.errors import on_one_line
 from checker.tables import (
     ACCOUNT,
     BUCKET,
@@ -119,11 +120,6 @@ def show_call(transaction: Transaction) -> str:
     if isinstance(call, Transfer):
         return f"transfer of {call.amount} to {call.to.hex()}"
     return f"{type(call).__name__} {show_fields(call)}"
-
-
-def on_one_line(text: str) -> str:
-    """Return a text that came from a file as one line without controls."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def show(value: object) -> str:

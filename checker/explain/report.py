@@ -12,11 +12,12 @@ from checker.explain.divergence import Divergence, find_divergence
 from checker.explain.evidence import last_views
 from checker.explain.executions import ExecutionGroup
 from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
-from checker.explain.formatting import name_key, on_one_line, show_entry, show_fields, show_root, show_written
+from checker.explain.formatting import name_key, show_entry, show_fields, show_root, show_written
 from checker.explain.origins import Origin
 from checker.explain.reading import digest_in
 from checker.explain.same_states import explain_same_states
 from checker.explain.writes import origin_of
+from checker.record.errors import on_one_line
 from checker.results import Evidence
 from scheduler import Timer
 

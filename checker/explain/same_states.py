@@ -14,8 +14,8 @@ from checker.explain.chain_of_events import read_taken_back, surroundings
 from checker.explain.evidence import seen_by
 from checker.explain.executions import RefusedLog
 from checker.explain.explanation import Explanation, Findings, SideReport
-from checker.explain.formatting import on_one_line
 from checker.mutants.mutant import Cause
+from checker.record.errors import on_one_line
 from checker.results import CheckResult
 
 _OF_MEMORY: Final[Mapping[str, Cause]] = {

@@ -15,10 +15,11 @@ import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
+from checker.record.errors import ReportedError
 from checker.record.root import PROJECT_ROOT
 
 PACKAGES: Final = ("checker", "cluster", "faults", "network", "report", "scheduler", "validators")
@@ -42,8 +43,10 @@ GIT_SECONDS: Final = 10
 """Seconds after which a git that has not answered is taken to be missing."""
 
 
-class CodeChangedError(Exception):
+class CodeChangedError(ReportedError):
     """Data of other code, which this code cannot read or execute."""
+
+    exit_code: ClassVar[int] = 3
 
 
 class Code(NamedTuple):

@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from checker.record.errors import ReportedError
 from checker.record.host import naming
 
 HOLDER_BYTES_MAX: Final = 400
 """Bytes of a lock file that are read at most, and written at most."""
 
 
-class InUseError(Exception):
+class InUseError(ReportedError):
     """A path that another process holds, and that process."""
 
     def __init__(self, path: Path, holder: str) -> None:

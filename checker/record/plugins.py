@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from checker.record.errors import ReportedError
 from checker.record.fingerprint import Code, PluginCode, this_code
 from checker.record.manifest import SCENARIO
 from checker.record.streams import DamagedRecordError, read_document
@@ -53,7 +54,7 @@ EXECUTION: Final[Mapping[str, Adder]] = MappingProxyType({"policies": _add_polic
 """The groups that executing a block needs."""
 
 
-class PluginError(Exception):
+class PluginError(ReportedError):
     """A plug-in that is not installed, cannot be loaded, or brings a part that is not allowed."""
 
 

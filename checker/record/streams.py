@@ -14,6 +14,7 @@ from typing import IO, Annotated, Final
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
+from checker.record.errors import ReportedError
 from network.events import Event, LoggedValues, Value
 
 NATIVE_TYPES: Final = (bytes,)
@@ -41,7 +42,7 @@ Digest32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Height = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class DamagedRecordError(Exception):
+class DamagedRecordError(ReportedError):
     """A run directory that cannot be used: `place` is the file and byte in it, `reason` the fault found there."""
 
     def __init__(self, path: Path, place: str, reason: str) -> None:

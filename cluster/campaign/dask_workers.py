@@ -17,8 +17,9 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
+from checker.record.errors import ReportedError
 from checker.record.places import put_in_place, scratch_directory, work_directory
 from checker.record.program import PACKAGE
 from cluster.campaign.results_db import SeedResult
@@ -34,8 +35,10 @@ WORKERS_SECONDS: Final = 30
 _one_at_a_time: Final = threading.Lock()
 
 
-class DaskError(Exception):
+class DaskError(ReportedError):
     """The cluster cannot be used: it is not there, has no workers, or runs another version of this program."""
+
+    exit_code: ClassVar[int] = 6
 
 
 class Parcel(NamedTuple):

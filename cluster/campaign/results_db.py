@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from checker.coverage.collector import RuleHit
+from checker.record.errors import ReportedError
 from checker.record.fingerprint import UNKNOWN, is_fingerprint
 from checker.record.locks import held
 from checker.results import EXIT_CODES
@@ -85,7 +86,7 @@ _REFUSALS: Final = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: err
 _PRIMARY_CODE: Final = 0xFF
 
 
-class DamagedResultsError(Exception):
+class DamagedResultsError(ReportedError):
     """A results file that cannot be read, is not one of this program, or belongs to another sweep."""
 
     def __init__(self, path: Path, reason: str) -> None:

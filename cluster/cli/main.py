@@ -8,58 +8,45 @@ import argparse
 import errno
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
+from types import ModuleType
 from typing import Final, NoReturn
 
-from checker.explain.formatting import on_one_line
-from checker.record.fingerprint import CodeChangedError, this_code
+from checker.record.errors import ReportedError, on_one_line
 from checker.record.host import refusal_behind
-from checker.record.locks import InUseError
-from checker.record.places import clear_litter
-from checker.record.plugins import PluginError
 from checker.record.program import VERSION, program_name
-from checker.record.run_directory import DamagedRecordError, RecordExistsError
-from cluster.campaign.dask_workers import DaskError
-from cluster.campaign.results_db import DamagedResultsError
-from cluster.campaign.scan.points import MissingLibraryError, UnknownOperatorError
-from cluster.campaign.scan.triage import TriageError
-from cluster.cli.commands import (
-    check,
-    diff,
-    explain,
-    faults,
-    mutants,
-    prove,
-    replay,
-    run,
-    scan,
-    scenarios,
-    shrink,
-    sweep,
-    verify,
-)
 from cluster.cli.options import (
+    DEFAULT_SCENARIO,
     EXIT_ENVIRONMENT,
-    EXIT_INCONCLUSIVE,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
-    Commands,
     Parser,
     command_line,
 )
-from cluster.inspect.proofs import ProofError
-from cluster.runtime.data_directory import DataDirectoryError
 from cluster.scenario.aliases import report_once
-from cluster.scenario.messages import ScenarioError
 from network.outcome import RunFailedError
 
-COMMANDS: Final[tuple[Callable[[Commands], None], ...]] = (
-    *(run.add_parser, replay.add_parser, sweep.add_parser, shrink.add_parser, explain.add_parser, diff.add_parser),
-    *(mutants.add_parser, scan.add_parser, faults.add_parser, check.add_parser, scenarios.add_parser),
-    *(prove.add_parser, verify.add_parser),
-)
-"""Every command, in the order of the help."""
+COMMANDS: Final = {
+    "run": "run a scenario",
+    "replay": "run a recorded run again",
+    "sweep": "run a scenario for many seeds; go on where a killed sweep stopped",
+    "shrink": "make a run that went wrong smaller, as long as it goes wrong in the same way",
+    "explain": "say why a recorded run went wrong: where, in which group, by which write, from what cause",
+    "diff": "say where two recorded runs differ first",
+    "mutants": "run known bugs one by one and say which check kills each, after how many seeds",
+    "scan": "change the code in places that nobody chose, and say what no check notices",
+    "faults": "list the kinds of faults with their parameters",
+    "check": "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
+    "scenarios": "list the scenarios",
+    "prove": "write a proof file for a key of a recorded run's state",
+    "verify": "check a proof file",
+}
+"""Every command with its line in the help, in its order; each is a module of its name in `commands`.
+
+A module is imported when its command is typed: all of them with what they need take three quarters of a second.
+"""
 
 FORMER_COMMANDS: Final = {"teeth": "mutants"}
 """Commands under the names that they had, for one release."""
@@ -99,41 +86,39 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         """Print one line and leave."""
+        from checker.record.fingerprint import this_code  # noqa: PLC0415 - nothing else here needs it
+
         sys.stdout.write(f"stampede {VERSION}, {this_code()}\n")
         parser.exit()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
-    typed = current_names(arguments) or ["run", run.DEFAULT_SCENARIO]
-    options = _parser().parse_args(typed)
+    typed = current_names(arguments) or ["run", DEFAULT_SCENARIO]
+    options = _parser(typed).parse_args(typed)
     # A run that is asked to end leaves nothing half-written, from whichever process.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return int(options.command(options))
-    except (
-        ScenarioError,
-        DamagedRecordError,
-        DamagedResultsError,
-        PluginError,
-        RecordExistsError,
-        ProofError,
-        DataDirectoryError,
-        InUseError,
-        TriageError,
-        UnknownOperatorError,
-    ) as error:
-        return _complain(str(error), EXIT_USAGE)
-    except CodeChangedError as error:
-        return _complain(str(error), EXIT_INCONCLUSIVE)
-    except (DaskError, MissingLibraryError) as error:
-        return _complain(str(error), EXIT_ENVIRONMENT)
+    except ReportedError as error:
+        return _complain(str(error), error.exit_code)
     except KeyboardInterrupt as interrupt:
         _leave_nothing(options)
         return _complain(f"interrupted; {str(interrupt) or _describe_interrupt(options)}", EXIT_INTERRUPTED)
     # A plug-in may ask to leave, and exit code 0 would be a run that passed.
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an unforeseen error is the test bed's fault: one line, and how to repeat it
         return _complain_of(error, typed)
+
+
+def load_command(typed: Sequence[str]) -> ModuleType | None:
+    """Import the command of a command line and return its module; None where it has none, as with `--help`."""
+    name = _name_of(typed)
+    return import_module(f"cluster.cli.commands.{name}") if name in COMMANDS else None
+
+
+def _name_of(typed: Sequence[str]) -> str:
+    first = next((word for word in typed if not word.startswith("-")), "" if typed else "run")
+    return FORMER_COMMANDS.get(first, first)
 
 
 def current_names(arguments: Sequence[str]) -> list[str]:
@@ -150,6 +135,8 @@ def _leave_nothing(options: argparse.Namespace) -> None:
     """Clear what a process that was broken off had no time for."""
     runs = getattr(options, "runs", None)
     if runs is not None:
+        from checker.record.places import clear_litter  # noqa: PLC0415 - only an interrupt needs it
+
         with suppress(OSError):
             clear_litter(runs)
 
@@ -184,7 +171,9 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _parser() -> Parser:
+def _parser(typed: Sequence[str]) -> Parser:
+    """Return the parser of this command line; of every command but its own it only has the name."""
+    used = load_command(typed)
     parser = Parser(
         prog=program_name(),
         description="Run validators under faults and prove that timers leave them with one state root.",
@@ -194,6 +183,8 @@ def _parser() -> Parser:
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version and which code this is")
     parser.set_defaults(when_interrupted="nothing unfinished is left behind")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for add in COMMANDS:
-        add(commands)
+    for name, summary in COMMANDS.items():
+        parser_of_command = commands.add_parser(name, help=summary)
+        if used is not None and name == _name_of(typed):
+            used.fill_parser(parser_of_command)
     return parser

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -16,6 +16,9 @@ EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
 EXIT_ENVIRONMENT: Final = 6
 EXIT_INTERRUPTED: Final = 130
+
+DEFAULT_SCENARIO: Final = "outage-storm"
+"""Runs where no command is typed."""
 
 RUNS: Final = Path("runs")
 """Where run directories go if nothing else is said."""
@@ -39,35 +42,27 @@ class Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: {message} (try --help)\n")
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
-
-
-def add_command(
-    commands: Commands,
-    name: str,
+def describe_command(
+    parser: Parser,
     run: Callable[[argparse.Namespace], int],
     *,
-    summary: str,
     example: str,
     description: str | None = None,
     notes: str = "",
-) -> Parser:
-    """Add a command to the command line, with the option `--json` that every command has.
+) -> None:
+    """Give a command its help and the option `--json` that every command has.
 
     Args:
-        commands: The commands of the program.
-        name: The command's name.
+        parser: The command's own parser.
         run: Carries it out and returns the exit code.
-        summary: A line for the list of commands.
         example: Its arguments in an example.
         description: What its own help begins with.
         notes: What its own help says before the example.
     """
-    epilog = f"{notes} example: {SCRIPT} {example}".strip()
-    parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
+    parser.description = description
+    parser.epilog = f"{notes} example: {SCRIPT} {example}".strip()
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(command=run)
-    return parser
 
 
 def add_settings(parser: Parser) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.explain.formatting import name_key, on_one_line, order_of_key, show_entry
+from checker.explain.formatting import name_key, order_of_key, show_entry
 from checker.record.cold_replay import replay_heights
+from checker.record.errors import on_one_line
 from checker.record.manifest import SCENARIO
 from checker.record.run_directory import RecordReader
 from checker.record.streams import BlockRecord, DamagedRecordError, Difference, first_difference

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from checker.record.cold_replay import load_genesis, replay_heights
+from checker.record.errors import ReportedError
 from checker.record.run_directory import DamagedRecordError, RecordReader
 from checker.tables import TABLE_NAMES, describe_key, describe_value
 from cluster.verdict.replay import naming_changed_code
@@ -36,7 +37,7 @@ Hexadecimal = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]*\Z")]
 Hexadecimal32 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-class ProofError(Exception):
+class ProofError(ReportedError):
     """A proof cannot be made from what was asked for, or a file is no proof; the message is one line."""
 
     def __init__(self, message: str) -> None:

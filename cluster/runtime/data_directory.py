@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from checker.checks import OF_ONE_PROCESS
+from checker.record.errors import ReportedError
 from checker.record.fingerprint import Code
 from checker.record.host import naming
 from checker.record.locks import held
@@ -57,7 +58,7 @@ _SHOWN: Final = "shown"
 """Entries of the file of faults: what a fault has come to, and a promise that was kept."""
 
 
-class DataDirectoryError(Exception):
+class DataDirectoryError(ReportedError):
     """A directory that this run cannot use: ``path`` and why."""
 
     def __init__(self, path: Path, reason: str) -> None:

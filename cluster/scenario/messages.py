@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
+from checker.record.errors import ReportedError
 from cluster.scenario.shape import kind_named, kinds_of, tables_of, tag_of
 from faults.nearest import did_you_mean
 
@@ -16,7 +17,7 @@ _QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
 """The name that msgspec does not know stands between these."""
 
 
-class ScenarioError(Exception):
+class ScenarioError(ReportedError):
     """Bad input: ``place`` says where (file and key), ``reason`` what is wrong and what is allowed."""
 
     def __init__(self, place: str, reason: str) -> None:

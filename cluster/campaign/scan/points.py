@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
+from checker.record.errors import ReportedError
 from checker.record.root import PROJECT_ROOT
 from faults.nearest import did_you_mean
 
@@ -31,11 +32,13 @@ _MARKS: Final = (*tuple("()[]{}:,.;=@"), "->", ":=")
 """Marks that no operator changes."""
 
 
-class MissingLibraryError(Exception):
+class MissingLibraryError(ReportedError):
     """The mutation library is not installed."""
 
+    exit_code: ClassVar[int] = 6
 
-class UnknownOperatorError(Exception):
+
+class UnknownOperatorError(ReportedError):
     """A kind of operator that the library does not have."""
 
 

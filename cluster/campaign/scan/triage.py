@@ -12,13 +12,14 @@ from typing import Final
 
 import msgspec
 
+from checker.record.errors import ReportedError
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.scan.points import MutationLibrary, MutationPoint, ScanMutant, read_source, source_files
 
 EQUIVALENTS_FILE: Final = PROJECT_ROOT / "docs" / "mutation-scan-equivalents.toml"
 
 
-class TriageError(Exception):
+class TriageError(ReportedError):
     """The file cannot be read."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from cluster.cli.options import Commands, add_command, add_settings, print_json, print_lines
+from cluster.cli.options import Parser, add_settings, describe_command, print_json, print_lines
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
@@ -35,13 +35,11 @@ def explain_plan(scenario: Scenario) -> list[ExplainedFault]:
     ]
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "check",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         check,
-        summary="say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
         example="check lossy --set faults.weather.loss_ppm=100_000",
     )
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")

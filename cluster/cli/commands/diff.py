@@ -6,23 +6,21 @@ from pathlib import Path
 
 import msgspec
 
-from checker.explain.formatting import on_one_line
+from checker.record.errors import on_one_line
 from checker.record.fingerprint import CodeChangedError
 from checker.record.run_directory import RecordReader
 from checker.results import CheckResult, verdict_of
 from cluster.cli.commands.explain import INDENT, repeat
-from cluster.cli.options import Commands, add_command, print_json, print_lines
+from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.diff import Diff, compare_records
 from cluster.verdict.replay import CHECK
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "diff",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_diff,
-        summary="say where two recorded runs differ first",
         description="Repeat two recorded runs, and compare them: events, blocks and roots by height, values, figures.",
         notes="exit code 0 the same run, 1 they differ, 2 damaged, 3 the same and not verified because the code "
         "changed since, 5 one of them is not repeated by the code that made it.",

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 from checker.explain import Explanation
-from checker.explain.formatting import on_one_line
+from checker.record.errors import on_one_line
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
-from cluster.cli.options import Commands, add_command, command_line, print_json, print_lines
+from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
 from cluster.verdict.pipeline import PipelineResult
 from cluster.verdict.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
@@ -21,13 +21,11 @@ from report.console import LiveProgress
 INDENT: Final = "  "
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "explain",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_explain,
-        summary="say why a recorded run went wrong: where, in which group, by which write, from what cause",
         description="Run a recorded scenario again, look at every execution, and print the failure report.",
         notes="exit code 0 explained or passed, 2 damaged or not what its run gives; where the repeated run differs "
         "from the recorded one, 3 the code changed since, 5 it did not.",

@@ -4,20 +4,18 @@ import argparse
 import sys
 
 from checker.record.program import program_name
-from cluster.cli.options import EXIT_USAGE, Commands, add_command, print_json, print_lines
+from cluster.cli.options import EXIT_USAGE, Parser, describe_command, print_json, print_lines
 from cluster.scenario.plugins import PluginError, load_plugins
 from faults import FAULTS
 from faults.catalogue import catalogue, lines_of
 from faults.nearest import did_you_mean
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "faults",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         describe_faults,
-        summary="list the kinds of faults with their parameters",
         description="List every kind of fault that a scenario may have: what it does in one line, then its parameters "
         "with range, unit and default. Every kind also takes enabled, true by default, and may_be_idle, false by "
         "default. docs/faults-at-work.md says more.",

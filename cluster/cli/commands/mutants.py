@@ -22,7 +22,16 @@ from cluster.campaign.mutants import (
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
-from cluster.cli.options import RUNS, Commands, add_command, add_jobs, parse_runs, parse_seeds, print_json, print_lines
+from cluster.cli.options import (
+    RUNS,
+    Parser,
+    add_jobs,
+    describe_command,
+    parse_runs,
+    parse_seeds,
+    print_json,
+    print_lines,
+)
 from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
@@ -32,13 +41,11 @@ from report.mutants import MutantRow, MutantsProgress, mutants_page, mutants_tab
 DEFAULT_SEEDS: Final = range(50)
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "mutants",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_mutants,
-        summary="run known bugs one by one and say which check kills each, after how many seeds",
         example="mutants --only tip-burned order-of-a-set --seeds 0..9",
     )
     parser.add_argument(

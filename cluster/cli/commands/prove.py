@@ -5,18 +5,16 @@ from pathlib import Path
 
 from checker.record.host import naming
 from checker.record.program import program_name
-from cluster.cli.options import Commands, add_command, print_json, print_lines
+from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.proofs import Proof, ProofError, encode_proof, prove, read_proof, show_key, show_value
 from cluster.inspect.state_keys import KEY_FORMS, parse_state_key
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "prove",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_prove,
-        summary="write a proof file for a key of a recorded run's state",
         description="Replay a recorded run to a height and prove what a key of the state is there.",
         notes=f"KEY is {KEY_FORMS}. ADDRESS has 40 hexadecimal digits, TIMER_ID 64.",
         example="prove runs/calm-0 12 burned --out burned.json",

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from checker.record.run_directory import RecordReader
 from cluster.cli.commands.run import print_result
-from cluster.cli.options import Commands, add_command, command_line
+from cluster.cli.options import Parser, command_line, describe_command
 from cluster.verdict.replay import replay_record
 from report.console import LiveProgress
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(commands, "replay", replay, summary="run a recorded run again", example="replay runs/calm-0")
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(parser, replay, example="replay runs/calm-0")
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
 
 

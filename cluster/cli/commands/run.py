@@ -3,7 +3,6 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Final
 
 from checker.checks.reports import describe_evidence
 from checker.record.fingerprint import this_code
@@ -11,10 +10,10 @@ from checker.record.program import program_name
 from cluster.cli.options import (
     EXIT_USAGE,
     RUNS,
-    Commands,
-    add_command,
+    Parser,
     add_settings,
     command_line,
+    describe_command,
     parse_runs,
     parse_seed,
     print_json,
@@ -32,12 +31,10 @@ from network.draw import SWARM
 from report.console import CheckRow, LiveProgress, check_table, print_tables, validator_table
 from report.layout import output_console
 
-DEFAULT_SCENARIO: Final = "outage-storm"
 
-
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(commands, "run", run, summary="run a scenario", example="run lossy --seed 7")
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(parser, run, example="run lossy --seed 7")
     parser.add_argument(
         "scenario",
         metavar="SCENARIO",

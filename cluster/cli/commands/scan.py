@@ -18,9 +18,9 @@ from cluster.campaign.scan.trials import Trial
 from cluster.cli.options import (
     EXIT_INCONCLUSIVE,
     RUNS,
-    Commands,
-    add_command,
+    Parser,
     add_jobs,
+    describe_command,
     parse_runs,
     parse_seed,
     parse_seeds,
@@ -40,13 +40,11 @@ PROMISED_ROOMS: Final = ("scheduler", "validators")
 KILLED_PERCENT_MIN: Final = 85
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "scan",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_scan,
-        summary="change the code in places that nobody chose, and say what no check notices",
         example="scan --rooms scheduler validators/execution --sample 50 --budget-s 1800",
         notes="needs requirements/scan.txt.",
     )

@@ -2,14 +2,13 @@
 
 import argparse
 
-from cluster.cli.commands.run import DEFAULT_SCENARIO
-from cluster.cli.options import Commands, add_command, print_json, print_lines
+from cluster.cli.options import DEFAULT_SCENARIO, Parser, describe_command, print_json, print_lines
 from cluster.scenario.load import load_scenario, scenario_paths
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    add_command(commands, "scenarios", list_scenarios, summary="list the scenarios", example="scenarios")
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(parser, list_scenarios, example="scenarios")
 
 
 def list_scenarios(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from cluster.campaign.shrink import (
 )
 from cluster.campaign.tasks import Task, signature_of
 from cluster.campaign.workers import Workers
-from cluster.cli.options import Commands, add_command, add_jobs, parse_runs, print_json, print_lines, run_command
+from cluster.cli.options import Parser, add_jobs, describe_command, parse_runs, print_json, print_lines, run_command
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
@@ -26,13 +26,11 @@ from report.campaign import ShrinkProgress
 LIMIT_MAX: Final = 100_000
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "shrink",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_shrink,
-        summary="make a run that went wrong smaller, as long as it goes wrong in the same way",
         example="shrink runs/broken-refund-0 --out smallest.toml",
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")

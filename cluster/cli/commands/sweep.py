@@ -29,10 +29,10 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
 from cluster.cli.options import (
     RUNS,
-    Commands,
-    add_command,
+    Parser,
     add_jobs,
     add_settings,
+    describe_command,
     parse_runs,
     parse_seeds,
     print_json,
@@ -62,13 +62,11 @@ CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "sweep",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_sweep,
-        summary="run a scenario for many seeds; go on where a killed sweep stopped",
         example="sweep lossy --seeds 0..999 --jobs 4",
     )
     what = parser.add_mutually_exclusive_group(required=True)

@@ -6,7 +6,7 @@ from string import hexdigits
 from typing import Final
 
 from cluster.cli.commands.prove import describe, lines_of
-from cluster.cli.options import Commands, add_command, print_json, print_lines
+from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.proofs import find_difference, find_flaw, read_proof
 
 EXIT_INVALID: Final = 1
@@ -14,13 +14,11 @@ EXIT_INVALID: Final = 1
 _ROOT_DIGITS: Final = 64
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command to the command line."""
-    parser = add_command(
-        commands,
-        "verify",
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
         run_verify,
-        summary="check a proof file",
         description="Check a proof file: exit code 0 valid, 1 invalid, 2 bad input.",
         notes="Without --root and --run nothing says that the file's header is of a chain that you know.",
         example="verify burned.json --run runs/calm-0",

@@ -321,10 +321,11 @@ def test_another_python_is_one_clear_line_and_exit_6(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_missing_libraries_are_one_clear_line_and_exit_6():
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["faults"]])
+def test_missing_libraries_are_one_clear_line_and_exit_6(arguments):
     """Without the environment the front door says how to get one."""
     done = subprocess.run(
-        [sys.executable, "-S", "-E", str(PROJECT_ROOT / "run_cluster.py")],
+        [sys.executable, "-S", "-E", str(PROJECT_ROOT / "run_cluster.py"), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -386,3 +387,30 @@ def test_what_nobody_foresaw_is_one_line_with_exit_6(what, tmp_path, monkeypatch
     assert code == 6
     assert f"the test bed broke: {type(what).__name__}: {what}; repeat with: " in said
     assert "run calm --runs" in said
+
+
+def test_every_command_has_its_line_in_the_help(capsys):
+    """A file in the folder of commands is a command, with a help of its own."""
+    from cluster.cli import main
+
+    names = {path.stem for path in (PROJECT_ROOT / "cluster/cli/commands").glob("*.py")} - {"__init__"}
+
+    assert set(main.COMMANDS) == names
+    for name in names:
+        with pytest.raises(SystemExit, match="0"):
+            main.main([name, "--help"])
+        assert f"usage: run_cluster.py {name} " in capsys.readouterr().out
+
+
+def test_the_help_imports_nothing_that_only_runs_need():
+    """All commands with what they need take three quarters of a second, and a shell's completion asks for the help."""
+    script = (
+        "import sys; from cluster.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print('imported', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    imported = {name.split(".")[0] for name in done.stdout.split("imported ")[-1].split()}
+
+    assert "cluster" in imported
+    assert not imported & {"trio", "rich", "networkx", "msgpack", "nacl", "faults", "validators"}
