@@ -1,12 +1,21 @@
 """Budgets: the amounts that a block used, summed over its receipts, stay within its limits."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
-from scheduler.events import TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+from scheduler.events import (
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledForDelay,
+    TimerCancelledInsufficientFunds,
+    TimerExpired,
+    TimerFired,
+    TimerScheduled,
+)
 from validators.execution.receipts import TimerReceipt, TransactionReceipt
 
 
@@ -87,6 +96,7 @@ class Budgets(Check):
             ("fired", summary.fired, spent.fired),
             ("expired", summary.expired, spent.expired),
             ("insolvent", summary.insolvent, spent.insolvent),
+            *_counted(block),
         )
         for name, claimed, found in pairs:
             self.tally.compared += 1
@@ -97,6 +107,29 @@ class Budgets(Check):
                     claimed=claimed,
                     found=found,
                 )
+
+
+def _counted(block: SettledBlock) -> Iterator[tuple[str, int, int]]:
+    """Yield each number of a block's summary that its receipts add up to, with that sum.
+
+    Those of messages have a check of their own.
+    """
+    summary, events = block.summary, list(block.events())
+    calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
+    fires = [event for event in events if isinstance(event, TimerFired)]
+    cancelled = sum(
+        isinstance(event, TimerCancelled | TimerCancelledForDelay)
+        or (isinstance(event, TimerCancelledByGovernance) and event.was_live)
+        for event in events
+    )
+    yield "transactions", summary.transactions, len(calls)
+    yield "transactions_reverted", summary.transactions_reverted, sum(call.status != 0 for call in calls)
+    yield "scheduled", summary.scheduled, sum(isinstance(event, TimerScheduled) for event in events)
+    yield "cancelled", summary.cancelled, cancelled
+    yield "reverted", summary.reverted, sum(not fire.ok for fire in fires)
+    yield "lane_cells", summary.lane_cells, sum(fire.used_cells for fire in fires)
+    yield "deferred", summary.deferred, summary.waiting_live
+    yield "tips", summary.tips, sum(call.tip for call in calls) + sum(fire.tip for fire in fires)
 
 
 def add_up(block: SettledBlock) -> Spent:

@@ -36,7 +36,13 @@ from validators.actors import MessageSent
 from validators.execution import PolicyEntry
 from validators.execution.blocks import Block, Header, encode_block, header_digest
 from validators.execution.phases import PhaseEntry
-from validators.execution.receipts import MessageDelivered, TimerReceipt, TransactionReceipt, encode_receipt
+from validators.execution.receipts import (
+    MessageDelivered,
+    TimerReceipt,
+    TransactionReceipt,
+    encode_receipt,
+    is_cancellation,
+)
 from validators.execution.run import BlockSummary
 from validators.state import Database, StateAudit, mmr_root
 from validators.state.operations import choose_codec
@@ -310,7 +316,7 @@ def make_blocks(plans: Mapping[int, Plan]) -> dict[int, AppliedBlock]:
             block=encode_block(Block(header, ())),
             changes=plan.changes,
             receipts=receipts,
-            summary=make_summary(plan.summary),
+            summary=make_summary(plan),
             phases=[PhaseEntry(*entry) for entry in (plan.phases or ledger_of(plan, messages)).items()],
         )
         messages += sum(isinstance(event, MessageSent) for event in events_of(plan))
@@ -347,7 +353,27 @@ def ledger_of(plan: Plan, messages: int = 0) -> dict[str, dict[str, int]]:
     }
 
 
-def make_summary(counts: Mapping[str, int]) -> BlockSummary:
+def make_summary(plan: Plan) -> BlockSummary:
+    """Return a summary with what the plan states; what it does not is 0, or as many as its receipts have."""
+    calls = [receipt for receipt in plan.receipts if isinstance(receipt, TransactionReceipt)]
+    events = events_of(plan)
+    fires = [event for event in events if isinstance(event, TimerFired)]
+    delivered = [event for event in events if isinstance(event, MessageDelivered)]
+    counts = {
+        "transactions": len(calls),
+        "transactions_reverted": sum(call.status != 0 for call in calls),
+        "scheduled": sum(isinstance(event, TimerScheduled) for event in events),
+        "cancelled": sum(is_cancellation(event) for event in events),
+        "reverted": sum(not fire.ok for fire in fires),
+        "lane_cells": sum(fire.used_cells for fire in fires),
+        "deferred": plan.summary.get("waiting_live", 0),
+        "messages_sent": sum(isinstance(event, MessageSent) for event in events),
+        "messages_delivered": len(delivered),
+        "messages_reverted": sum(not message.ok for message in delivered),
+        "mailbox_cycles": sum(message.used_cycles for message in delivered),
+        "tips": sum(each.tip for each in (*calls, *fires)),
+        **plan.summary,
+    }
     return BlockSummary(**{name: counts.get(name, 0) for name in BlockSummary.__struct_fields__})
 
 

@@ -6,9 +6,11 @@ from itertools import zip_longest
 import msgspec
 
 from scheduler import Timer, WaitingPool
+from scheduler.buckets import Bucket
+from scheduler.calendar import NO_HEIGHT
 from scheduler.pool import OPEN
 from scheduler.tables import Record, StateTable, StateTables
-from validators.execution.heights import BranchHeights, scan_buckets
+from validators.execution.heights import BranchHeights, is_queued, scan_buckets
 from validators.execution.schema import TIMERS
 from validators.execution.timers import PoolKeeper, Waiting
 from validators.state import Deviation, StateAudit
@@ -31,11 +33,14 @@ def audit_indexes(
     """
     if not audit.values:
         return audit
-    made_anew = BranchHeights(heights.profile, heights.now, scan_buckets(audit.values.items()).items())
-    kept = heights.due_heights(HEIGHT_LIMIT)
+    buckets = scan_buckets(audit.values.items())
+    made_anew = BranchHeights(heights.profile, heights.now, buckets.items())
+    # From below every height, so that what is none shows too.
+    kept = heights.due_heights(HEIGHT_LIMIT, after=NO_HEIGHT - 1)
     kept_pool = None if pools is None else pools.kept
     wrong = (
         *compare_heights(made_anew.due_heights(HEIGHT_LIMIT), kept),
+        *compare_flags(buckets),
         *compare_tiers(made_anew, heights),
         *compare_waiting(audit.values, waiting),
         *compare_carried(audit.values, waiting, derive),
@@ -65,6 +70,16 @@ def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]
         height = min(dict.fromkeys(kept).keys() ^ dict.fromkeys(expected).keys() or kept)
         counts = [f"{heights.count(height)} times" for heights in (kept, expected)]
         yield Deviation("indexes", f"height {height} in the index of heights", counts[0], counts[1])
+
+
+def compare_flags(buckets: Mapping[int, bytes]) -> Iterator[Deviation]:
+    """Yield the first height whose flag, by which the queue places it, is not that of its decoded bucket."""
+    decode = msgspec.msgpack.Decoder(Bucket).decode
+    for height, record in buckets.items():
+        flag, expected = is_queued(record), decode(record).queued
+        if flag != expected:
+            yield Deviation("indexes", f"the flag of the bucket of height {height}", str(flag), str(expected))
+            return
 
 
 def compare_tiers(expected: BranchHeights, kept: BranchHeights) -> Iterator[Deviation]:

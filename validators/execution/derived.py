@@ -29,10 +29,13 @@ def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
         records[f"record of {key.hex()}"] = True
         if tree.database.get(key) is not None or any(key in written for written in changes):
             expected[f"record of {key.hex()}"] = True
-    height = tree.finalized.header.height
+    descends = {tree.finalized.digest: True}
+    for branch in tree.unfinalized():
+        # In the order of execution: parents come before their children.
+        descends[branch.digest] = descends.get(branch.header.parent, False)
     blocks: Mapping[str, Plain] = {f"block {branch.digest.hex()}": True for branch in tree.unfinalized()}
     above: Mapping[str, Plain] = {
-        f"block {branch.digest.hex()}": True for branch in tree.unfinalized() if branch.header.height > height
+        f"block {branch.digest.hex()}": True for branch in tree.unfinalized() if descends[branch.digest]
     }
     return Derived(
         part="execution",

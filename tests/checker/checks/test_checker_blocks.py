@@ -92,6 +92,10 @@ class TestBudgets:
         """The summary is what the receipts add up to."""
         assert_only(planned(lambda plans: plans[3].summary.update(gc_cycles=200)), "budgets", "gc_cycles")
 
+    @pytest.mark.parametrize("name", ["transactions", "scheduled", "cancelled", "reverted", "tips", "lane_cells"])
+    def test_a_summary_that_counts_more_fails(self, name):
+        assert_only(planned(lambda plans: plans[1].summary.update({name: 77})), "budgets", f"summary's {name} is 77")
+
 
 def refire(plans):
     plans[4].receipts = [TimerReceipt(fired(FIRES, 3))]

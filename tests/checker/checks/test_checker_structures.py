@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from scheduler import CalendarProfile, TimerConfig
+from scheduler.calendar import NO_HEIGHT
 from scheduler.height_tree import EMPTY
 from tests.support.chain_harness import advance, do, make_engine, make_genesis
 from tests.support.checker_history import assert_only, write_history
@@ -196,6 +197,25 @@ class TestEngine:
 
         (found,) = audit_indexes(audit, twice, branch.waiting).deviations
         assert (found.place, found.kept) == (f"height {first} in the index of heights", "2 times")
+
+    def test_what_is_no_height_is_named(self):
+        """An empty place of the ring that was taken for a due height."""
+        engine = waiting_engine()
+        audit, branch = engine.database.audit(), engine._tree.finalized
+        heights, _ = branch.heights.next_block(branch.heights.now)
+        heights._overdue.insert(0, NO_HEIGHT)
+
+        (found,) = audit_indexes(audit, heights, branch.waiting).deviations
+        assert (found.place, found.kept) == ("height -1 in the index of heights", "1 times")
+
+    def test_a_flag_that_is_misread_is_named(self, monkeypatch):
+        """The queue and its rebuilding read it by one function, so both would be wrong alike."""
+        engine = waiting_engine()
+        audit, branch = engine.database.audit(), engine._tree.finalized
+        monkeypatch.setattr("validators.execution.audit.is_queued", lambda _record: True)
+
+        found, *_ = audit_indexes(audit, branch.heights, branch.waiting).deviations
+        assert (found.place.partition(" of height")[0], found.kept) == ("the flag of the bucket", "True")
 
     def test_a_height_in_the_wrong_tier_is_named(self):
         """The queue believes in another present: what lies in its epochs lies in the ring."""

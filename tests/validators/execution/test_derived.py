@@ -30,3 +30,17 @@ def test_a_record_whose_key_is_gone_is_stale():
     derived = engine.derived()
 
     assert [*(derived.kept.keys() - derived.rebuilt.keys())] == [f"record of 01{'00' * 31}"]
+
+
+def test_a_branch_that_lost_is_stale():
+    """It is high enough, and stands on nothing that is final."""
+    engine = make_engine()
+    lost, won = propose(engine, [pay(0, 0, ALICE, 1)]), propose(engine, [pay(0, 0, ALICE, 2)])
+    above = propose(engine, [pay(0, 1, ALICE, 1)], parent=lost.digest)
+    kept = [engine._tree.get(executed.digest) for executed in (lost, above)]
+    engine.finalize(won.digest)
+    for branch in kept:
+        engine._tree.add(branch)
+    derived = engine.derived()
+
+    assert derived.kept.keys() - derived.rebuilt.keys() == {f"block {each.digest.hex()}" for each in (lost, above)}
