@@ -1,5 +1,7 @@
 """The parameters and tables of the policy `gba-auction` (docs/state.md, the GBA auction)."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, Final, Literal
 
 import msgspec
@@ -36,6 +38,11 @@ class AuctionConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fie
     effective_tip: Literal["bid", "intro"] = "bid"
     budget: Literal["hard", "literal"] = "hard"
     timer_phase: Literal["after", "before"] = "after"
+    tie_break: Literal["id", "append"] = "id"
+
+    profiles: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+        {"intro": {"effective_tip": "intro", "tie_break": "append"}}
+    )
 
     _ratios: ClassVar[tuple[str, ...]] = (
         *("ema_lambda", "weight_initial", "weight_min", "weight_max", "starvation_floor", "rescale"),

@@ -16,10 +16,16 @@ class Contender(NamedTuple):
     tip: int
     weight: int
 
-    @property
-    def rank(self) -> tuple[int, int, bytes]:
-        """The key of the order: greatest tip, then greatest weight, then identifier (B-8)."""
-        return -self.tip, -self.weight, self.timer.timer_id
+
+def rank_of(contender: Contender, tie_break: Literal["id", "append"] = "id") -> tuple[int, int, int, int, bytes]:
+    """Return the key of the order: greatest tip, then greatest weight, then identifier (B-8).
+
+    By `append` the place decides instead of the identifier: timers of a later height stand before those that were
+    carried on, because the page appends these to the next block's bucket (E-7).
+    """
+    timer, tip, weight = contender
+    place = (-timer.due, timer.sequence) if tie_break == "append" else (0, 0)
+    return -tip, -weight, *place, timer.timer_id
 
 
 def effective_tip(max_fee: int, tip: int, *, basefee: int, reading: Literal["bid", "intro"]) -> int:

@@ -3,9 +3,10 @@
 LaneConfig and LaneMarket are also records of consensus state (docs/state.md, the timer lane).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -52,17 +53,21 @@ class LaneConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields
     gc_scan_per_block: int = 25_000
     bid_deprecation_blocks: int = 0
     slope: Literal["literal", "classic"] = "literal"
-    settlement: Literal["additive", "literal"] = "additive"
+    settlement: Literal["additive", "literal", "intro"] = "additive"
     packing_account: Literal["use", "limit"] = "use"
     packing_misfit: Literal["skip", "stop"] = "skip"
     classification: Literal["eager", "cursor"] = "eager"
     default_gba: Literal["schedule", "fire"] = "schedule"
-    tie_break: Literal["id", "age"] = "id"
+    tie_break: Literal["id", "age", "append"] = "id"
     weight: Literal["multiplicative", "additive"] = "multiplicative"
     median: Literal["mean", "lower", "upper"] = "mean"
     fairness_subject: Literal["actor", "deployer"] = "actor"
     max_allowed_delays: int = 100
     excessive_delay: Literal["off", "force", "cancel"] = "off"
+
+    profiles: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+        {"intro": {"settlement": "intro", "tie_break": "append"}}
+    )
 
     def __post_init__(self) -> None:
         """Refuse what no chain can run on.
@@ -137,7 +142,12 @@ class Lane:
 
     @property
     def price(self) -> int:
-        """The lane basefee of this block with the lane's multiplier, in units per cycle (A-26)."""
+        """The lane basefee of this block with the lane's multiplier, in units per cycle (A-26).
+
+        By the page of part E there is no lane basefee: a fee covers the cycle basefee, and the tip is cut to the rest.
+        """
+        if self.config.settlement == "intro":
+            return min(self.basefees.cycle, MAX_PRICE)
         over, under = self.config.lane_multiplier
         # Rounded down, then bounded: twice the price is the default fee and has to fit a record.
         return min(self.market.basefee * over // under, MAX_PRICE)

@@ -105,17 +105,19 @@ def cells_of_fires(
 
 def _cells_of_order(lane: Lane, fires: Sequence[Fire]) -> Iterator[RuleCell]:
     """Yield the cells of the order in which timers fired by their priorities."""
-    is_by_age, is_additive = lane.config.tie_break == "age", lane.config.weight == "additive"
+    tie_break, is_additive = lane.config.tie_break, lane.config.weight == "additive"
     for (first, before, _), (second, after, _) in pairwise(fires):
         if before < after:
             yield LaneRule.WEIGHT_ADDED if is_additive else LaneRule.WEIGHT_MULTIPLIED
         elif before == after and first.actor == second.actor:
             # Where both orders agree, nothing was decided.
             is_older = (first.due, first.sequence) < (second.due, second.sequence)
-            if is_by_age and first.timer_id > second.timer_id:
-                yield LaneRule.TIE_BY_AGE
-            elif not is_by_age and not is_older:
+            if tie_break == "id" and not is_older:
                 yield LaneRule.TIE_BY_ID
+            elif tie_break == "age" and first.timer_id > second.timer_id:
+                yield LaneRule.TIE_BY_AGE
+            elif tie_break == "append" and first.due > second.due:
+                yield LaneRule.TIE_BY_APPEND
 
 
 def _cells_of_readings(lane: Lane, priorities: Sequence[int]) -> Iterator[RuleCell]:
@@ -123,8 +125,9 @@ def _cells_of_readings(lane: Lane, priorities: Sequence[int]) -> Iterator[RuleCe
     middle = len(priorities) // 2
     if len(priorities) % 2 == 0 and priorities[middle - 1] != priorities[middle]:
         yield _MEDIANS[lane.config.median]
-    if lane.config.settlement == "literal":
-        yield LaneRule.SETTLED_LITERALLY
+    if lane.config.settlement != "additive":
+        is_page = lane.config.settlement == "intro"
+        yield LaneRule.SETTLED_BY_PAGE if is_page else LaneRule.SETTLED_LITERALLY
     if lane.config.fairness_subject == "deployer":
         yield LaneRule.SUBJECT_OWNER
     if lane.price != lane.market.basefee:

@@ -35,6 +35,8 @@ class PoolRules:
     default_gas_limit: int
     legacy_max_fee: int
     is_by_age: bool
+    is_appended: bool = False
+    """By age, but for timers of later heights, which stand before those that are carried (E-7)."""
 
     def gas_limit(self, timer: Timer) -> int:
         """Return a timer's gas limit as it is read now: a default follows its ceiling (K-5)."""
@@ -49,7 +51,9 @@ class PoolRules:
 
     def tie(self, timer: Timer) -> Tie:
         """Return what decides between a timer and another of the same priority."""
-        return (timer.due, timer.sequence) if self.is_by_age else timer.timer_id
+        if not self.is_by_age:
+            return timer.timer_id
+        return (-timer.due if self.is_appended else timer.due), timer.sequence
 
 
 OPEN: Final = -1

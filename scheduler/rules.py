@@ -158,8 +158,10 @@ class LaneRule(RuleCell):
     MISFIT_STOPPED = "K-34", "A timer that does not fit ends the selection."
     LIMIT_ACCOUNTED = "K-34", "A fire takes its whole limit off the lane, though it used less."
     SETTLED_LITERALLY = "K-4", "A fire pays no lane basefee, by the literal reading."
+    SETTLED_BY_PAGE = "E-6", "A fire pays no lane basefee, and its tip is cut by the cycle basefee.", "intro-page"
     TIE_BY_ID = "K-11", "Two timers of one actor and one priority fire in the order of identifiers."
     TIE_BY_AGE = "Q-15", "Two timers of one actor and one priority fire in the order of age."
+    TIE_BY_APPEND = "E-7", "Of two timers of one actor and one priority the carried one fires last.", UNPROMISED
     WEIGHT_MULTIPLIED = "A-5", "A weight puts a timer before another actor's of a higher priority."
     WEIGHT_ADDED = "Q-15", "The same by weights that add to the priority."
     WEIGHT_LOWEST = "A-11", "An actor competes with the lowest weight."
@@ -217,7 +219,8 @@ class AuctionRule(RuleCell):
     FUNDS_MISSING = "B-10", "A timer waits because its payer could not cover it at the start.", UNPROMISED
     FUNDS_SPENT = "B-10", "A timer waits because its payer cannot cover it at its turn any more.", UNPROMISED
     TIE_BY_WEIGHT = "B-8", "Of two timers with equal tips the one of the greater weight stands first.", UNPROMISED
-    EQUAL_WEIGHTS = "B-8", "Of two timers with equal tips and weights the identifier decides.", UNPROMISED
+    EQUAL_WEIGHTS = "B-8", "Of two timers with equal tips and weights identifier or sequence decides.", UNPROMISED
+    CARRIED_BEHIND_NEW = "E-7", "Of two timers with equal tips and weights the carried one stands last.", UNPROMISED
     FIRED_IN_SLICE = "Q-50", "A timer fires within its actor's slice.", UNPROMISED
     SLICE_EXCEEDED = "Q-50", "A timer does not fit its actor's slice, and a lower tip fires first.", UNPROMISED
     FIRED_FROM_REST = "Q-50", "A timer fires out of what the slices left over.", UNPROMISED

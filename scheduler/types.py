@@ -5,8 +5,10 @@ state holds, as msgpack arrays in the order of their fields (docs/state.md).
 """
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final, Literal
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -69,6 +71,9 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
 
 class Parameters(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A record of parameters that genesis sets and governance may change, as a whole or by key."""
+
+    profiles: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+    """The values of switches that belong together, by the name of their profile."""
 
     @classmethod
     def key_of(cls, field: str) -> str:

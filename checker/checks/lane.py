@@ -48,6 +48,7 @@ class LaneBooks(Check):
             return
         fires = [it.event for it in block.receipts if isinstance(it, TimerReceipt) and isinstance(it.event, TimerFired)]
         price = market.basefee * config.lane_multiplier[0] // config.lane_multiplier[1]
+        price = _basefees(block)[0] if config.settlement == "intro" else price
         self._dearest = max(self._dearest, price)
         self._judge_fires(block, fires, price if config.settlement == "additive" else 0)
         self._judge_market(block, market, fires, price if config.settlement == "additive" else 0)

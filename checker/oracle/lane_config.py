@@ -86,8 +86,13 @@ def _one_of(*names: str) -> FieldRule:
 _RULES: Final[Sequence[FieldRule]] = (
     *(_whole(), _whole(8), _whole(0, 2**62), _whole(), _is_part, _is_part, _is_ratio),
     *(_whole(1), *(_is_ratio,) * 6, _whole(), _whole(), _whole(), _whole()),
-    *(_one_of("literal", "classic"), _one_of("additive", "literal"), _one_of("use", "limit"), _one_of("skip", "stop")),
-    *(_one_of("eager", "cursor"), _one_of("schedule", "fire"), _one_of("id", "age")),
+    *(
+        _one_of("literal", "classic"),
+        _one_of("additive", "literal", "intro"),
+        _one_of("use", "limit"),
+        _one_of("skip", "stop"),
+    ),
+    *(_one_of("eager", "cursor"), _one_of("schedule", "fire"), _one_of("id", "age", "append")),
     *(_one_of("multiplicative", "additive"), _one_of("mean", "lower", "upper"), _one_of("actor", "deployer")),
     *(_whole(), _one_of("off", "force", "cancel")),
 )

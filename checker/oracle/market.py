@@ -28,16 +28,19 @@ class Lane(NamedTuple):
 
     Attributes:
         market: The record that the parent left, or what block H_activation reads in its place.
+        cycle_basefee: The block's own, which the reading `intro` has in the place of the lane's price.
     """
 
     config: LaneConfig
     market: Market
     activation_height: int
+    cycle_basefee: int
 
     @property
     def price(self) -> int:
         """The lane price: units asked for a cycle, without the tip."""
-        return min(int(self.market.basefee * Fraction(*self.config.lane_multiplier)), HIGHEST_PRICE)
+        asked = int(self.market.basefee * Fraction(*self.config.lane_multiplier))
+        return min(self.cycle_basefee if self.config.settlement == "intro" else asked, HIGHEST_PRICE)
 
     def default_bid(self, cell_basefee: int = 0) -> Bid:
         """Return the bid of the default agent."""

@@ -50,7 +50,7 @@ def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
 def ranked(
     timers: Iterable[Timer], priorities: Mapping[bytes, int], weights: Mapping[bytes, Fraction], lane: Lane
 ) -> list[Timer]:
-    """Sort by effective priority, the greatest first; ties by identifier or by age.
+    """Sort by effective priority, the greatest first; ties by identifier, by age, or the carried ones last.
 
     Args:
         timers: The timers that compete.
@@ -66,9 +66,10 @@ def ranked(
         priority, share = priorities[timer.timer_id], shares[timer.actor]
         is_additive = lane.config.weight == "additive"
         effective = priority * common + (share - common) * lane.price if is_additive else priority * share
-        return (
-            (-effective, timer.timer_id) if lane.config.tie_break == "id" else (-effective, timer.due, timer.sequence)
-        )
+        if lane.config.tie_break == "id":
+            return -effective, timer.timer_id
+        # By `append` those that are carried stand at the end of the bucket.
+        return -effective, -timer.due if lane.config.tie_break == "append" else timer.due, timer.sequence
 
     return sorted(timers, key=place)
 

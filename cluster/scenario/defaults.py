@@ -18,12 +18,13 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: plain[key] for key in ("name", "title")}
     stated = _without_defaults(plain, scenario_type(tuple(plain.get("plugins", ()))))
     # The policy's own values were written out when the scenario was resolved.
-    chain = ChainSection()
-    policy = plain.get("chain", {}).get("policy", chain.policy)
+    named = plain.get("chain", {})
+    chain = ChainSection(profile=named.get("profile", "default"))
+    policy = named.get("policy", chain.policy)
     defaults: dict[str, object] = {
         "timers": chain.timers.resolved(policy),
-        "calendar": chain.calendar.resolved(),
-        "lane": chain.lane.resolved(),
+        "calendar": chain.calendar.resolved(chain.profile),
+        "lane": chain.lane.resolved(chain.profile),
         "policy_parameters": msgspec.structs.replace(chain, policy=policy).resolved_parameters(),
     }
     for name, resolved in defaults.items():

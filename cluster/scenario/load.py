@@ -91,9 +91,9 @@ def _resolve_chain(chain: ChainSection, place: str) -> ChainSection:
     """Write out the defaults of the policy and its parameters; raises ScenarioError."""
     section = "calendar"
     try:
-        calendar = chain.calendar.resolved()
+        calendar = chain.calendar.resolved(chain.profile)
         section = "lane"
-        lane = chain.lane.resolved() if chain.has_lane else chain.lane
+        lane = chain.lane.resolved(chain.profile) if chain.has_lane else chain.lane
         section = "policy_parameters"
         parameters = chain.resolved_parameters()
     except InvalidInput as error:

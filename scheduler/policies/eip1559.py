@@ -117,7 +117,8 @@ def tables_pool(lane: Lane, config: TimerConfig, now: int) -> WaitingPool:
         gas_limit_cap=lane.gas_limit_cap(config),
         default_gas_limit=lane.gas_limit_ceiling(config),
         legacy_max_fee=min(2 * lane.market.activation_basefee, MAX_U63),
-        is_by_age=lane.config.tie_break == "age",
+        is_by_age=lane.config.tie_break != "id",
+        is_appended=lane.config.tie_break == "append",
     )
     pool = lane.tables.pool(now, rules)
     pool.advance(now)

@@ -30,7 +30,7 @@ from scheduler.gba_records import (
     AuctionConfig,
     AuctionCursor,
 )
-from scheduler.gba_selection import Contender, effective_tip, has_room, share_out
+from scheduler.gba_selection import Contender, effective_tip, has_room, rank_of, share_out
 from scheduler.gba_weights import AuctionWeights
 from scheduler.lane_calls import AGENT_HANDLER, ask_for_bid
 from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit
@@ -233,7 +233,7 @@ class GbaAuctionInBlock(PolicyInBlock):
                 found.append(Contender(timer, tip, weights.weight(timer.actor)))
         if listed.asked:
             self.state.set(AUCTION_CURSOR.key(), AuctionCursor(*place_of(listed.asked[-1])))
-        found.sort(key=lambda each: each.rank)
+        found.sort(key=lambda each: rank_of(each, self.own.tie_break))
         return found
 
     def _bid(self, tally: Tally, timer: Timer, used_cycles: int) -> FeeParams | GbaFailure:
@@ -286,7 +286,8 @@ class GbaAuctionInBlock(PolicyInBlock):
         """Fire within the slices, in order, then out of what is left over (Q-50)."""
         budget, weights = self.block.config.lane_timer_cycles, {each.timer.actor: each.weight for each in contenders}
         slices, reserved = share_out(budget, weights), dict.fromkeys(weights, 0)
-        tally.reached += _cells_of_order(contenders, budget, weights)
+        is_appended = self.own.tie_break == "append"
+        tally.reached += _cells_of_order(contenders, budget, weights, is_appended=is_appended)
         rest: list[Contender] = []
         for each in contenders:
             actor, gas_limit = each.timer.actor, each.timer.gas_limit
@@ -349,12 +350,18 @@ class GbaAuctionInBlock(PolicyInBlock):
         return sums
 
 
-def _cells_of_order(contenders: Sequence[Contender], budget: int, weights: Mapping[bytes, int]) -> Iterator[RuleCell]:
+def _cells_of_order(
+    contenders: Sequence[Contender], budget: int, weights: Mapping[bytes, int], *, is_appended: bool
+) -> Iterator[RuleCell]:
     """Yield the cells of what decided between timers that compete."""
     total = sum(weights.values())
     if total and any(budget * weight % total for weight in weights.values()):
         yield AuctionRule.SLICE_REMAINDER
     for first, second in pairwise(contenders):
         if first.tip == second.tip:
-            is_by_weight = first.weight != second.weight
-            yield AuctionRule.TIE_BY_WEIGHT if is_by_weight else AuctionRule.EQUAL_WEIGHTS
+            if first.weight != second.weight:
+                yield AuctionRule.TIE_BY_WEIGHT
+            elif is_appended and first.timer.due > second.timer.due:
+                yield AuctionRule.CARRIED_BEHIND_NEW
+            else:
+                yield AuctionRule.EQUAL_WEIGHTS

@@ -5,7 +5,7 @@ from math import lcm
 
 from scheduler import TimerConfig
 from scheduler.gba_records import AuctionConfig
-from scheduler.gba_selection import Contender, effective_tip, share_out
+from scheduler.gba_selection import Contender, effective_tip, rank_of, share_out
 from scheduler.gba_weights import UNIT, WeightRules, step_weight
 from tests.conformance.lane_adapters import ACTOR, RICH, timer_of
 from tests.support.auction_bench import AuctionBench, deferred, fired
@@ -39,7 +39,7 @@ def old_tie(inputs, system):
         Contender(timer_of(timer["id"], "owner"), timer["tip"], int(Fraction(timer["weight"]) * UNIT))
         for timer in inputs["timers"]
     ]
-    return [candidate.timer.timer_id.decode() for candidate in sorted(candidates, key=lambda each: each.rank)]
+    return [candidate.timer.timer_id.decode() for candidate in sorted(candidates, key=rank_of)]
 
 
 def old_slices(inputs, system):

@@ -1,6 +1,8 @@
 """Adapters for the introduction page: tiers, epochs, promotion, its priority queue (part E)."""
 
-from scheduler import CalendarProfile, CalendarQueue, LaneConfig, Tier, TimerConfig
+from scheduler import CalendarProfile, CalendarQueue, LaneConfig, RunOutcome, Tier, TimerConfig, TimerFired
+from scheduler.gba_records import AuctionConfig
+from tests.support.auction_bench import AuctionBench
 from tests.support.lane_doubles import LaneBench
 from tests.support.scheduler_doubles import Bench
 
@@ -93,19 +95,43 @@ def promotion(inputs, system):
             return found
 
 
-def run_page(tips, gas, budget, block):
-    """Run one block of the page's lane and return the bench, the timers' identifiers and the result."""
-    config = TimerConfig(max_cells_per_fire=0, max_cycles_per_fire=budget, lane_timer_cycles=budget)
-    bench = LaneBench(config, LaneConfig(max_cycles_per_fire_auction_phase=budget), basefee=800)
+def page_lane(config, budget):
+    """Return a lane by the page's profile, and what puts a timer into it."""
+    own = LaneConfig(max_cycles_per_fire_auction_phase=budget, **LaneConfig.profiles["intro"])
+    bench = LaneBench(config, own, basefee=800)
     bench.ledger.balances[ACTOR] = 10**18
+    return bench, lambda due, tip, gas: bench.bid(ACTOR, due, fee=10**6, tip=tip, gas_limit=gas)[0].timer_id
+
+
+def page_auction(config, budget):
+    """Return a GBA auction by the page's profile, and what puts a timer into it."""
+    bench = AuctionBench(config, AuctionConfig(**AuctionConfig.profiles["intro"]), cycle=800)
+    bench.ledger.balances[ACTOR] = 10**18
+    return bench, lambda due, tip, gas: bench.timer(ACTOR, due, fee=10**6, tip=tip, gas_limit=gas)
+
+
+PAGES = page_lane, page_auction
+
+
+def run_page(tips, gas, budget, block, page=page_lane):
+    """Run one block of the page and return the bench, the timers' identifiers and the result."""
+    config = TimerConfig(max_cells_per_fire=0, max_cycles_per_fire=budget, lane_timer_cycles=budget)
+    bench, put = page(config, budget)
     bench.moment = bench.at(block - 1)
-    names = [bench.bid(ACTOR, block, fee=10**6, tip=tip, gas_limit=gas)[0].timer_id for tip in tips]
-    return bench, names, bench.run(block, bench.run_whole)
+    names = [put(block, tip, gas) for tip in tips]
+    return bench, names, bench.run(block, lambda timer: RunOutcome(True, timer.gas_limit, 0, ()))
 
 
 def intro_pq(inputs, system):
+    """The page's block, which both auctions have to run alike."""
+    lane, auction = (page_block(inputs, page) for page in PAGES)
+    assert lane == auction
+    return lane
+
+
+def page_block(inputs, page):
     tips = [tip for _, tip in inputs["timers"]]
-    bench, names, result = run_page(tips, inputs["gas_each"], inputs["budget"], inputs["block"])
+    bench, names, result = run_page(tips, inputs["gas_each"], inputs["budget"], inputs["block"], page)
     label = {name: title for name, (title, _) in zip(names, inputs["timers"], strict=True)}
     left = [label[name] for name in names if name in bench.tables.timers]
     return {
@@ -141,7 +167,18 @@ def rollover_pos(inputs, system):
             label[bench.schedule(ACTOR, due)] = name
     bench.ledger.balances[ACTOR] = 10**18
     bench.run(5)
-    return {"recommended_front": [label[timer.timer_id] for timer in bench.tables.collect(6)]}
+    lane, auction = (appended(inputs, page) for page in PAGES)
+    assert lane == auction
+    return {"recommended_front": [label[timer.timer_id] for timer in bench.tables.collect(6)], "page_append": lane}
+
+
+def appended(inputs, page):
+    """Return the order in which timers of one tip fire by the page's profile, some of them carried on."""
+    bench, put = page(TimerConfig(max_cells_per_fire=0, execution_lane_paused=True), 250_000)
+    label = {put(due, 1, 1_000): name for due, key in ((5, "carried"), (6, "next_bucket")) for name in inputs[key]}
+    bench.run(5)
+    bench.config = TimerConfig(max_cells_per_fire=0)
+    return [label[event.timer_id] for event in bench.run(6).events if isinstance(event, TimerFired)]
 
 
 ADAPTERS = {

@@ -163,6 +163,19 @@ class TestOrder:
         assert timers[order[0]] == B
         assert order[1:] == sorted(order[1:])
 
+    def test_e7_by_the_page_a_carried_timer_stands_behind_newer_ones(self):
+        """Between equal tips and weights; a greater tip goes first wherever it stands."""
+        bench = auction(own={"tie_break": "append"})
+        bench.config = TimerConfig(max_cells_per_fire=0, execution_lane_paused=True)
+        carried = [bench.timer(A, 1, gas_limit=10), bench.timer(A, 1, tip=1, gas_limit=10)]
+        newer = [bench.timer(B, 2, gas_limit=10) for _ in range(2)]
+        bench.run(1)
+        bench.config = TimerConfig(max_cells_per_fire=0)
+        result = bench.run(2)
+
+        assert fired(result) == [carried[1], *newer, carried[0]]
+        assert AuctionRule.CARRIED_BEHIND_NEW in result.reached
+
 
 class TestBudget:
     def test_b5_the_budget_is_a_hard_cap(self):

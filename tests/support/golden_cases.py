@@ -2,7 +2,6 @@
 
 READINGS_LEFT_OUT = {
     "basefee": ("floor_product",),
-    "rollover_pos": ("page_append",),
 }
 """Parts of an answer that show another reading than the one built (docs/spec.md)."""
 

@@ -22,7 +22,7 @@ class Eip1559InBlock(TwinInBlock):
         config = start.contents.lane_config.rows[None]
         first = config.initial_lane_basefee or start.basefees.cycle
         market = start.contents.market.get(None) or Market(first, 0, 0, start.activated_at, first, 0)
-        self.lane = Lane(config, market, start.activated_at)
+        self.lane = Lane(config, market, start.activated_at, start.basefees.cycle)
 
     def ceiling(self, config: TimerConfig) -> int:
         """Return the greatest gas limit, which the auction phase bounds as well."""

@@ -29,6 +29,7 @@ class CalendarSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=
         given = {name: value for name, value in stated.items() if value is not None}
         return msgspec.structs.replace(PROFILES[self.profile], **given)
 
-    def resolved(self) -> "CalendarSection":
-        """Return the section with every value written out."""
-        return CalendarSection(profile=self.profile, **msgspec.structs.asdict(self.record()))
+    def resolved(self, profile: Literal["default", "intro"]) -> "CalendarSection":
+        """Return the section with every value written out; its own profile comes before that of the chain."""
+        own = self if self.profile != "default" else msgspec.structs.replace(self, profile=profile)
+        return CalendarSection(profile=own.profile, **msgspec.structs.asdict(own.record()))

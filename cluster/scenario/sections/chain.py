@@ -1,6 +1,6 @@
 """`[chain]` of a scenario: the rules of its chain, with the timer configuration and the timer lane's at genesis."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
 import msgspec
@@ -108,6 +108,10 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     max_skew_ms: Annotated[
         NotNegative, means("A block may be so far ahead of the clock of a validator that votes for it.")
     ] = 500
+    profile: Annotated[
+        Literal["default", "intro"],
+        means("Sizes of the calendar queue and readings of the policies that are not named."),
+    ] = "default"
     timers: TimersSection = TimersSection()
     activation: ActivationSection = ActivationSection()
     calendar: CalendarSection = CalendarSection()
@@ -154,9 +158,8 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         kind = POLICIES[self.policy].config_type
         if kind is LaneConfig:
             kind = None
-        section = parameters_section(kind)
-        stated = msgspec.structs.asdict(msgspec.convert(self.policy_parameters, section))
-        return {} if kind is None else msgspec.to_builtins(msgspec.structs.asdict(kind(**stated)))
+        own = self._own_of(kind, self.policy_parameters)
+        return {} if own is None else msgspec.to_builtins(msgspec.structs.asdict(own))
 
     def _names(self) -> tuple[str, ...]:
         """Return the policies of the chain, the first one first."""
@@ -168,9 +171,18 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         if kind is None:
             return ()
         if kind is LaneConfig:
-            return (self.lane.config(),)
+            return (self.lane.config(self.profile),)
         stated = self.policy_parameters if policy == self.policy else {}
-        return (kind(**msgspec.structs.asdict(msgspec.convert(stated, parameters_section(kind)))),)
+        own = self._own_of(kind, stated)
+        return () if own is None else (own,)
+
+    def _own_of(self, kind: type[Parameters] | None, stated: Mapping[str, Any]) -> Parameters | None:
+        """Return parameters of a kind: those that are stated, and of the others the profile's or the defaults."""
+        given = msgspec.structs.asdict(msgspec.convert(stated, parameters_section(kind)))
+        if kind is None:
+            return None
+        of_profile = kind.profiles.get(self.profile, {})
+        return kind(**given | {name: value for name, value in of_profile.items() if name not in stated})
 
 
 def parameters_section(kind: type[Parameters] | None) -> type[msgspec.Struct]:

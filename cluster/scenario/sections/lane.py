@@ -30,27 +30,28 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     gc_scan_per_block: int | None = None
     bid_deprecation_blocks: int | None = None
     slope: Literal["literal", "classic"] | None = None
-    settlement: Literal["additive", "literal"] | None = None
+    settlement: Literal["additive", "literal", "intro"] | None = None
     packing_account: Literal["use", "limit"] | None = None
     packing_misfit: Literal["skip", "stop"] | None = None
     classification: Literal["eager", "cursor"] | None = None
     default_gba: Literal["schedule", "fire"] | None = None
-    tie_break: Literal["id", "age"] | None = None
+    tie_break: Literal["id", "age", "append"] | None = None
     weight: Literal["multiplicative", "additive"] | None = None
     median: Literal["mean", "lower", "upper"] | None = None
     fairness_subject: Literal["actor", "deployer"] | None = None
     max_allowed_delays: int | None = None
     excessive_delay: Literal["off", "force", "cancel"] | None = None
 
-    def config(self) -> LaneConfig:
-        """Return the record that genesis holds.
+    def config(self, profile: str = "default") -> LaneConfig:
+        """Return the record that genesis holds; what is not named is the profile's.
 
         Raises:
             InvalidInput: A number is out of its range.
         """
         stated = msgspec.structs.asdict(self)
-        return LaneConfig(**{name: value for name, value in stated.items() if value is not None})
+        given = {name: value for name, value in stated.items() if value is not None}
+        return LaneConfig(**{**LaneConfig.profiles.get(profile, {}), **given})
 
-    def resolved(self) -> "LaneSection":
+    def resolved(self, profile: str) -> "LaneSection":
         """Return the section with every value written out."""
-        return LaneSection(**msgspec.structs.asdict(self.config()))
+        return LaneSection(**msgspec.structs.asdict(self.config(profile)))

@@ -31,7 +31,7 @@ NOT_RESTATED = {
     "overflow": "quotients again; `promotion` has the rule",
     "intro_range": "solves for a parameter",
 }
-OTHER_READINGS = ("exact", "floor_product", "effective_priority", "page_append")
+OTHER_READINGS = ("exact", "floor_product", "effective_priority")
 """Keys of results by readings other than the one that was built."""
 
 PLAIN = LaneConfig()._replace(min_lane_basefee=1)
@@ -125,7 +125,7 @@ def rank(inputs):
     }
     weights = {actor.encode(): Fraction(weight) for actor, weight in inputs["W"].items()}
     timers = [lone(item["id"], actor=item["actor"].encode()) for item in inputs["timers"]]
-    lane = Lane(LaneConfig(), Market(basefee_lane, 0, 0, 1, basefee_lane, 0), 1)
+    lane = Lane(LaneConfig(), Market(basefee_lane, 0, 0, 1, basefee_lane, 0), 1, 0)
     by_timer = {name.encode(): priority for name, priority in priorities.items()}
     return {
         "order": [it.timer_id.decode() for it in selection.ranked(timers, by_timer, weights, lane)],
@@ -403,7 +403,8 @@ def promotion(inputs):
 
 def intro_pq(inputs):
     block, gas = inputs["block"], inputs["gas_each"]
-    lane = {"max_cycles_per_fire_auction_phase": gas, "ring_size": inputs["ring"]}
+    page = {"settlement": "intro", "tie_break": "append"}
+    lane = {"max_cycles_per_fire_auction_phase": gas, "ring_size": inputs["ring"], **page}
     bench = Bench({"a": RICH}, lane=lane, timers={"lane_timer_cycles": inputs["budget"]})
     bench.jump(block)
     for name, tip in inputs["timers"]:
@@ -418,13 +419,15 @@ def intro_pq(inputs):
 
 
 def rollover_pos(inputs):
-    bench = Bench({"a": RICH}, lane={})
-    for due, names in ((2, inputs["next_bucket"]), (1, inputs["carried"])):
-        for name in names:
-            bench.add(name, "a", due)
-    bench.jump(2)
-    waiting = bench.next_block().phase._waiting()
-    return {"recommended_front": [timer.timer_id.decode() for timer in waiting]}
+    found = {}
+    for reading, tie_break in (("recommended_front", "age"), ("page_append", "append")):
+        bench = Bench({"a": RICH}, lane={"tie_break": tie_break})
+        for due, names in ((2, inputs["next_bucket"]), (1, inputs["carried"])):
+            for name in names:
+                bench.add(name, "a", due)
+        bench.jump(2)
+        found[reading] = reported(1, bench.run_block())
+    return found
 
 
 def delays(inputs):

@@ -4,8 +4,10 @@ import msgspec
 import pytest
 
 from cluster.runtime.genesis import genesis_of, keys_of
-from cluster.scenario.load import load_scenario
+from cluster.scenario.defaults import without_defaults
+from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
+from scheduler import POLICIES
 from scheduler.gba_records import DEFAULT_AGENT, AuctionConfig
 
 CHAIN = 'chain.policy="gba-auction"'
@@ -23,6 +25,34 @@ def test_parameters_stand_in_genesis():
     assert msgspec.msgpack.decode(entry.config, type=AuctionConfig) == AuctionConfig(
         timer_phase="before", ema_lambda=(1, 3)
     )
+
+
+@pytest.mark.parametrize(("policy", "switch"), [("gba-auction", "effective_tip"), ("eip1559", "settlement")])
+def test_the_profile_of_the_page_sets_the_switches_that_are_not_named(policy, switch):
+    genesis = genesis_with(f'chain.policy="{policy}"', 'chain.profile="intro"')
+    own = msgspec.msgpack.decode(genesis.policies[0].config, type=POLICIES[policy].config_type)
+
+    assert (getattr(own, switch), own.tie_break) == ("intro", "append")
+    assert genesis.calendar.ring_size == 256
+
+
+def test_a_switch_against_the_profile_is_kept_where_defaults_are_left_out():
+    """Else a shrunk scenario would be another one."""
+    scenario = load_scenario("calm", (CHAIN, 'chain.profile="intro"', 'chain.policy_parameters={tie_break="id"}'))
+    kept = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
+
+    assert kept["chain"] == {
+        "policy": "gba-auction",
+        "profile": "intro",
+        "policy_parameters": {"tie_break": "id"},
+    }
+
+
+def test_a_switch_that_is_named_stands_against_the_profile():
+    genesis = genesis_with(CHAIN, 'chain.profile="intro"', 'chain.policy_parameters={tie_break="id"}')
+    own = msgspec.msgpack.decode(genesis.policies[0].config, type=AuctionConfig)
+
+    assert (own.effective_tip, own.tie_break) == ("intro", "id")
 
 
 @pytest.mark.parametrize(
