@@ -11,6 +11,8 @@ class Admission:
 
     has_ttl: ClassVar[bool] = True
     """Whether a timer can expire."""
+    default_agent: ClassVar[bytes | None] = None
+    """The agent that a built-in program names where its order names none."""
 
     def ceiling(self, config: TimerConfig) -> int:
         """Return the greatest gas limit that a timer can be given, which is also the default."""

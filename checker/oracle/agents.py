@@ -3,12 +3,13 @@
 import msgspec
 
 from checker.oracle.calls import Call, RevertedError
-from checker.oracle.orders import read_order, require_owner, within
+from checker.oracle.orders import FieldRule, read_order, require_owner, within
 from checker.oracle.records import MAX_INTEGER
 from checker.oracle.storm import CrashedError
 
 RISK_ORDER = (within(0, 2**40),) * 3
 BID_CONTEXT = (within(0),) * 8
+AUCTION_CONTEXT: tuple[FieldRule, ...] = (within(0),) * 6
 ASSESS_CYCLES = 500
 
 NO_BIDS = {
@@ -17,6 +18,21 @@ NO_BIDS = {
     b"short": [1, 1, 1],
     b"nothing": [0, 0, 0, 0],
 }
+
+
+def read_context(payload: bytes) -> list[int]:
+    """Return the eight numbers of a bid's context; those of the GBA auction are six, and stand in their places."""
+    try:
+        return read_order(payload, BID_CONTEXT, (), "BidContext")
+    except RevertedError:
+        due, now, cycle, cell, used, balance = read_order(payload, AUCTION_CONTEXT, (), "BidContext")
+        return [due, now, cycle, cell, cycle, used, 0, balance]
+
+
+def bid_by_default(_call: Call, payload: bytes) -> bytes:
+    """Bid twice the lane's price and the median tip."""
+    context = read_context(payload)
+    return msgspec.msgpack.encode([min(2 * context[4], MAX_INTEGER), context[6], context[3], 0])
 
 
 def assess(call: Call, payload: bytes) -> None:
@@ -28,7 +44,7 @@ def assess(call: Call, payload: bytes) -> None:
 
 def bid_by_risk(call: Call, payload: bytes) -> bytes:
     """Bid the defaults, or more where the position is near its limit."""
-    context = read_order(payload, BID_CONTEXT, (), "BidContext")
+    context = read_context(payload)
     cell_price, lane_price, median = context[3], context[4], context[6]
     fee, tip = 2 * lane_price, median
     position = call.get(b"order")
@@ -44,7 +60,7 @@ def bid_by_risk(call: Call, payload: bytes) -> bytes:
 
 def bid_badly(call: Call, payload: bytes) -> bytes:
     """Misbehave in the way that the stored mode names."""
-    context = read_order(payload, BID_CONTEXT, (), "BidContext")
+    context = read_context(payload)
     mode = call.get(b"mode") or b""
     if mode == b"revert":
         raise RevertedError("as ordered")

@@ -1,12 +1,13 @@
 """Gas bidding agents: actors that are called, read-only, for the bid of one of their timers in this block."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from checker.oracle.calls import Call, Gas, Present
-from checker.oracle.contents import Basefees, Contents, Timer
-from checker.oracle.market import Bid, Lane
+from checker.oracle.contents import Contents
+from checker.oracle.market import Bid
 from checker.oracle.programs import OK, OUT_OF_GAS, run_call
 from checker.oracle.records import MAX_INTEGER, write
 
@@ -20,20 +21,16 @@ class Answer(NamedTuple):
     reason: str = ""
 
 
-def ask(contents: Contents, present: Present, lane: Lane, basefees: Basefees, *, timer: Timer) -> Answer:
-    """Ask the agent of a timer."""
-    context = [
-        *(timer.due, present.now, basefees.cycle, basefees.cell, lane.price),
-        *(lane.market.used_cycles, lane.market.p50_tip, contents.balance(timer.actor)),
-    ]
-    assert timer.quote is not None, "only a timer that names an agent has one to ask"
-    assert timer.quote.gba is not None, "only a timer that names an agent has one to ask"
+def ask(
+    contents: Contents, present: Present, agent: bytes, cycles: int, *, actor: bytes, context: Sequence[int]
+) -> Answer:
+    """Ask an agent for the bid of a timer of an actor, within these cycles."""
     call = Call(
         contents=contents,
         present=present,
-        gas=Gas(lane.config.gba_call_cycles, 0),
-        actor=timer.quote.gba,
-        sender=timer.actor,
+        gas=Gas(cycles, 0),
+        actor=agent,
+        sender=actor,
         nonce=0,
         is_read_only=True,
     )

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from checker.oracle.agents import BID_CONTEXT
+from checker.oracle.agents import read_context
 from checker.oracle.calls import Call, OutOfGasError, RevertedError
-from checker.oracle.orders import FieldRule, is_terms, put_number, read_order, read_terms, require_timer
+from checker.oracle.orders import FieldRule, is_terms, put_number, read_order, read_terms, require_timer, schedule
 from checker.oracle.storm import CrashedError
 
 LONGEST_SCRIPT = 64
@@ -37,7 +37,7 @@ def fire(call: Call, payload: bytes) -> None:
 def bid(call: Call, payload: bytes) -> bytes:
     """Run the stored script, and bid amounts derived from all fields of the bid's context."""
     _run_script(call, *_read_script(call.get(b"script") or b""))
-    context = read_order(payload, BID_CONTEXT, (), "BidContext")
+    context = read_context(payload)
     total = sum(context)
     return msgspec.msgpack.encode([2 * context[4] + total % 1_000, total % 97, context[3], 0])
 
@@ -76,7 +76,7 @@ def _schedule(call: Call, name: bytes, delay: int, payload: bytes, *rest: Any) -
     payer, gas_limit, ttl, terms = rest
     expires_at = None if ttl is None else call.now + ttl
     given = {"fee_payer": payer, "gas_limit": gas_limit, "expires_at": expires_at, **read_terms(terms)}
-    call.put(name, call.schedule(call.now + delay, payload, **given))
+    call.put(name, schedule(call, call.now + delay, payload, **given))
 
 
 def _extend(call: Call, name: bytes, delay: int) -> None:

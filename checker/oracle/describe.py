@@ -13,6 +13,9 @@ _BUCKET_ENTRY = 7
 _MESSAGE = 13
 _FIRES = 16
 _EPOCH = 18
+_AUCTION_ACTOR = 24
+_AUCTION_ACTORS = (25, 26)
+_OF_ONE_ROW = (9, 10, 11, 12, 14, 15, 19, 20, 21, 22, 23, 27)
 _EVENTS_WITHOUT_TIMER = (6, 13, 32, 33, 34)
 _SHOWN_BYTES = 48
 
@@ -42,7 +45,7 @@ def show_key(key: bytes) -> str:
     """Return table and identity of a state key."""
     table = key[0] if key else -1
     name = TABLES.get(table, ("unknown table", ()))[0]
-    if table in (1, 2, 8, 17):
+    if table in (1, 2, 8, 17, *_AUCTION_ACTORS):
         return f"{name} {key[1:21].hex()}"
     if table == 3:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
@@ -50,9 +53,9 @@ def show_key(key: bytes) -> str:
         return f"{name} due {int.from_bytes(key[1:9], 'big')}"
     if table == _BUCKET_ENTRY:
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
-    if table in (_MESSAGE, _FIRES, _EPOCH):
+    if table in (_MESSAGE, _FIRES, _EPOCH, _AUCTION_ACTOR):
         return f"{name} {int.from_bytes(key[1:9], 'big')}"
-    return name if table in (9, 10, 11, 12, 14, 15, 19, 20) else f"{name} {key[1:].hex()}"
+    return name if table in _OF_ONE_ROW else f"{name} {key[1:].hex()}"
 
 
 def show_receipt(receipt: object) -> str:

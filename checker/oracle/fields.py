@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from checker.oracle.auction_records import AuctionConfig
 from checker.oracle.lane_config import TIERS, Calendar, LaneConfig
 from checker.oracle.records import TimerConfig
 
@@ -59,14 +60,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     19: ("overflow", ("heights", "root")),
     20: ("GC cursor", ("due", "sequence")),
     21: ("calendar profile", Calendar._fields),
-    22: (
-        "auction configuration",
-        (
-            *("ema_lambda", "weight_initial", "weight_min", "weight_max", "starvation_floor", "starvation_deferrals"),
-            *("reset_epoch", "rescale_epoch", "rescale", "gba_call_cycles", "max_gba_calls_per_block"),
-            *("effective_tip", "budget", "timer_phase"),
-        ),
-    ),
+    22: ("auction configuration", AuctionConfig._fields),
     23: ("auction books", ("used_cycles", "epoch", "actors", "budget_cycles")),
     24: ("auction actor", ("actor",)),
     25: ("auction tally", ("fires", "succeeded", "tips", "lateness", "cycles", "deferrals")),

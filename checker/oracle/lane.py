@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from checker.oracle.bidding import ask
+from checker.oracle.bidding import Answer, ask
 from checker.oracle.calls import remove_timer
 from checker.oracle.contents import Market, Timer
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
@@ -92,7 +92,7 @@ class LanePhase(TimerPhase):
         most = self.lane.config.max_gba_calls_per_block
         bids = {}
         for timer in asking[:most]:
-            answer = ask(self.contents, self.present, self.lane, self.basefees, timer=timer)
+            answer = self._ask(timer)
             if answer.bid is not None:
                 bids[timer.timer_id] = answer.bid
             else:
@@ -100,6 +100,17 @@ class LanePhase(TimerPhase):
         if asking[most:]:
             self.events.append([GBA_FAILED, asking[most].timer_id, CALL_LIMIT, len(asking) - most])
         return bids
+
+    def _ask(self, timer: Timer) -> Answer:
+        assert timer.quote is not None, "only a timer that names an agent is asked for"
+        assert timer.quote.gba is not None, "only a timer that names an agent is asked for"
+        market, basefees = self.lane.market, self.basefees
+        context = (
+            *(timer.due, self.present.now, basefees.cycle, basefees.cell, self.price),
+            *(market.used_cycles, market.p50_tip, self.contents.balance(timer.actor)),
+        )
+        cycles = self.lane.config.gba_call_cycles
+        return ask(self.contents, self.present, timer.quote.gba, cycles, actor=timer.actor, context=context)
 
     def _bid_of(self, timer: Timer, asked: Bid) -> Bid:
         """Return a timer's bid in this block: the fees that its maker fixed, and `asked` for the rest."""

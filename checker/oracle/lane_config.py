@@ -1,13 +1,10 @@
 """The lane configuration: its fields and the rule of each (docs/state.md, "The timer lane")."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-Ratio = Sequence[int]
-"""Two integers, the second above zero; kept as stated, because the state holds the pair itself."""
-
-MAX_INTEGER: Final = 2**63 - 1
+from checker.oracle.parameters import FieldRule, Ratio, hold, is_ratio, one_of, ratio_of, whole
 
 
 class LaneConfig(NamedTuple):
@@ -56,51 +53,30 @@ class Calendar(NamedTuple):
 TIERS: Final = ("economy", "standard", "fast", "urgent")
 """Names of the priority tiers, which are also the fields of their multipliers."""
 
-FieldRule = Callable[[object], bool]
-
-
-def _whole(least: int = 0, greatest: int = MAX_INTEGER) -> FieldRule:
-    return lambda field: type(field) is int and least <= field <= greatest
-
-
-def _ratio_of(field: object) -> Fraction | None:
-    whole = _whole()
-    if not isinstance(field, list | tuple) or len(field) != 2 or not all(whole(number) for number in field):
-        return None
-    return Fraction(*field) if field[1] else None
-
-
-def _is_ratio(field: object) -> bool:
-    return _ratio_of(field) is not None
-
 
 def _is_part(field: object) -> bool:
-    ratio = _ratio_of(field)
+    ratio = ratio_of(field)
     return ratio is not None and 0 < ratio < 1
 
 
-def _one_of(*names: str) -> FieldRule:
-    return lambda field: isinstance(field, str) and field in names
-
-
 _RULES: Final[Sequence[FieldRule]] = (
-    *(_whole(), _whole(8), _whole(0, 2**62), _whole(), _is_part, _is_part, _is_ratio),
-    *(_whole(1), *(_is_ratio,) * 6, _whole(), _whole(), _whole(), _whole()),
+    *(whole(), whole(8), whole(0, 2**62), whole(), _is_part, _is_part, is_ratio),
+    *(whole(1), *(is_ratio,) * 6, whole(), whole(), whole(), whole()),
     *(
-        _one_of("literal", "classic"),
-        _one_of("additive", "literal", "intro"),
-        _one_of("use", "limit"),
-        _one_of("skip", "stop"),
+        one_of("literal", "classic"),
+        one_of("additive", "literal", "intro"),
+        one_of("use", "limit"),
+        one_of("skip", "stop"),
     ),
-    *(_one_of("eager", "cursor"), _one_of("schedule", "fire"), _one_of("id", "age", "append")),
-    *(_one_of("multiplicative", "additive"), _one_of("mean", "lower", "upper"), _one_of("actor", "deployer")),
-    *(_whole(), _one_of("off", "force", "cancel")),
+    *(one_of("eager", "cursor"), one_of("schedule", "fire"), one_of("id", "age", "append")),
+    *(one_of("multiplicative", "additive"), one_of("mean", "lower", "upper"), one_of("actor", "deployer")),
+    *(whole(), one_of("off", "force", "cancel")),
 )
 
 
 def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
     """Return the configuration of these fields, or None where a field breaks its rule."""
-    if len(fields) != len(_RULES) or not all(rule(field) for rule, field in zip(_RULES, fields, strict=True)):
+    if not hold(_RULES, fields):
         return None
     config = LaneConfig(*fields)
     return config if Fraction(*config.weight_min) <= Fraction(*config.weight_max) else None
@@ -108,9 +84,8 @@ def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
 
 def calendar_of(fields: Sequence[Any]) -> Calendar | None:
     """Return the calendar profile of these fields, or None where a field breaks its rule."""
-    rules = (_whole(1, 65_536), _whole(1), _whole(0, 65_536))
-    is_profile = len(fields) == len(rules) and all(rule(field) for rule, field in zip(rules, fields, strict=True))
-    return Calendar(*fields) if is_profile else None
+    rules = (whole(1, 65_536), whole(1), whole(0, 65_536))
+    return Calendar(*fields) if hold(rules, fields) else None
 
 
 def is_excessive(delays: int, config: LaneConfig) -> bool:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from checker.oracle.contents import Market
-from checker.oracle.lane_config import MAX_INTEGER, LaneConfig
+from checker.oracle.lane_config import LaneConfig
+from checker.oracle.parameters import MAX_INTEGER
 
 HIGHEST_PRICE = 2**62 - 1
 """The greatest lane price; twice this is still a valid integer."""

@@ -12,6 +12,7 @@ from checker.oracle.orders import (
     require_empty,
     require_owner,
     require_timer,
+    schedule,
     within,
 )
 from checker.oracle.records import be8
@@ -131,4 +132,4 @@ def _cancel_next(call: Call) -> bool:
 
 
 def _schedule_next(call: Call, delay: int, gas_limit: int) -> None:
-    call.put(b"next", call.schedule(call.now + delay, b"", gas_limit=gas_limit or None))
+    call.put(b"next", schedule(call, call.now + delay, b"", gas_limit=gas_limit or None))

@@ -66,6 +66,13 @@ def put_number(call: Call, key: bytes, number: int) -> None:
     call.put(key, be8(number))
 
 
+def schedule(call: Call, due: int, payload: bytes, **stated: Any) -> bytes:  # noqa: ANN401 - the call's own arguments
+    """Schedule as the built-in programs do: with the policy's default agent where none is named."""
+    if stated.get("gba") is None:
+        stated["gba"] = call.present.admission.default_agent
+    return call.schedule(due, payload, **stated)
+
+
 def cancel_if_there(call: Call, timer_id: bytes) -> None:
     """Cancel a timer; one that has left, or is firing now, is skipped."""
     try:

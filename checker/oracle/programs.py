@@ -15,6 +15,7 @@ from checker.oracle.orders import (
     require_empty,
     require_owner,
     require_timer,
+    schedule,
     within,
 )
 
@@ -108,7 +109,7 @@ def _beat(call: Call, payload: bytes) -> None:
 def _schedule_beat(call: Call) -> None:
     order = read_order(call.get(b"order") or b"", HEARTBEAT_ORDER, HEARTBEAT_DEFAULTS, "HeartbeatOrder")
     interval, gas_limit, terms = order
-    call.put(b"next", call.schedule(call.now + interval, b"", gas_limit=gas_limit or None, **read_terms(terms)))
+    call.put(b"next", schedule(call, call.now + interval, b"", gas_limit=gas_limit or None, **read_terms(terms)))
 
 
 PROGRAMS: dict[str, Program] = {
@@ -137,6 +138,7 @@ PROGRAMS: dict[str, Program] = {
         "handle_timer": messages.renew,
     },
     "merchant": {"paid": messages.keep_payment},
+    "default-agent": {"get_gas_bid": agents.bid_by_default},
     "risk-agent": {"assess": agents.assess, "get_gas_bid": agents.bid_by_risk},
     "chaos-agent": {"get_gas_bid": agents.bid_badly},
     "clerk": {"run": clerk.run, "note": clerk.note, "handle_timer": clerk.fire, "get_gas_bid": clerk.bid},

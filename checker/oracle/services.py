@@ -10,6 +10,7 @@ from checker.oracle.orders import (
     require_empty,
     require_owner,
     require_timer,
+    schedule,
     within,
 )
 from checker.oracle.records import be8
@@ -119,10 +120,10 @@ def _price_order(payload: bytes) -> list[int]:
 
 def _schedule_update(call: Call, interval: int, gas_limit: int) -> None:
     due = call.now + interval
-    timer_id = call.schedule(due, b"", gas_limit=gas_limit or None, expires_at=due + 4 * interval)
+    timer_id = schedule(call, due, b"", gas_limit=gas_limit or None, expires_at=due + 4 * interval)
     call.put(b"next", timer_id)
 
 
 def _schedule_check(call: Call, delay: int) -> None:
     _, _, gas_limit = _price_order(call.get(b"order") or b"")
-    call.put(b"next", call.schedule(call.now + delay, b"", gas_limit=gas_limit or None))
+    call.put(b"next", schedule(call, call.now + delay, b"", gas_limit=gas_limit or None))

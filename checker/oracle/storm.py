@@ -14,6 +14,7 @@ from checker.oracle.orders import (
     require_empty,
     require_owner,
     require_timer,
+    schedule,
     within,
 )
 from checker.oracle.records import MAX_INTEGER, be8
@@ -62,7 +63,8 @@ def make(call: Call, payload: bytes) -> None:
     base = max(call.now + delay, not_before)
     for index in range(count):
         due = base + index % spread
-        call.schedule(
+        schedule(
+            call,
             due,
             _payload_of(index, size, handler),
             fee_payer=call.sender if sender_pays else None,

@@ -37,6 +37,11 @@ OWNERS = (ALICE, ALICE, BOB, CAROL)
 FEES = ("max_fee_per_cycle", "max_priority_fee_per_cycle", "priority_tier_hint", "gba", "bid")
 
 
+def in_eight(context):
+    """Return a bid's context in the lane's form: the GBA auction has no lane price and no median tip."""
+    return context if len(context) == 8 else [*context[:4], context[2], context[4], 0, context[5]]
+
+
 class Racer(Actor):
     """Schedules what its orders say; a timer uses what its payload says; an agent answers as it was told."""
 
@@ -66,7 +71,7 @@ class Racer(Actor):
             raise ZeroDivisionError
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        due, now, cycle, cell, lane, usage, p50, balance = msgspec.msgpack.decode(payload)
+        due, now, cycle, cell, lane, usage, p50, balance = in_eight(msgspec.msgpack.decode(payload))
         mode = self.host.get(b"mode") or b""
         if mode == b"revert":
             raise Revert("no bid")
@@ -215,28 +220,32 @@ changes = st.fixed_dictionaries(
 modes = st.sampled_from(
     [b"late", b"all", b"revert", b"overrun", b"write", b"", msgspec.msgpack.encode([3_000, 40, 0, 0]), b"\x94\x01\x02"]
 )
-races = st.builds(
-    race,
-    st.sampled_from(RACERS),
-    st.lists(st.one_of(orders, again), min_size=3, max_size=7),
-    often(["race"], ["relay"]),
-)
-calls = st.one_of(
-    *(races,) * 6,
-    st.builds(tell, st.sampled_from([AGENT, AGENT, RACERS[0]]), modes),
-    st.builds(drain, st.sampled_from(RACERS), st.sampled_from([0, 2_000_000, 4_000_000, 9_000_000])),
-    st.builds(
-        lambda actor, amount: lambda sender, nonce, _known: pay(sender, nonce, actor, amount),
-        st.sampled_from(RACERS),
-        st.just(8_000_000),
-    ),
-    st.integers(0, 40).map(lambda choice: on_known(SystemCancelTimer, choice)),
-    st.builds(
-        lambda choice, expires_at: on_known(lambda timer_id: SystemExtendTimer(timer_id, expires_at), choice),
-        st.integers(0, 40),
-        st.integers(0, 30),
-    ),
-)
+
+
+def calls_of(orders, modes):
+    """Return a strategy of calls: mostly races with these orders."""
+    races = st.builds(
+        race, st.sampled_from(RACERS), st.lists(orders, min_size=3, max_size=7), often(["race"], ["relay"])
+    )
+    return st.one_of(
+        *(races,) * 6,
+        st.builds(tell, st.sampled_from([AGENT, AGENT, RACERS[0]]), modes),
+        st.builds(drain, st.sampled_from(RACERS), st.sampled_from([0, 2_000_000, 4_000_000, 9_000_000])),
+        st.builds(
+            lambda actor, amount: lambda sender, nonce, _known: pay(sender, nonce, actor, amount),
+            st.sampled_from(RACERS),
+            st.just(8_000_000),
+        ),
+        st.integers(0, 40).map(lambda choice: on_known(SystemCancelTimer, choice)),
+        st.builds(
+            lambda choice, expires_at: on_known(lambda timer_id: SystemExtendTimer(timer_id, expires_at), choice),
+            st.integers(0, 40),
+            st.integers(0, 30),
+        ),
+    )
+
+
+calls = calls_of(st.one_of(orders, again), modes)
 
 
 def plans_of(wanted):
@@ -300,19 +309,29 @@ chains = st.fixed_dictionaries(
 
 
 def make_lane_genesis(**changes):
-    """Return a genesis of the lane with racers and an agent; the first two senders are system deployers."""
-    lane = in_lane(changes.pop("activation_height", 1), **changes.pop("lane_config", {}))
-    genesis = make_genesis(**lane, block_cycles=900_000, system_deployers=(ALICE, BOB), **changes)
+    """Return a genesis of the lane with racers and an agent."""
+    return make_racing_genesis(
+        **in_lane(changes.pop("activation_height", 1), **changes.pop("lane_config", {})), **changes
+    )
+
+
+def make_racing_genesis(*actors, **changes):
+    """Return a genesis with racers, an agent and these actors; the first two senders are system deployers."""
+    genesis = make_genesis(block_cycles=900_000, system_deployers=(ALICE, BOB), **changes)
     racers = tuple(
         GenesisActor(racer, "racer", owner, units) for racer, owner, units in zip(RACERS, OWNERS, FUNDS, strict=True)
     )
     agent = GenesisActor(AGENT, "racer", ALICE, BALANCE, ((b"mode", b"late"),))
-    return msgspec.structs.replace(genesis, actors=(*genesis.actors, *racers, agent))
+    return msgspec.structs.replace(genesis, actors=(*genesis.actors, *racers, agent, *actors))
 
 
 def run_lane(plan, **changes):
+    """Run a plan in the lane and return genesis and the finalized blocks."""
+    return run_races(make_lane_genesis(**changes), plan)
+
+
+def run_races(genesis, plan):
     """Run a plan and return genesis and the finalized blocks."""
-    genesis = make_lane_genesis(**changes)
     engine = Engine(
         genesis,
         programs={**TEST_PROGRAMS, "racer": Racer},

@@ -3,6 +3,7 @@
 import msgspec
 
 from checker.oracle import programs
+from checker.oracle.auction_records import AuctionConfig
 from checker.oracle.blocks import OracleChain, _Block
 from checker.oracle.calls import Call, Gas, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
@@ -33,7 +34,7 @@ def work(call, payload):
 
 def bid(call, payload):
     """Answer, as an agent, what the storage says."""
-    assert len(msgspec.msgpack.decode(payload)) == 8
+    assert len(msgspec.msgpack.decode(payload)) in (6, 8)
     if call.get(b"writes"):
         call.put(b"x", b"")
     call.compute(int.from_bytes(call.get(b"uses") or b"", "big"))
@@ -45,15 +46,23 @@ WORKER = {"handle_timer": work, "get_gas_bid": bid}
 
 
 class Bench:
-    """A chain whose actors do nothing but work: names and what they have. `lane` None is a chain without one."""
+    """A chain whose actors do nothing but work: names and what they have.
 
-    def __init__(self, balances, *, timers=None, lane=None, activation=1, program="worker", policy="", **genesis):
+    With `lane`, the changed fields of its configuration, the chain is in the timer lane; with `auction` under the GBA
+    auction.
+    """
+
+    def __init__(self, balances, *, timers=None, lane=None, auction=None, activation=1, policy="", **genesis):
         programs.PROGRAMS.setdefault("worker", WORKER)
         fields = {"min_basefee": 800, "cycle_basefee": 800, "cell_basefee": 800} | genesis
-        stated = dict(lane or {})
+        program = fields.pop("program", "worker")
+        stated = dict(lane or auction or {})
         sizes = {name: stated.pop(name) for name in Calendar._fields if name in stated}
-        config = b"" if lane is None else write(LaneConfig()._replace(**stated))
-        own = PolicyEntry(1 if lane is None else activation, policy or ("eip1559" if config else "fifo"), config)
+        own = PolicyEntry(activation, policy or "fifo")
+        if lane is not None:
+            own = PolicyEntry(activation, "eip1559", write(LaneConfig()._replace(**stated)))
+        elif auction is not None:
+            own = PolicyEntry(activation, "gba-auction", write(AuctionConfig()._replace(**stated)))
         self.chain = OracleChain(
             Genesis(
                 chain_id="bench",
@@ -96,6 +105,11 @@ class Bench:
         """Give an actor units that genesis did not know of."""
         self.contents.credit(address(name), units)
         self.chain.units += units
+
+    def tell(self, name, fee, tip):
+        """Have an actor answer as an agent with this fee and this tip."""
+        answer = msgspec.msgpack.encode([fee, tip, 0, 0])
+        self.contents.storage.put((address(name), b"answer"), answer)
 
     def set_market(self, basefee, p50_tip=0):
         """Leave a market to the next block."""

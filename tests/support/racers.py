@@ -9,6 +9,7 @@ from checker.oracle import programs as oracle_programs
 from checker.oracle.calls import RevertedError
 from checker.oracle.storm import CrashedError
 from tests.support.chain_harness import ALICE
+from tests.support.lane_plans import in_eight
 
 
 def race(call, payload):
@@ -40,7 +41,7 @@ def fire(call, payload):
 
 
 def answer(call, payload):
-    due, now, cycle, cell, lane, usage, p50, balance = msgspec.msgpack.decode(payload)
+    due, now, cycle, cell, lane, usage, p50, balance = in_eight(msgspec.msgpack.decode(payload))
     mode = call.get(b"mode") or b""
     if mode == b"revert":
         raise RevertedError("no bid")

@@ -11,6 +11,7 @@ from checker.oracle.records import Genesis
 from checker.oracle.twins.eip1559 import Eip1559Twin
 from checker.oracle.twins.fifo import FifoTwin
 from checker.oracle.twins.fifo_free import FifoFreeTwin
+from checker.oracle.twins.gba_auction import GbaAuctionTwin
 from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
 
 TWINS: Final[Mapping[str, Twin]] = {
@@ -19,6 +20,7 @@ TWINS: Final[Mapping[str, Twin]] = {
         FifoTwin(),
         FifoFreeTwin(),
         Eip1559Twin(),
+        GbaAuctionTwin(),
     )
 }
 """The twins by the names of their policies; a policy without one makes a run inconclusive."""

@@ -54,14 +54,23 @@ def test_a_phase_that_does_not_account_for_what_it_found_fails(phase, counts, wo
     assert words in result.summary
 
 
-@pytest.mark.parametrize("policy", ["fifo", "fifo-free", "eip1559"])
-def test_the_oracle_has_the_phases_of_a_block(policy):
+@pytest.mark.parametrize(
+    ("chain", "middle"),
+    [
+        ({"policy": "fifo"}, (phases.TRANSACTIONS, phases.TIMERS)),
+        ({"policy": "fifo-free"}, (phases.TRANSACTIONS, phases.TIMERS)),
+        ({"lane": {}}, (phases.TRANSACTIONS, phases.TIMERS)),
+        ({"auction": {}}, (phases.TRANSACTIONS, phases.TIMERS)),
+        ({"auction": {"timer_phase": "before"}}, (phases.TIMERS, phases.TRANSACTIONS)),
+    ],
+)
+def test_the_oracle_has_the_phases_of_a_block(chain, middle):
     """Its own names, in its own order, are those that a block leaves."""
-    bench = Bench({"a": RICH}, policy=policy, lane={} if policy == "eip1559" else None)
+    bench = Bench({"a": RICH}, **chain)
     bench.run_block()
 
-    names = (phases.PROMOTION, phases.TRANSACTIONS, phases.TIMERS, phases.MAILBOX, phases.PRICES, phases.BURNS)
-    assert tuple(name for name, _ in bench.result.phases) == (*names, phases.TIERS)
+    end = (phases.MAILBOX, phases.PRICES, phases.BURNS, phases.TIERS)
+    assert tuple(name for name, _ in bench.result.phases) == (phases.PROMOTION, *middle, *end)
 
 
 def test_the_oracle_names_a_missing_phase_and_a_differing_count():

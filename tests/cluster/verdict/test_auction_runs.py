@@ -1,4 +1,4 @@
-"""Runs of the GBA auction: every check but the oracle's holds its blocks to what they guarantee."""
+"""Runs of the GBA auction: every check holds its blocks to what they guarantee, the oracle among them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
 
-AUCTION, UNJUDGED = 'chain.policy="gba-auction"', 'oracle="off"'
+AUCTION = 'chain.policy="gba-auction"'
 SMALL_STORM = (
     "workload.storm.timers_per_actor=20",
     "workload.storm.actors=6",
@@ -31,24 +31,13 @@ def assert_passed(result):
     "parameters",
     ['{timer_phase="before", budget="literal", effective_tip="intro"}', "{max_gba_calls_per_block=3}"],
 )
-def test_a_calm_run_passes_without_the_oracle(parameters):
-    result = run("calm", AUCTION, UNJUDGED, f"chain.policy_parameters={parameters}", "run.until_height=8")
-
-    assert_passed(result)
-    assert "no oracle judged it" in result.headline
-
-
-def test_the_oracle_says_that_it_does_not_know_the_policy():
-    checks = {check.name: check for check in run("calm", AUCTION, "run.until_height=3").checks}
-
-    assert checks["oracle"].summary == "the oracle does not know the policy gba-auction"
+def test_a_calm_run_passes(parameters):
+    assert_passed(run("calm", AUCTION, f"chain.policy_parameters={parameters}", "run.until_height=8"))
 
 
 def test_a_storm_drains_while_live_timers_fire_with_few_asks():
     """Timers that nobody pays for use up none of the asks: others would wait behind them for the whole drain (Q-48)."""
-    result = run(
-        "outage-storm", AUCTION, UNJUDGED, "chain.policy_parameters={max_gba_calls_per_block=20}", *SMALL_STORM
-    )
+    result = run("outage-storm", AUCTION, "chain.policy_parameters={max_gba_calls_per_block=20}", *SMALL_STORM)
 
     assert_passed(result)
     assert dict(result.rules)["unpayable-unasked"]
@@ -57,6 +46,6 @@ def test_a_storm_drains_while_live_timers_fire_with_few_asks():
 @pytest.mark.parametrize(("before", "after"), [("eip1559", "gba-auction"), ("gba-auction", "eip1559")])
 def test_an_activation_across_a_reorg_passes(before, after):
     pair = (f'chain.policy="{after}"', f'chain.activation.previous="{before}"', "expect.counts={fired=100}")
-    result = run("activation-reorg", UNJUDGED, *pair)
+    result = run("activation-reorg", *pair)
 
     assert_passed(result)
