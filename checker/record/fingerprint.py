@@ -26,8 +26,9 @@ PACKAGES: Final = ("checker", "cluster", "faults", "network", "report", "schedul
 """Packages whose sources the fingerprint covers; `run_cluster.py` only calls them."""
 
 LIBRARIES: Final = (
-    *("attrs", "cffi", "hypothesis", "idna", "markdown-it-py", "mdurl", "msgpack", "msgspec", "networkx", "outcome"),
-    *("pycparser", "pycryptodome", "pygments", "pynacl", "rich", "sniffio", "sortedcontainers", "tomli-w", "trio"),
+    *("attrs", "cffi", "hypothesis", "idna", "jinja2", "markdown-it-py", "markupsafe", "mdurl", "msgpack", "msgspec"),
+    *("networkx", "outcome", "pycparser", "pycryptodome", "pygments", "pynacl", "rich", "sniffio", "sortedcontainers"),
+    *("tomli-w", "trio"),
 )
 """The libraries that requirements/run.txt installs, by name."""
 

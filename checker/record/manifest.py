@@ -1,4 +1,4 @@
-"""The manifest of a run directory: its run, the code that wrote it, and size and SHA-256 of every other file."""
+"""The manifest of a run directory: its run, the code that wrote it, and size and SHA-256 of all that it rests on."""
 
 import hashlib
 from pathlib import Path
@@ -22,6 +22,9 @@ MANIFEST: Final = "manifest.json"
 SCENARIO: Final = "scenario.json"
 REOPENED: Final = "reopened.json"
 """The file that names the data directory that a run went on with, if any."""
+
+REPORT: Final = "report.html"
+"""The page for a person: a view of the other files that can be made again, hence in no manifest."""
 
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 """Greatest size of a manifest."""

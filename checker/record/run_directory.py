@@ -1,8 +1,8 @@
 """The run directory: its one writer and its one reader.
 
 Invariants: a directory under its final name is complete, because it is written beside it and renamed at the end; its
-manifest holds size and SHA-256 of every other file, and the reader has checked them before it returns anything. Input
-is data of bounded size and depth; every error in it is raised as one DamagedRecordError with the place.
+manifest holds size and SHA-256 of every other file but the page, and the reader has checked them before it returns
+anything. Input is data of bounded size and depth; every error in it is raised as one DamagedRecordError with the place.
 
 Streams are msgpack arrays one after the other, so that a log that does not fit in memory can be written and read.
 events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. Pickle was rejected because reading it
@@ -19,7 +19,17 @@ from typing import IO, Final, Self, TypeVar
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
-from checker.record.manifest import FORMAT, KIND, MANIFEST, SCENARIO, FileEntry, Manifest, describe_file, read_manifest
+from checker.record.manifest import (
+    FORMAT,
+    KIND,
+    MANIFEST,
+    REPORT,
+    SCENARIO,
+    FileEntry,
+    Manifest,
+    describe_file,
+    read_manifest,
+)
 from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.streams import (
@@ -41,6 +51,7 @@ from checker.record.streams import (
 )
 from checker.results import FORMER_NAMES, CheckResult
 from network.events import Event
+from validators.execution import BlockSummary
 
 __all__ = [
     "BlockRecord",
@@ -66,6 +77,7 @@ BLOCKS: Final = "blocks.msgpack"
 EVENTS: Final = "events.msgpack"
 ROOTS: Final = "roots.msgpack"
 BRANCHES: Final = "branches.msgpack"
+SUMMARIES: Final = "summaries.msgpack"
 VERDICT: Final = "verdict.json"
 
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
@@ -98,7 +110,7 @@ class RecordWriter:
         self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
         self._open_files: dict[str, IO[bytes]] = {}
         self._packer = msgpack.Packer()
-        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES):
+        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES):
             self._open_files[name] = (self.directory / name).open("wb")
 
     def __enter__(self) -> Self:
@@ -141,6 +153,10 @@ class RecordWriter:
         """Append a block that a validator executed, whether or not it becomes final."""
         self._add(BRANCHES, msgspec.structs.astuple(record))
 
+    def add_summary(self, summary: BlockSummary) -> None:
+        """Append the numbers of a finalized block; heights ascend from 1."""
+        self._add(SUMMARIES, msgspec.structs.astuple(summary))
+
     def add_events(self, records: bytes | bytearray | memoryview) -> None:
         """Append encoded events: the run's log, or its next part."""
         self._open_files[EVENTS].write(records)
@@ -164,7 +180,8 @@ class RecordWriter:
             RecordExistsError: Something else than a run directory has come to stand there.
         """
         self._close()
-        files = {path.name: describe_file(path) for path in sorted(self.directory.iterdir())}
+        evidence = (path for path in sorted(self.directory.iterdir()) if path.name != REPORT)
+        files = {path.name: describe_file(path) for path in evidence}
         manifest = Manifest(
             kind=KIND,
             format=FORMAT,
@@ -246,25 +263,25 @@ class RecordReader:
 
     def roots(self) -> Iterator[RootRecord]:
         """Yield each validator's finalized blocks with their roots, in the order in which it finalized them."""
-        for offset, record in stream_records(self.path, ROOTS, EVENT_BYTES_MAX):
-            yield _convert(self.path, ROOTS, offset, record, kind=RootRecord)
+        yield from read_roots(self.path)
 
     def branches(self) -> Iterator[BranchRecord]:
         """Yield the executed blocks, in the order of their first execution; older records have no such blocks."""
         if BRANCHES in self.manifest.files:
             yield from (record for _, record in read_branches(self.path))
 
+    def summaries(self) -> Iterator[BlockSummary]:
+        """Yield the numbers of the finalized blocks, lowest height first; older records have none."""
+        if SUMMARIES in self.manifest.files:
+            yield from read_summaries(self.path)
+
     def events(self) -> Iterator[Event]:
         """Yield the run's events in the order of the log."""
-        for offset, record in stream_records(self.path, EVENTS, EVENT_BYTES_MAX):
-            try:
-                yield read_event_record(record)
-            except ValueError as error:
-                raise DamagedRecordError(self.path, f"{EVENTS} at byte {offset}", str(error)) from None
+        yield from read_events(self.path)
 
     def read_all(self) -> None:
         """Read every record once, so that a malformed one is refused before any is used."""
-        for stream in (self.blocks(), self.roots(), self.branches(), self.events()):
+        for stream in (self.blocks(), self.roots(), self.branches(), self.summaries(), self.events()):
             for _ in stream:
                 pass
 
@@ -303,6 +320,31 @@ def read_branches(path: Path) -> Iterator[tuple[int, BranchRecord]]:
     """
     for offset, record in stream_records(path, BRANCHES, BLOCK_RECORD_BYTES_MAX):
         yield offset, _convert(path, BRANCHES, offset, record, kind=BranchRecord)
+
+
+def read_roots(path: Path) -> Iterator[RootRecord]:
+    """Yield each validator's finalized blocks of a run directory, which may lack its manifest; see RecordReader."""
+    for offset, record in stream_records(path, ROOTS, EVENT_BYTES_MAX):
+        yield _convert(path, ROOTS, offset, record, kind=RootRecord)
+
+
+def read_summaries(path: Path) -> Iterator[BlockSummary]:
+    """Yield the numbers of the finalized blocks of a run directory, which may lack its manifest; see RecordReader."""
+    for offset, record in stream_records(path, SUMMARIES, EVENT_BYTES_MAX):
+        yield _convert(path, SUMMARIES, offset, record, kind=BlockSummary)
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """Yield the events of a run directory, which may lack its manifest, in the order of the log.
+
+    Raises:
+        DamagedRecordError: While iterating, at the first record that is not an event.
+    """
+    for offset, record in stream_records(path, EVENTS, EVENT_BYTES_MAX):
+        try:
+            yield read_event_record(record)
+        except ValueError as error:
+            raise DamagedRecordError(path, f"{EVENTS} at byte {offset}", str(error)) from None
 
 
 def _convert(path: Path, name: str, offset: int, record: object, *, kind: type[_Record]) -> _Record:

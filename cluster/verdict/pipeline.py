@@ -21,11 +21,12 @@ from checker.checks.reports import Contradiction, ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
 from checker.record.fingerprint import this_code
-from checker.record.manifest import REOPENED
+from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.run_directory import BRANCHES, RecordWriter
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
+from cluster.page.write import page_of
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
 from cluster.runtime.watchdog import Watchdog
@@ -37,7 +38,6 @@ from cluster.verdict.monitor import Monitor, make_monitor
 from cluster.workloads.effects import effects_of
 from faults import Cell, FaultEffect
 from report.console import LiveProgress, ValidatorRow
-from report.picture import BlockPoint, FaultBand, draw_run
 from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
@@ -166,12 +166,13 @@ def run_pipeline(
     keeps: "Callable[[PipelineResult], bool]" = lambda _: True,
     replay: ColdReplayer | None = None,
     data: DataDirectory | None = None,
+    has_page: bool = True,
 ) -> PipelineResult:
     """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
     `keeps` says whether a run is worth its directory. `data` gives the validators real disks. `extra` adds a
     check of its own before the record is written; `command` is what repeats the run; `replay` makes the cold
-    replay, in a fresh process unless it is given.
+    replay, in a fresh process unless it is given. Without `has_page` the run directory has no page.
 
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
@@ -199,10 +200,18 @@ def run_pipeline(
         if not keeps(result):
             return result
         progress.note("writing the run directory")
-        writer.write_verdict(result.as_json(command))
-        writer.write_file("picture.svg", picture_of(scenario, seed, monitor.chain).encode())
+        _write_verdict(writer, result, command, has_page=has_page)
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=result.digest, verdict=result.verdict)
     return replace(result, directory=directory)
+
+
+def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:
+    document = result.as_json(command)
+    writer.write_verdict(document)
+    if has_page:
+        writer.flush()
+        page = page_of(writer.directory, document, result.scenario, result.checks, place=writer.path)
+        writer.write_file(REPORT, page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +255,7 @@ class _Steps:
             writer.add_block(
                 height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
             )
+            writer.add_summary(executed.summary)
         for node, height, digest, root in self.monitor.roots:
             writer.add_root(node=node, height=height, digest=digest, root=root)
         self.monitor.keep_executed()
@@ -312,21 +322,6 @@ def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> 
         f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
         f"its skipped views are not judged{f', faults done earlier: {past}' if past else ''}, no other run is the same"
     )
-
-
-def picture_of(scenario: Scenario, seed: int, chain: Iterable[Executed]) -> str:
-    """Return the run's picture as SVG."""
-    points = [
-        BlockPoint(
-            executed.header.timestamp_ms,
-            executed.summary.waiting_live + executed.summary.waiting_dead,
-            executed.summary.fired,
-            executed.summary.expired + executed.summary.insolvent,
-        )
-        for executed in chain
-    ]
-    bands = [FaultBand(name, *fault.bounds()) for name, fault in scenario.faults.items() if fault.enabled]
-    return draw_run(f"{scenario.name}, seed {seed}: {scenario.title}", points, bands)
 
 
 def derive(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:

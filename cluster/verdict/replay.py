@@ -16,7 +16,16 @@ from checker.record.cold_replay import load_genesis
 from checker.record.fingerprint import Code, CodeChangedError
 from checker.record.manifest import MANIFEST, SCENARIO
 from checker.record.plugins import PluginError, code_with, plugin_codes
-from checker.record.run_directory import BLOCKS, BRANCHES, GENESIS, ROOTS, VERDICT, DamagedRecordError, RecordReader
+from checker.record.run_directory import (
+    BLOCKS,
+    BRANCHES,
+    GENESIS,
+    ROOTS,
+    SUMMARIES,
+    VERDICT,
+    DamagedRecordError,
+    RecordReader,
+)
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult, verdict_of
 from cluster.scenario.load import decode_scenario
@@ -148,6 +157,8 @@ def _foreign_file(reader: RecordReader, result: PipelineResult) -> DamagedRecord
         return DamagedRecordError(reader.path, BLOCKS, "holds other blocks than the recorded run finalized")
     if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != result.roots:
         return DamagedRecordError(reader.path, ROOTS, "holds other roots than the recorded run's validators had")
+    if SUMMARIES in reader.manifest.files and list(reader.summaries()) != [each.summary for each in result.chain]:
+        return DamagedRecordError(reader.path, SUMMARIES, "holds other numbers than the recorded run's blocks have")
     branches = reader.manifest.files.get(BRANCHES)
     if branches is not None and branches.sha256 != result.branches:
         return DamagedRecordError(reader.path, BRANCHES, "holds other blocks than its validators executed")

@@ -23,12 +23,14 @@ def result_of(name, *settings, seed=0, factories=None, runs=None):
     return judge(load_scenario(name, settings), seed=seed, factories=factories, runs=runs)
 
 
-def judge(scenario, *, seed=0, factories=None, runs=None):
+def judge(scenario, *, seed=0, factories=None, runs=None, has_page=False):
     """Run a scenario and judge it."""
     with LiveProgress(title=scenario.name, is_quiet=True) as progress:
         # A plug-in may have been installed since the process began.
         replay = None if scenario.plugins else replay_worker().run
-        return run_pipeline(scenario, seed, runs=runs, progress=progress, factories=factories, replay=replay)
+        return run_pipeline(
+            scenario, seed, runs=runs, progress=progress, factories=factories, replay=replay, has_page=has_page
+        )
 
 
 def judge_in_process(scenario, *, factories=None):

@@ -85,13 +85,22 @@ class TestRoundTrip:
         assert RecordReader(run).manifest.code == Code(python=this_code().python)
 
     def test_files_beside_the_required_ones_are_covered(self, tmp_path):
-        """A report in the directory is in the manifest like everything else."""
+        """A file that a run adds is in the manifest like everything else."""
+        with RecordWriter(tmp_path / "run") as writer:
+            writer.write_file("reopened.json", b"{}")
+            run = fill(writer)
+        replace(run, "reopened.json", b"[]", is_listed=False)
+
+        assert damage_of(run).place == "reopened.json"
+
+    def test_the_page_is_a_view_that_can_be_made_again(self, tmp_path):
+        """It is no evidence, and an explanation replaces it without touching what is."""
         with RecordWriter(tmp_path / "run") as writer:
             writer.write_file("report.html", b"<p>")
             run = fill(writer)
-        replace(run, "report.html", b"<q>", is_listed=False)
+        (run / "report.html").write_bytes(b"<p>explained")
 
-        assert damage_of(run).place == "report.html"
+        assert "report.html" not in RecordReader(run).manifest.files
 
     def test_an_unfinished_directory_serves_the_cold_replay(self, tmp_path):
         """Genesis and blocks can be read before there is a manifest."""

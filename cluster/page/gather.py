@@ -1,0 +1,131 @@
+"""All rows of a run's page, from its directory, which may still lack its manifest."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from checker.explain import Explanation
+from checker.record.run_directory import SUMMARIES, read_blocks, read_branches, read_events, read_roots, read_summaries
+from checker.results import CheckResult
+from cluster.page.events import Collector, read_log
+from cluster.page.explained import finding_of, finding_of_checks
+from cluster.page.matrix import ExecutionMarks, Who, make_matrix
+from cluster.page.storm import make_storm
+from cluster.page.tree import Blocks, ReorgArcs, make_tree
+from cluster.page.words import is_explicable, make_checks, make_coverage, make_faults, make_verdict
+from cluster.scenario.model import Scenario
+from cluster.scenario.shape import tag_of
+from report.page.rows import RunRows, StormRows
+from validators.execution.blocks import Header, decode_block
+
+REPLICA_COLUMNS: Final = (
+    *("node", "status", "height", "finalized_height", "executed", "rolled_back", "undone"),
+    *("fired", "expired", "insolvent", "waiting", "note"),
+)
+"""Columns of the table of replicas, by their names in the verdict."""
+
+
+def gather(
+    directory: Path,
+    document: Mapping[str, Any],
+    scenario: Scenario,
+    checks: Sequence[CheckResult],
+    *,
+    explanation: Explanation | None = None,
+    explain: str = "",
+) -> RunRows:
+    """Return the rows of a run.
+
+    Args:
+        directory: The run directory.
+        document: Its verdict.
+        scenario: Its resolved scenario.
+        checks: The results of its checks.
+        explanation: Why it went wrong, where that was asked.
+        explain: The command that asks for it.
+
+    Raises:
+        DamagedRecordError: A file of the directory cannot be read.
+    """
+    chain = [(record.digest, record.root, record.block) for record in read_blocks(directory)]
+    headers = [decode_block(block).header for _, _, block in chain]
+    blocks = Blocks(record for _, record in read_branches(directory))
+    executions, arcs = ExecutionMarks(), ReorgArcs(blocks.numbers)
+    collector = _collector(document, scenario, blocks)
+    timeline = read_log(read_events(directory), collector, executions.handlers, arcs.handlers)
+    matrix = make_matrix(
+        [(digest, root) for digest, root, _ in chain],
+        read_roots(directory),
+        executions,
+        replicas=_replicas(document, scenario),
+        checks=checks,
+    )
+    finding = finding_of_checks(checks, scenario.expect.fails) if explanation is None else finding_of(explanation)
+    return RunRows(
+        title=scenario.title,
+        scenario=scenario.name,
+        seed=int(document.get("seed", 0)),
+        verdict=make_verdict(document, checks, scenario, explain=explain if is_explicable(checks) else ""),
+        faults=make_faults(document, scenario, collector.windows),
+        matrix=matrix,
+        finding=finding,
+        timeline=timeline,
+        tree=make_tree(blocks, [digest for digest, _, _ in chain], arcs.arcs()),
+        storm=_storm(directory, headers, scenario),
+        checks=make_checks(checks),
+        coverage=make_coverage(document),
+        replicas=_table(document),
+    )
+
+
+def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) -> Collector:
+    figures = document.get("figures")
+    figures = figures if isinstance(figures, dict) else {}
+    end_us, sent = int(figures.get("virtual_us", 1)), int(figures.get("messages_sent", 0))
+    return Collector(scenario.replicas, end_us, sent, blocks.numbers)
+
+
+def _storm(directory: Path, headers: Sequence[Header], scenario: Scenario) -> StormRows | None:
+    if not (directory / SUMMARIES).exists():
+        return None
+    summaries = list(read_summaries(directory))[: len(headers)]
+    return make_storm(summaries, [header.timestamp_ms for header in headers], scenario)
+
+
+def _replicas(document: Mapping[str, Any], scenario: Scenario) -> list[Who]:
+    """Return each replica with how it comes to its state and which build it runs."""
+    rows = {row["node"]: row for row in _rows(document)}
+    found = []
+    for node in range(scenario.replicas):
+        observer = scenario.observers_by_number.get(node)
+        row = rows.get(node, {})
+        if observer is None:
+            name, mode = f"validator {node}", _mode(scenario, node)
+        else:
+            name = f"observer {list(scenario.observers)[node - scenario.cluster.validators]}"
+            mode = tag_of(type(observer))
+        status, note = str(row.get("status", "")), str(row.get("note", ""))
+        mutants = [mutant for mutant, held in scenario.mutants.items() if node in held]
+        said = [mode, status if status not in ("voter", "") else "", note if observer is None else ""]
+        build = f"known bug {', '.join(mutants)}" if mutants else ""
+        found.append(Who(name, str(node), "; ".join(dict.fromkeys(each for each in said if each)), build))
+    return found
+
+
+def _mode(scenario: Scenario, node: int) -> str:
+    section = scenario.validators.get(str(node))
+    if section is None:
+        return "speculative execution, applied when final"
+    return f"own settings, applied when {section.apply}"
+
+
+def _rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = document.get("validators")
+    return rows if isinstance(rows, list) else []
+
+
+def _table(document: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    def shown(value: object) -> str:
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    return tuple(tuple(shown(row.get(name, "")) for name in REPLICA_COLUMNS) for row in _rows(document))

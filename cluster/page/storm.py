@@ -1,0 +1,77 @@
+"""The storm in figures, block by block, and the drain that the budget predicts, beside the one that was measured."""
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cluster.scenario.model import Scenario
+from report.page.rows import Columns, StormRows
+from scheduler import POLICIES
+from validators.execution import BlockSummary
+
+POINTS_MAX: Final = 4_000
+"""The most points of a series."""
+
+SUMMED: Final = ("fired", "expired", "insolvent", "cancelled")
+GREATEST: Final = ("deferred", "waiting_live", "waiting_dead", "lane_cycles", "gc_cycles")
+LAST: Final = ("cycle_basefee", "cell_basefee", "lane_price")
+
+
+def make_storm(summaries: Sequence[BlockSummary], times_ms: Sequence[int], scenario: Scenario) -> StormRows | None:
+    """Return the figures of each block; None where the record has none."""
+    if not summaries:
+        return None
+    timers = scenario.chain.timers
+    config = timers.config()
+    budget = config.gc_budget
+    predicted, prediction = _predict(summaries, budget, scenario)
+    per_point = max(1, -(-len(summaries) // POINTS_MAX))
+    groups = [range(first, min(first + per_point, len(summaries))) for first in range(0, len(summaries), per_point)]
+    columns: dict[str, array[int] | array[float]] = {
+        "height": array("I", (group[-1] + 1 for group in groups)),
+        "time_ms": array("d", (times_ms[group[-1]] for group in groups)),
+        "predicted": array("d", (predicted[group[0]] for group in groups)),
+    }
+    folds: tuple[tuple[Sequence[str], Callable[[Sequence[int]], int]], ...] = (
+        (SUMMED, sum),
+        (GREATEST, max),
+        (LAST, _last),
+    )
+    for names, fold in folds:
+        for name in names:
+            values = [int(getattr(summary, name)) for summary in summaries]
+            columns[name] = array("d", (fold([values[index] for index in group]) for group in groups))
+    note = (
+        ""
+        if per_point == 1
+        else (
+            f"{len(summaries):,} blocks in {len(groups):,} points: counts are summed, of backlogs the greatest stands."
+        )
+    )
+    budgets = {"lane": config.lane_timer_cycles, "gc": config.gc_cycles_per_block, "removals": budget}
+    return StormRows(Columns(columns, note), budgets, prediction)
+
+
+def _last(values: Sequence[int]) -> int:
+    return values[-1]
+
+
+def _predict(summaries: Sequence[BlockSummary], budget: int, scenario: Scenario) -> tuple[list[int], str]:
+    """Return the dead timers that should be left after each block from the storm's peak on, else -1; and in words."""
+    nothing = [-1] * len(summaries)
+    dead = [each.expired + each.insolvent + each.waiting_dead for each in summaries]
+    peak = max(dead)
+    if not peak:
+        return nothing, "No dead timer was met, so there is no drain to predict."
+    chain = scenario.chain
+    policy = POLICIES.get(chain.policy)
+    kind = None if policy is None else policy.config_type
+    own = next((each for each in chain.parameters() if kind is not None and isinstance(each, kind)), None)
+    if policy is None or not policy().guarantees(own).clears_dead:
+        return nothing, f"The policy {chain.policy} promises no drain, so none is predicted."
+    first = max(index for index, count in enumerate(dead) if count == peak)
+    for index in range(first, len(summaries)):
+        nothing[index] = max(0, peak - budget * (index - first + 1))
+    blocks = -(-peak // budget) if budget else 0
+    said = f"{peak:,} dead timers at height {first + 1} and {budget:,} removals a block (the GC budget of genesis): "
+    return nothing, said + (f"drained in {blocks:,} blocks." if blocks else "never drained.")

@@ -1,0 +1,243 @@
+"""The panes of a page that are made of words: verdict, promises and what happened, faults, checks, coverage.
+
+Everything comes from the verdict's document and the resolved scenario; nothing here is judged again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from checker.explain.formatting import on_one_line
+from checker.results import EXPECTED, EXPECTED_FAILURES, CheckResult, Evidence
+from cluster.scenario.model import Scenario
+from faults import PHASES, ROLES, kind_of
+from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
+
+MEANINGS: Final[Mapping[str, str]] = {
+    "passed": "every check compared something and found nothing wrong",
+    EXPECTED: "exactly those checks failed that the scenario expects to fail",
+    "safety": "validators, or a validator and the rules, do not agree: chains, roots or books differ",
+    "liveness": "finality did not come back as it has to",
+    "inconclusive": "something that the scenario promised did not happen, so the run shows nothing",
+    "determinism": "the test bed itself was not deterministic",
+    "environment": "the machine refused something that the run needs",
+    "usage": "the input could not be run",
+}
+"""Meanings of a verdict in words."""
+
+PROMISES: Final[Mapping[str, tuple[str, str]]] = {
+    "dead_timers_min": ("dead timers at once", "dead_timers"),
+    "actors_min": ("actors that they belong to", "actors"),
+    "drain_blocks_min": ("blocks to drain them", "drain_blocks"),
+}
+"""Expectations of a storm, with their names in the check's evidence."""
+
+SUMS: Final[Mapping[str, str]] = {"rolled_back_min": "rolled_back", "undone_min": "undone"}
+"""Expectations that a figure of the run answers."""
+
+ANSWERED_BY: Final[Mapping[str, str]] = {
+    "counts": "expected-counts",
+    "fired_by": "expected-counts",
+    "at_most": "expected-limits",
+    "recovery": "expected-recovery",
+    "reports": "expected-reports",
+    "answers_from": "expected-answers",
+    "replica_modes": "expected-replica-modes",
+    "arrival": "arrival",
+}
+"""Sections of expectations, and the check that judges each."""
+
+
+def make_verdict(
+    document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario, *, explain: str
+) -> VerdictPane:
+    """Return the first pane.
+
+    Args:
+        document: The verdict as the record has it.
+        checks: The results of the checks.
+        scenario: The resolved scenario.
+        explain: The command that explains the run, nothing where there is nothing to explain.
+    """
+    name, code = str(document.get("verdict", "")), document.get("code")
+    code = code if isinstance(code, dict) else {}
+    figures = _figures(document)
+    facts = [
+        ("scenario", f"{scenario.name}: {scenario.title}"),
+        ("seed", str(document.get("seed", ""))),
+        ("digest", str(document.get("digest", ""))),
+        ("replicas", f"{scenario.cluster.validators} validators, {len(scenario.observers)} observers"),
+        (
+            "chain",
+            f"{scenario.consensus.engine}, policy {scenario.chain.policy}, timers count in {_timebase(scenario)}",
+        ),
+        ("virtual time", f"{int(figures.get('virtual_us', 0)) / 1e6:,.1f} s"),
+        ("final blocks", f"{int(figures.get('blocks', 0)):,}"),
+        ("ended", str(figures.get("end_detail") or figures.get("end", ""))),
+        ("made by", f"code {str(code.get('fingerprint', ''))[:12]}, Python {code.get('python', '')}"),
+    ]
+    commands = [("repeat", str(document.get("repeat", "")))]
+    commands += [("explain", explain)] if explain else []
+    return VerdictPane(
+        name=name,
+        meaning=MEANINGS.get(name, ""),
+        headline=on_one_line(str(document.get("headline", ""))),
+        facts=tuple((key, on_one_line(value)) for key, value in facts),
+        commands=tuple((key, value) for key, value in commands if value),
+        unchecked=tuple(_unchecked(document, checks, scenario)),
+        promises=tuple(_promises(document, checks, scenario)),
+    )
+
+
+def make_faults(
+    document: Mapping[str, Any], scenario: Scenario, windows: Mapping[str, Sequence[tuple[int, int]]]
+) -> tuple[FaultRow, ...]:
+    """Return the faults of the plan that are enabled, with what the log says of when each was at work."""
+    figures = _figures(document)
+    rows = []
+    for name, fault in scenario.faults.items():
+        if not fault.enabled:
+            continue
+        count = figures.get(f"fault_{name}")
+        effect = "it never began" if count is None else f"{count:,} {type(fault).counts or 'times'}"
+        rows.append(
+            FaultRow(name, kind_of(fault), fault.sentence(), effect, fault.targets(), tuple(windows.get(name, ())))
+        )
+    return tuple(rows)
+
+
+def make_checks(checks: Sequence[CheckResult]) -> tuple[CheckLine, ...]:
+    """Return each check as a row."""
+    return tuple(
+        CheckLine(
+            check.name,
+            check.status,
+            on_one_line(check.summary),
+            check.compared,
+            tuple(
+                (name, f"{value:,}" if isinstance(value, int) else on_one_line(value)) for name, value in check.evidence
+            ),
+        )
+        for check in checks
+    )
+
+
+def make_coverage(document: Mapping[str, Any]) -> CoverageGrid:
+    """Return whom the faults hit, and in which phase."""
+    cells = document.get("coverage")
+    hits: dict[tuple[str, str, str], int] = {}
+    for cell in cells if isinstance(cells, list) else []:
+        hits[str(cell["kind"]), str(cell["phase"]), str(cell["role"])] = int(cell["hits"])
+    columns = [(phase, role) for phase in PHASES for role in ROLES if any(key[1:] == (phase, role) for key in hits)]
+    kinds = dict.fromkeys(kind for kind, _, _ in hits)
+    rows = tuple((kind, tuple(hits.get((kind, *column), 0) for column in columns)) for kind in kinds)
+    return CoverageGrid(tuple(f"{phase}, {role}" for phase, role in columns), rows)
+
+
+def _shown(value: Evidence) -> str:
+    return f"{value:,}" if isinstance(value, int) else on_one_line(value)
+
+
+def _timebase(scenario: Scenario) -> str:
+    chain = scenario.chain
+    return "heights" if chain.timebase == "height" else f"slots of {chain.slot_ms:,} ms"
+
+
+def _figures(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    figures = document.get("figures")
+    return figures if isinstance(figures, dict) else {}
+
+
+def _unchecked(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[str]:
+    left_out = document.get("not_applicable")
+    if isinstance(left_out, list) and left_out:
+        yield f"checks that the engine {scenario.consensus.engine} has no rules for: {', '.join(map(str, left_out))}"
+    if scenario.oracle == "off":
+        yield "no oracle judged the run: the scenario says oracle = off"
+    yield from (
+        f"{check.name} could not tell: {on_one_line(check.summary)}"
+        for check in checks
+        if check.status == "inconclusive"
+    )
+    if not any(check.name == "determinism" for check in checks):
+        yield "that a second run is the same: run it with --check-determinism"
+    yield "any other seed: sweep asks them"
+    mutants = [name for name, held in scenario.mutants.items() if held]
+    if mutants:
+        yield f"sound code: known bugs were put in: {', '.join(mutants)}"
+
+
+def _promises(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[Promise]:
+    """Yield what the scenario promised: its faults, its workloads and its expectations, each with what happened."""
+    figures, named = _figures(document), {check.name: check for check in checks}
+    for name, fault in scenario.faults.items():
+        if fault.enabled:
+            count = int(figures.get(f"fault_{name}", 0))
+            promised = "may be idle" if fault.may_be_idle else "takes effect"
+            happened = f"{count:,} {type(fault).counts or 'times'}"
+            yield Promise(f"fault {name}", promised, happened, "yes" if count or fault.may_be_idle else "no")
+    workloads = document.get("workloads")
+    for name, count in (workloads if isinstance(workloads, dict) else {}).items():
+        yield Promise(f"workload {name}", "has an effect", f"{int(count):,} acts", "yes" if count else "no")
+    expect = scenario.expect
+    for name in expect.fails:
+        status = named[name].status if name in named else "not made"
+        yield Promise(f"check {name}", "fails", status, "yes" if status == "failed" else "no")
+    if expect.storm is not None:
+        yield from _of_storm(msgspec.structs.asdict(expect.storm), named.get("storm"))
+    yield from _of_counts(msgspec.to_builtins(expect), figures, named)
+    yield Promise(
+        "height",
+        f"at least {scenario.run.until_height:,}",
+        f"{int(figures.get('blocks', 0)):,}",
+        "yes" if int(figures.get("blocks", 0)) >= scenario.run.until_height else "no",
+    )
+
+
+def _of_storm(expected: Mapping[str, Any], check: CheckResult | None) -> Iterator[Promise]:
+    evidence = {} if check is None else dict(check.evidence)
+    for key, (what, name) in PROMISES.items():
+        least = expected.get(key)
+        if least is None:
+            continue
+        found = evidence.get(name)
+        if isinstance(found, int):
+            yield Promise(what, f"at least {least:,}", f"{found:,}", "yes" if found >= least else "no")
+        else:
+            yield Promise(what, f"at least {least:,}", "" if check is None else on_one_line(check.summary), "no")
+
+
+def _of_counts(
+    expected: Mapping[str, Any], figures: Mapping[str, Any], named: Mapping[str, CheckResult]
+) -> Iterator[Promise]:
+    for key, value in expected.items():
+        if key in SUMS and value:
+            found = int(figures.get(SUMS[key], 0))
+            what = key.removesuffix("_min").replace("_", " ")
+            yield Promise(f"blocks {what}", f"at least {value:,}", f"{found:,}", "yes" if found >= value else "no")
+        elif key in ANSWERED_BY and value:
+            yield from _of_section(key, value, named.get(ANSWERED_BY[key]))
+        elif key.endswith("_min") and value:
+            check = named.get("reorg")
+            kept = "not judged" if check is None else "yes" if check.status == "passed" else "no"
+            summary = "" if check is None else on_one_line(check.summary)
+            yield Promise(key.removesuffix("_min").replace("_", " "), f"at least {value:,}", summary, kept)
+
+
+def _of_section(key: str, value: Any, check: CheckResult | None) -> Iterator[Promise]:  # noqa: ANN401 - a section of expectations
+    kept = "not judged" if check is None else "yes" if check.status == "passed" else "no"
+    evidence = {} if check is None else {name.rpartition(".")[2]: found for name, found in check.evidence}
+    if not isinstance(value, dict) or key == "arrival":
+        yield Promise(key, "is reached", "" if check is None else on_one_line(check.summary), kept)
+        return
+    limit = "at most" if key == "at_most" else "at least"
+    for name, number in value.items():
+        found = evidence.get(name)
+        shown = f"{found:,}" if isinstance(found, int) else "" if check is None else on_one_line(check.summary)
+        yield Promise(f"{key.replace('_', ' ')}: {name}", f"{limit} {number:,}", shown, kept)
+
+
+def is_explicable(checks: Sequence[CheckResult]) -> bool:
+    """Return whether a check found something that an explanation could be about."""
+    return any(check.is_finding and check.name != EXPECTED_FAILURES for check in checks)

@@ -1,0 +1,190 @@
+// Replicas over virtual time, the faults above them in rows of their own.
+function lanesPane(run, root) {
+  const box = root.querySelector('[data-pane=lanes]');
+  const canvas = box.querySelector('canvas');
+  const LEFT = 52, LANE = 40, BAND = 18, AXIS = 22, MESSAGES = 900;
+  const STYLE = { enter: ['dim', 4], vote: ['f3', 11], certificate: ['f2', 17], executed: ['f4', 24], finalized: ['fired', 31], boot: ['good', 36], restart: ['good', 36] };
+  let bands = [], top = 0, drag = null;
+
+  const width = () => box.clientWidth;
+  const x = (t, [from, to]) => LEFT + (width() - LEFT - 8) * (t - from) / (to - from);
+  const time = (px, [from, to]) => from + (to - from) * Math.min(1, Math.max(0, (px - LEFT) / (width() - LEFT - 8)));
+  const laneY = (node) => top + node * LANE;
+
+  // Each band gets the first row in which neither it nor its label meets another one: labels never overprint.
+  function pack(pen, win) {
+    const rows = [];
+    bands = [];
+    run.faults.forEach(([name, kind, targets, windows], fault) => {
+      let isNamed = false;
+      for (const [start, stop] of windows) {
+        if (stop < win[0] || start > win[1]) continue;
+        const from = Math.max(LEFT, x(start, win)), to = Math.max(from + 2, Math.min(width() - 8, x(stop, win)));
+        const label = isNamed ? '' : name;
+        const wide = label ? pen.measureText(label).width + 8 : 0;
+        const left = label && to - from < wide && from + wide > width() ? Math.max(LEFT, to - wide) : from;
+        const right = Math.max(to, left + wide);
+        let row = rows.findIndex((taken) => taken.every(([a, b]) => right < a || left > b));
+        if (row < 0) row = rows.push([]) - 1;
+        rows[row].push([left, right]);
+        bands.push({ fault, from, to, left, row, label, kind, targets });
+        isNamed = true;
+      }
+    });
+    top = rows.length * BAND + 6;
+  }
+
+  function draw() {
+    const win = windowOf(run);
+    const probe = canvas.getContext('2d');
+    probe.font = '11px system-ui, sans-serif';
+    pack(probe, win);
+    const high = top + run.replicas * LANE + AXIS;
+    const pen = sized(canvas, width(), high);
+    shade(pen, win);
+    for (const band of bands) {
+      pen.fillStyle = faultColour(band.fault);
+      pen.globalAlpha = .35; pen.fillRect(band.from, band.row * BAND + 2, band.to - band.from, BAND - 4);
+      pen.globalAlpha = .06;
+      for (const node of band.targets.length ? band.targets : Array.from({ length: run.replicas }, (_, n) => n)) pen.fillRect(band.from, laneY(node), band.to - band.from, LANE - 2);
+      pen.globalAlpha = 1;
+      pen.fillStyle = colours.fg;
+      pen.fillText(band.label, band.left + 4, band.row * BAND + BAND / 2);
+    }
+    axis(pen, win, high);
+    messages(pen, win);
+    marks(pen, win);
+    if (state.t !== null && state.t >= win[0] && state.t <= win[1]) {
+      pen.strokeStyle = colours.sel; pen.lineWidth = 1;
+      pen.beginPath(); pen.moveTo(x(state.t, win), 0); pen.lineTo(x(state.t, win), high - AXIS); pen.stroke();
+    }
+    if (drag) { pen.fillStyle = colours.sel; pen.globalAlpha = .18; pen.fillRect(Math.min(drag[0], drag[1]), 0, Math.abs(drag[1] - drag[0]), high); pen.globalAlpha = 1; }
+    canvas.dataset.cursor = String(state.t);
+  }
+
+  function shade(pen, win) {
+    const columns = run.density.length / Math.max(1, run.replicas);
+    let most = 1;
+    for (const count of run.density) if (count > most) most = count;
+    for (let node = 0; node < run.replicas; node++) {
+      pen.fillStyle = colours.card; pen.fillRect(LEFT, laneY(node), width() - LEFT - 8, LANE - 2);
+      pen.fillStyle = colours.g1;
+      for (let column = 0; column < columns; column++) {
+        const count = run.density[node * columns + column];
+        if (!count) continue;
+        const from = x(run.end * column / columns, win), to = x(run.end * (column + 1) / columns, win);
+        if (to < LEFT || from > width() - 8) continue;
+        pen.globalAlpha = .05 + .2 * count / most;
+        pen.fillRect(Math.max(LEFT, from), laneY(node), Math.min(to, width() - 8) - Math.max(LEFT, from), LANE - 2);
+      }
+      pen.globalAlpha = 1;
+      pen.fillStyle = colours.fg;
+      pen.fillText(run.rows[node][0].replace('validator ', 'val. ').slice(0, 9), 2, laneY(node) + LANE / 2 - 1);
+    }
+    for (const [machine, since, until] of run.lives) {
+      const from = Math.max(LEFT, x(since, win)), to = Math.min(width() - 8, x(until, win));
+      if (to <= from) continue;
+      pen.fillStyle = colours.down; pen.fillRect(from, laneY(machine) + 2, to - from, LANE - 6);
+      if (to - from > 40) { pen.fillStyle = colours.bg; pen.fillText('down', from + 6, laneY(machine) + LANE / 2 - 1); }
+    }
+  }
+
+  function axis(pen, win, high) {
+    const each = step(win[1] - win[0], width() / 110);
+    pen.fillStyle = colours.dim; pen.strokeStyle = colours.line; pen.lineWidth = 1; pen.textAlign = 'center';
+    for (let t = Math.ceil(win[0] / each) * each; t <= win[1]; t += each) {
+      pen.beginPath(); pen.moveTo(x(t, win), top); pen.lineTo(x(t, win), high - AXIS + 4); pen.stroke();
+      pen.fillText(String(+(t / 1e6).toFixed(4)) + ' s', Math.min(Math.max(x(t, win), LEFT + 10), width() - 26), high - AXIS / 2);
+    }
+    pen.textAlign = 'left';
+  }
+
+  function marks(pen, win) {
+    const passes = passing(run);
+    const px = (width() - LEFT) / (win[1] - win[0]);
+    for (let i = 0; i < run.count; i++) {
+      const t = run.mark_at[i], node = run.mark_node[i];
+      if (t < win[0] || t > win[1] || node >= run.replicas || !passes[i]) continue;
+      const kind = run.kinds[run.mark_kind[i]];
+      const [colour, y] = STYLE[kind] || ['bad', 36];
+      const leads = kind === 'enter' && run.titles[run.mark_words[i]] === 'led by ' + node;
+      pen.fillStyle = leads ? colours.f0 : colours[colour];
+      const size = leads || !STYLE[kind] ? 5 : px > 2e-4 ? 4 : 2;
+      if (STYLE[kind]) pen.fillRect(x(t, win) - size / 2, laneY(node) + y - size / 2, size, size);
+      else { pen.beginPath(); pen.moveTo(x(t, win), laneY(node) + 30); pen.lineTo(x(t, win) - 4, laneY(node) + 38); pen.lineTo(x(t, win) + 4, laneY(node) + 38); pen.fill(); }
+    }
+    const i = state.e;
+    if (i !== null && state.run === run.index && i < run.count && run.mark_node[i] < run.replicas) {
+      const y = (STYLE[run.kinds[run.mark_kind[i]]] || ['', 35])[1];
+      pen.strokeStyle = colours.sel; pen.lineWidth = 2;
+      pen.beginPath(); pen.arc(x(run.mark_at[i], win), laneY(run.mark_node[i]) + y, 6, 0, 7); pen.stroke();
+    }
+  }
+
+  function messages(pen, win) {
+    const shown = [];
+    for (let i = 0; i < run.message_at.length; i++) {
+      const end = run.message_arrives[i] === NONE ? run.message_at[i] : run.message_arrives[i];
+      if (end >= win[0] && run.message_at[i] <= win[1]) shown.push(i);
+      if (shown.length > MESSAGES) return;
+    }
+    const mid = (node) => laneY(node) + LANE / 2 - 1;
+    for (const i of shown) {
+      const [from, to] = [run.message_from[i], run.message_to[i]];
+      if (from >= run.replicas || to >= run.replicas || (state.node !== null && state.node !== from && state.node !== to)) continue;
+      const is_lost = run.message_fate[i] === 1, x0 = x(run.message_at[i], win);
+      pen.strokeStyle = is_lost ? colours.bad : run.message_fate[i] === 2 ? colours.f0 : colours.dim;
+      pen.lineWidth = is_lost ? 1.5 : .6;
+      pen.beginPath(); pen.moveTo(x0, mid(from));
+      if (run.message_arrives[i] === NONE) {
+        const y = mid(from) + Math.sign(to - from) * 14;
+        pen.lineTo(x0 + 6, y); pen.moveTo(x0 + 3, y - 3); pen.lineTo(x0 + 9, y + 3); pen.moveTo(x0 + 9, y - 3); pen.lineTo(x0 + 3, y + 3);
+      } else pen.lineTo(x(run.message_arrives[i], win), mid(to));
+      pen.stroke();
+    }
+  }
+
+  function nearest(px, py, win) {
+    const node = Math.floor((py - top) / LANE);
+    const passes = passing(run);
+    let best = null, distance = 10;
+    for (let i = 0; i < run.count; i++) {
+      if (run.mark_node[i] !== node || !passes[i]) continue;
+      const dx = Math.abs(x(run.mark_at[i], win) - px);
+      const dy = Math.abs((STYLE[run.kinds[run.mark_kind[i]]] || ['', 35])[1] - (py - laneY(node)));
+      if (dx + dy / 4 < distance) { distance = dx + dy / 4; best = i; }
+    }
+    return best;
+  }
+
+  function zoom(how) {
+    const [from, to] = windowOf(run), span = to - from;
+    const middle = state.t !== null && state.t >= from && state.t <= to ? state.t : from + span / 2;
+    const next = { in: [middle - span / 6, middle + span / 6], out: [middle - span * 1.5, middle + span * 1.5], left: [from - span / 3, to - span / 3], right: [from + span / 3, to + span / 3] }[how];
+    if (!next) { change({ w: null }, true); return; }
+    const wide = Math.min(run.end, Math.max(1000, next[1] - next[0]));
+    const begin = Math.max(0, Math.min(next[0], run.end - wide));
+    change({ w: wide >= run.end ? null : [begin, begin + wide] }, true);
+  }
+
+  canvas.addEventListener('pointerdown', (event) => { if (event.pointerType === 'mouse') { drag = [place(event, canvas)[0], place(event, canvas)[0]]; canvas.setPointerCapture(event.pointerId); } });
+  canvas.addEventListener('pointermove', (event) => {
+    const [px, py] = place(event, canvas), win = windowOf(run);
+    if (drag) { drag[1] = px; announce(); return; }
+    change({ t: Math.round(time(px, win)) });
+    const band = bands.find((each) => py >= each.row * BAND && py < (each.row + 1) * BAND && px >= each.from && px <= each.to);
+    const found = band ? null : nearest(px, py, win);
+    canvas.title = band ? `${run.faults[band.fault][0]} (${band.kind})` : found === null ? '' : `${seconds(run.mark_at[found])} ${run.who(found)}: ${run.text(found)}`;
+  });
+  canvas.addEventListener('pointerup', (event) => {
+    const win = windowOf(run), [px, py] = place(event, canvas);
+    const [from, to] = drag ? [Math.min(...drag), Math.max(...drag)] : [px, px];
+    drag = null;
+    if (to - from > 6) { const w = [time(from, win), time(to, win)]; if (w[1] - w[0] >= 1000) change({ w }, true); return; }
+    const found = nearest(px, py, win);
+    if (found === null) change({ t: Math.round(time(px, win)) }); else selectEvent(run, found);
+  });
+  canvas.addEventListener('dblclick', () => zoom('all'));
+  for (const button of root.querySelectorAll('[data-zoom]')) button.addEventListener('click', () => zoom(button.dataset.zoom));
+  return { draw, zoom };
+}

@@ -1,0 +1,54 @@
+// What all pictures share: canvases in device pixels, colours of the scheme, pointers.
+const dark = matchMedia('(prefers-color-scheme: dark)');
+let colours = {};
+
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of ['bg', 'fg', 'dim', 'line', 'card', 'good', 'bad', 'g1', 'g2', 'g3', 'g4', 'g5', 'g6', 'g7', 'hatch', 'sel', 'dead', 'fired', 'f0', 'f1', 'f2', 'f3', 'f4', 'f5', 'down']) {
+    colours[name] = style.getPropertyValue('--' + name).trim();
+  }
+}
+
+function sized(canvas, width, height) {
+  const scale = window.devicePixelRatio || 1;
+  const [w, h] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
+  if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
+  canvas.style.width = width + 'px';
+  canvas.style.height = height + 'px';
+  const pen = canvas.getContext('2d');
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = '11px system-ui, sans-serif';
+  pen.textBaseline = 'middle';
+  return pen;
+}
+
+function faultColour(index) { return colours['f' + (index % 6)]; }
+
+// A readable step for an axis: 1, 2 or 5 times a power of ten.
+function step(span, room) {
+  const raw = span / Math.max(1, room);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw);
+}
+
+function place(event, element) {
+  const box = element.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top];
+}
+
+function table(columns, rows) {
+  const made = document.createElement('table');
+  const head = made.createTHead().insertRow();
+  for (const name of columns) { const cell = document.createElement('th'); cell.textContent = name; head.append(cell); }
+  const body = made.createTBody();
+  for (const row of rows) { const line = body.insertRow(); for (const value of row) line.insertCell().textContent = String(value); }
+  return made;
+}
+
+// A table behind a picture is made when it is opened.
+function tableOnDemand(root, name, make) {
+  const details = root.querySelector(`[data-table="${name}"]`);
+  if (!details) return;
+  details.addEventListener('toggle', () => { const room = details.querySelector('div'); if (details.open && !room.firstChild) room.append(make()); });
+}

@@ -1,0 +1,84 @@
+// Timers block by block, what the budget predicts over what was measured, and what blocks used and cost.
+function stormPane(run, root) {
+  const box = root.querySelector('[data-pane=storm]');
+  if (!box || !run.storm_height) return { draw() {} };
+  const times = Array.from(run.storm_time_ms, (each) => each / 1000);
+  const STACK = [['fired', 'fired'], ['expired', 'dead'], ['insolvent', 'g2'], ['cancelled', 'g4'], ['deferred', 'g1']];
+  let plots = [], scheme = null;
+
+  function stacked() {
+    const sums = new Float64Array(times.length);
+    return STACK.map(([name]) => Array.from(run['storm_' + name], (value, i) => (sums[i] += value)));
+  }
+
+  const bars = (size) => uPlot.paths.bars({ size: [0.9, size], align: 0 });
+  const steps = uPlot.paths.stepped({ align: 1 });
+  const plain = (u, value) => value === null || value === undefined ? '' : value.toLocaleString('en');
+
+  function bandsOf(u) {
+    const pen = u.ctx;
+    run.faults.forEach(([, , , windows], fault) => {
+      pen.globalAlpha = .14; pen.fillStyle = faultColour(fault);
+      for (const [start, stop] of windows) {
+        const from = u.valToPos(start / 1e6, 'x', true), to = Math.max(from + 2, u.valToPos(stop / 1e6, 'x', true));
+        const [left, right] = [Math.max(u.bbox.left, from), Math.min(u.bbox.left + u.bbox.width, to)];
+        if (right > left) pen.fillRect(left, u.bbox.top, right - left, u.bbox.height);
+      }
+    });
+    pen.globalAlpha = 1;
+  }
+
+  function plot(title, series, data, height, scales) {
+    const axis = (scale, side) => ({ scale, side, stroke: colours.dim, grid: { stroke: colours.line, show: side !== 1 }, ticks: { stroke: colours.line }, size: 62, values: (u, values) => values.map((value) => value.toLocaleString('en')) });
+    const made = new uPlot({
+      title, width: Math.max(200, box.clientWidth), height, scales: { x: { time: false }, ...scales },
+      cursor: { drag: { x: true, y: false }, sync: { key: 'stampede' + run.index } },
+      axes: [{ stroke: colours.dim, grid: { stroke: colours.line }, ticks: { stroke: colours.line }, values: (u, values) => values.map((value) => value + ' s') }, ...Object.keys(scales).map((scale, i) => axis(scale, i ? 1 : 3))],
+      series: [{ label: 'virtual time', value: (u, value) => value === null || value === undefined ? '' : value + ' s' }, ...series.map((each) => ({ value: plain, points: { show: false }, ...each }))],
+      hooks: {
+        drawClear: [bandsOf],
+        setCursor: [(u) => { if (u.cursor.idx !== null && u.cursor.idx !== undefined && u.cursor.left >= 0 && u.over.matches(':hover')) change({ t: Math.round(times[u.cursor.idx] * 1e6) }); }],
+      },
+    }, [times, ...data], box);
+    made.over.addEventListener('click', () => { if (made.cursor.idx !== null && made.cursor.idx !== undefined) selectHeight(run, run.storm_height[made.cursor.idx]); });
+    return made;
+  }
+
+  function make() {
+    plots.forEach((each) => each.destroy());
+    const sums = stacked();
+    const piles = STACK.map(([name, colour], i) => ({ label: name, scale: 'timers', stroke: colours[colour], fill: colours[colour], paths: bars(30), value: (u, value, s, idx) => idx === null || idx === undefined ? '' : plain(u, run['storm_' + name][idx]), pile: sums[i] })).reverse();
+    const predicted = Array.from(run.storm_predicted, (value) => value < 0 ? null : value);
+    const live = Array.from(run.storm_waiting_live), dead = Array.from(run.storm_waiting_dead);
+    plots = [plot('timers of each block (left), timers left waiting after it (right)', [
+      ...piles.map(({ pile, ...each }) => each),
+      { label: 'dead waiting', scale: 'waiting', stroke: colours.fg, width: 2, paths: steps },
+      { label: 'live waiting', scale: 'waiting', stroke: colours.g4, width: 1.5, paths: steps },
+      { label: 'predicted', scale: 'waiting', stroke: colours.sel, width: 2, dash: [6, 4], paths: steps },
+    ], [...piles.map((each) => each.pile), dead, live, predicted], 260, { timers: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] }, waiting: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] } })];
+    const share = (name, budget) => Array.from(run['storm_' + name], (value) => budget ? 100 * value / budget : 0);
+    plots.push(plot('use of the budgets, in per cent (left), and basefees (right)', [
+      { label: 'timer lane %', scale: 'per cent', stroke: colours.fired, width: 2, paths: steps }, { label: 'clean-up lane %', scale: 'per cent', stroke: colours.dead, width: 2, paths: steps },
+      { label: 'cycle basefee', scale: 'units', stroke: colours.f3, width: 1.5, paths: steps }, { label: 'cell basefee', scale: 'units', stroke: colours.f2, width: 1.5, paths: steps }, { label: 'lane price', scale: 'units', stroke: colours.f0, width: 1.5, paths: steps },
+    ], [share('lane_cycles', run.budgets.lane), share('gc_cycles', run.budgets.gc), Array.from(run.storm_cycle_basefee), Array.from(run.storm_cell_basefee), Array.from(run.storm_lane_price)], 190, { 'per cent': { range: [0, 105] }, units: {} }));
+    scheme = colours.bg;
+  }
+
+  function draw() {
+    if (scheme !== colours.bg) make();
+    for (const each of plots) {
+      if (each.width !== box.clientWidth && box.clientWidth > 0) each.setSize({ width: box.clientWidth, height: each.height });
+      if (state.t !== null && !each.over.matches(':hover')) {
+        const left = each.valToPos(state.t / 1e6, 'x');
+        if (Math.abs(left - each.cursor.left) > 1) each.setCursor({ left, top: 10 }, false);
+      }
+    }
+    box.dataset.cursor = String(state.t);
+  }
+
+  tableOnDemand(root, 'storm', () => {
+    const names = ['fired', 'expired', 'insolvent', 'cancelled', 'deferred', 'waiting_live', 'waiting_dead', 'predicted', 'lane_cycles', 'gc_cycles', 'cycle_basefee', 'cell_basefee', 'lane_price'];
+    return table(['height', 'time, s', ...names.map((name) => name.replaceAll('_', ' '))], Array.from(run.storm_height, (height, i) => [height, times[i], ...names.map((name) => name === 'predicted' && run.storm_predicted[i] < 0 ? '' : run['storm_' + name][i])]));
+  });
+  return { draw };
+}

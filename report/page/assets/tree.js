@@ -1,0 +1,77 @@
+// Executed blocks: height to the right, forks below the chain, reorganizations as arcs.
+function treePane(run, root) {
+  const box = root.querySelector('[data-pane=tree]');
+  const canvas = box.querySelector('canvas');
+  const WIDE = 18, DEEP = 30, TOP = 44;
+  const least = run.block_height.length ? run.block_height[0] : 1;
+  const most = run.block_height.length ? run.block_height[run.block_height.length - 1] : 1;
+  const wide = (most - least + 2) * WIDE + 20;
+  const spacer = document.createElement('div');
+  spacer.style.width = wide + 'px'; spacer.style.height = '1px';
+  box.append(spacer);
+  box.addEventListener('scroll', announce);
+  const X = (place) => (run.block_height[place] - least + 1) * WIDE - box.scrollLeft;
+  const Y = (place) => TOP + run.block_lane[place] * DEEP;
+
+  function draw() {
+    const width = Math.min(box.clientWidth, Math.max(wide, 60));
+    const high = TOP + run.treeLanes * DEEP + 6;
+    const pen = sized(canvas, width, high);
+    const is_seen = (place) => X(place) > -40 && X(place) < width + 40;
+    pen.lineWidth = 1.5;
+    for (let place = 0; place < run.block_number.length; place++) {
+      if (!is_seen(place)) continue;
+      const parent = run.place.get(run.block_parent[place]);
+      if (parent === undefined) continue;
+      pen.strokeStyle = run.block_final[place] ? colours.g1 : colours.g2;
+      pen.beginPath(); pen.moveTo(X(parent), Y(parent)); pen.lineTo(X(place), Y(place)); pen.stroke();
+    }
+    const drawn = new Map();
+    for (const [, , number, low, depth, what] of run.arcs) {
+      const place = run.place.get(number), key = number + what;
+      drawn.set(key, { place, low, depth, what, times: (drawn.get(key) || { times: 0 }).times + 1 });
+    }
+    for (const { place, low, depth, what, times } of drawn.values()) {
+      if (place === undefined || !is_seen(place)) continue;
+      pen.strokeStyle = what === 'undone' ? colours.g3 : colours.bad; pen.setLineDash([3, 3]);
+      const to = (low - least) * WIDE - box.scrollLeft;
+      pen.beginPath(); pen.moveTo(X(place), Y(place) - 7); pen.bezierCurveTo(X(place), 14, to, 14, to, TOP - 8); pen.stroke(); pen.setLineDash([]);
+      pen.fillStyle = colours.fg; pen.fillText(`${what} by ${times}, depth ${depth}`, X(place) + 8, 10);
+    }
+    for (let place = 0; place < run.block_number.length; place++) {
+      if (!is_seen(place)) continue;
+      const height = run.block_height[place], is_refused = run.refusals[run.block_number[place]];
+      pen.beginPath(); pen.arc(X(place), Y(place), 5, 0, 7);
+      pen.fillStyle = run.block_final[place] ? colours.g1 : colours.bg; pen.fill();
+      pen.strokeStyle = is_refused ? colours.bad : run.block_final[place] ? colours.g1 : colours.g2; pen.lineWidth = 2; pen.stroke();
+      if (height === state.h) { pen.strokeStyle = colours.sel; pen.beginPath(); pen.arc(X(place), Y(place), 9, 0, 7); pen.stroke(); }
+      if (run.block_lane[place] === 0 && height % 10 === 0) { pen.fillStyle = colours.dim; pen.textAlign = 'center'; pen.fillText(String(height), X(place), TOP + 14); pen.textAlign = 'left'; }
+    }
+    const now = state.t === null ? null : run.heightAt(state.t);
+    if (now !== null) { pen.fillStyle = colours.sel; pen.fillRect((now - least + 1) * WIDE - box.scrollLeft - 1, high - 6, 3, 6); }
+    canvas.dataset.cursor = String(now);
+  }
+
+  function reveal(height) {
+    const x = (height - least + 1) * WIDE;
+    if (x < box.scrollLeft || x > box.scrollLeft + box.clientWidth - WIDE) box.scrollLeft = x - box.clientWidth / 2;
+  }
+
+  function nearest(event) {
+    const [px, py] = place(event, canvas);
+    let best = null, distance = 14;
+    for (let each = 0; each < run.block_number.length; each++) {
+      const d = Math.hypot(X(each) - px, Y(each) - py);
+      if (d < distance) { distance = d; best = each; }
+    }
+    return best;
+  }
+
+  const words = (each) => `block ${run.digests[run.block_number[each]]}, height ${run.block_height[each]}, view ${run.block_view[each]}, by ${run.block_proposer[each]}${run.block_final[each] ? ', final' : ', not final'}${run.refusals[run.block_number[each]] ? ', refused: ' + run.refusals[run.block_number[each]] : ''}`;
+  canvas.addEventListener('click', (event) => { const found = nearest(event); if (found !== null) selectHeight(run, run.block_height[found]); });
+  canvas.addEventListener('mousemove', (event) => { const found = nearest(event); canvas.title = found === null ? '' : words(found); });
+  tableOnDemand(root, 'tree', () => table(['height', 'view', 'leader', 'digest', 'parent', 'final', 'refused'], Array.from(run.block_number, (number, each) => [
+    run.block_height[each], run.block_view[each], run.block_proposer[each], run.digests[number], run.digests[run.block_parent[each]] || '', run.block_final[each] ? 'yes' : 'no', run.refusals[number] || '',
+  ])));
+  return { draw, reveal };
+}

@@ -1,0 +1,136 @@
+"""Pages as files: templates filled in with autoescape, scripts and style inline, and a policy that allows nothing else.
+
+The content policy names the hash of the one script and the one style sheet, so that whatever a name in the data looks
+like, no browser runs it, and no request can leave the page. Data reaches the script only through the packed block.
+"""
+
+import base64
+import hashlib
+import json
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import jinja2
+from markupsafe import Markup
+
+from report.page.campaign_rows import CampaignRows, IndexRow
+from report.page.pack import pack
+from report.page.rows import RunDifference, RunRows
+
+_HERE: Final = Path(str(files("report.page")))
+ASSETS: Final = _HERE / "assets"
+UPLOT: Final = _HERE / "vendor" / "uplot"
+
+PAGE_BYTES_MAX: Final = 3 * 1024 * 1024
+"""The greatest page."""
+
+SCRIPTS: Final = (
+    "data.js",
+    "state.js",
+    "paint.js",
+    "matrix.js",
+    "lanes.js",
+    "tree.js",
+    "storm.js",
+    "list.js",
+    "main.js",
+)
+"""The page's own scripts, in the order in which they stand in it."""
+
+
+class _Inline:
+    """A script or style sheet as it stands in a page, and the source that the policy allows for it."""
+
+    def __init__(self, text: str) -> None:
+        self.text: Final = Markup(text)  # noqa: S704 - our own file, never data
+        digest = hashlib.sha256(text.encode()).digest()
+        self.source: Final = f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _script() -> _Inline:
+    own = "".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return _Inline(
+        f"{(UPLOT / 'uPlot.iife.min.js').read_text(encoding='utf-8')}\n(function () {{\n'use strict';\n{own}}})();\n"
+    )
+
+
+@cache
+def _style() -> _Inline:
+    return _Inline(
+        (UPLOT / "uPlot.min.css").read_text(encoding="utf-8") + (ASSETS / "page.css").read_text(encoding="utf-8")
+    )
+
+
+def run_page(
+    runs: Sequence[RunRows], difference: RunDifference | None = None, *, names: Sequence[str] = ("",)
+) -> bytes:
+    """Return the page of one run, or of two side by side with what differs."""
+    return _render(
+        "run.html",
+        runs=runs,
+        names=names,
+        difference=difference,
+        packed=[_packed(run) for run in runs],
+        script=_script(),
+    )
+
+
+def index_page(rows: Sequence[IndexRow], others: Sequence[IndexRow] = ()) -> bytes:
+    """Return the page that lists runs, and other pages beside them."""
+    return _render("index.html", rows=rows, others=others)
+
+
+def campaign_page(rows: CampaignRows) -> bytes:
+    """Return the page of a campaign."""
+    return _render("campaign.html", campaign=rows)
+
+
+def _render(template: str, **values: object) -> bytes:
+    return _environment().get_template(template).render(style=_style(), **values).encode()
+
+
+def _packed(run: RunRows) -> Markup:
+    tree, matrix, storm, line = run.tree, run.matrix, run.storm, run.timeline
+    head = {
+        "name": f"{run.scenario} seed {run.seed}",
+        "end": line.end_us,
+        "rows": [[row.name, row.short] for row in matrix.rows],
+        "replicas": sum(1 for _ in run.replicas),
+        "heights": matrix.heights,
+        "perTile": matrix.heights_per_tile,
+        "divergence": (run.finding and run.finding.height) or matrix.first_divergence,
+        "roots": [root[:12] for root in matrix.groups],
+        "kinds": line.kinds,
+        "titles": line.titles,
+        "lives": line.lives,
+        "faults": [[fault.name, fault.kind, list(fault.targets), list(fault.windows)] for fault in run.faults],
+        "digests": tree.digests,
+        "refusals": {str(number): reason for number, reason in tree.refusals.items()},
+        "arcs": tree.arcs,
+        "treeLanes": tree.lanes,
+        "budgets": storm.budgets if storm else None,
+    }
+    arrays: dict[str, array[int] | array[float]] = {"density": line.density}
+    arrays["cells"] = array("B", b"".join(row.cells for row in matrix.rows))
+    arrays |= {f"mark_{name}": values for name, values in line.marks.arrays.items()}
+    arrays |= {f"message_{name}": values for name, values in line.messages.arrays.items()}
+    arrays |= {f"block_{name}": values for name, values in tree.columns.arrays.items()}
+    if storm:
+        arrays |= {f"storm_{name}": values for name, values in storm.columns.arrays.items()}
+    return Markup(pack(json.loads(json.dumps(head)), arrays))  # noqa: S704 - base64 has no letter that HTML reads

@@ -1,0 +1,187 @@
+"""The rows that a run's page is drawn from: plain data, with nothing of the packages that it comes from."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+NO_TIME: Final = 0xFFFFFFFF
+"""Stands for the arrival of a message that never arrived."""
+
+NO_BLOCK: Final = 0xFFFFFFFF
+"""Stands for the block of an event that is about none."""
+
+
+class Promise(NamedTuple):
+    """One thing that the scenario promised, and what happened; `kept` is `yes`, `no` or `not judged`."""
+
+    what: str
+    promised: str
+    happened: str
+    kept: str
+
+
+class FaultRow(NamedTuple):
+    """One fault of the plan: its sentence, what it came to, the replicas that it names, when it was at work."""
+
+    name: str
+    kind: str
+    sentence: str
+    effect: str
+    targets: Sequence[int]
+    windows: Sequence[tuple[int, int]]
+
+
+class CheckLine(NamedTuple):
+    """One check: its result, its summary, the number of comparisons and its named values."""
+
+    name: str
+    status: str
+    summary: str
+    compared: int
+    evidence: Sequence[tuple[str, str]]
+
+
+class ReplicaRow(NamedTuple):
+    """A row of the root matrix: a replica or a judge, the mode in which it comes to its state, and its build."""
+
+    name: str
+    short: str
+    mode: str
+    build: str
+    cells: bytes
+
+
+class Matrix(NamedTuple):
+    """Heights against replicas, `heights_per_tile` heights a cell; `cluster.page.matrix` says what its bits mean."""
+
+    rows: Sequence[ReplicaRow]
+    heights: int
+    heights_per_tile: int
+    first_divergence: int | None
+    groups: Sequence[str]
+    note: str
+
+
+class Columns(NamedTuple):
+    """Typed arrays under names, and a sentence on what was left out of them."""
+
+    arrays: Mapping[str, "array[int] | array[float]"]
+    note: str
+
+
+class Arc(NamedTuple):
+    """Blocks that a replica dropped at once: when, who, the highest of them, the lowest height, and in which way."""
+
+    at_us: int
+    node: int
+    block: int
+    low: int
+    depth: int
+    what: str
+
+
+class Tree(NamedTuple):
+    """Executed blocks with the branch on which each is drawn, and the arcs of reorganizations."""
+
+    columns: Columns
+    digests: Sequence[str]
+    refusals: Mapping[int, str]
+    arcs: Sequence[Arc]
+    lanes: int
+
+
+class StormRows(NamedTuple):
+    """Figures block by block: those of `columns`, the budgets, and how the predicted drain was made."""
+
+    columns: Columns
+    budgets: Mapping[str, int]
+    prediction: str
+
+
+class KeyRow(NamedTuple):
+    """A key that differs: its name, each field that differs with its values before and on each side, and all of it."""
+
+    name: str
+    fields: Sequence[tuple[str, Sequence[str]]]
+    values: Sequence[str]
+
+
+class Finding(NamedTuple):
+    """Why a run went wrong, from the height to the cause.
+
+    `sides` are the groups with what each came to; `keys` have a value before and one a side; `lines` are the chain of
+    events. `source` says how much of this is known: by the checks alone, or by an explanation.
+    """
+
+    headline: str
+    source: str
+    height: int | None
+    block: str
+    sides: Sequence[tuple[str, str]]
+    timer: str
+    timer_record: str
+    keys: Sequence[KeyRow]
+    keys_differing: int
+    write: str
+    handler: str
+    cause: str
+    notes: Sequence[str]
+    lines: Sequence[str]
+
+
+class VerdictPane(NamedTuple):
+    """The first pane: the sentence, what it means, how to repeat it, and what it does not show."""
+
+    name: str
+    meaning: str
+    headline: str
+    facts: Sequence[tuple[str, str]]
+    commands: Sequence[tuple[str, str]]
+    unchecked: Sequence[str]
+    promises: Sequence[Promise]
+
+
+class CoverageGrid(NamedTuple):
+    """The phases and roles in which faults hit replicas: one row a kind, one column a phase and role."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[int]]]
+
+
+class Timeline(NamedTuple):
+    """A run's log as columns, up to `end_us`; `kinds` and `titles` are the words that the columns have by number."""
+
+    kinds: Sequence[str]
+    titles: Sequence[str]
+    marks: Columns
+    messages: Columns
+    lives: Sequence[tuple[int, int, int]]
+    density: "array[int]"
+    end_us: int
+
+
+class RunRows(NamedTuple):
+    """Everything that the page of one run shows."""
+
+    title: str
+    scenario: str
+    seed: int
+    verdict: VerdictPane
+    faults: Sequence[FaultRow]
+    matrix: Matrix
+    finding: Finding | None
+    timeline: Timeline
+    tree: Tree
+    storm: StormRows | None
+    checks: Sequence[CheckLine]
+    coverage: CoverageGrid
+    replicas: Sequence[Sequence[str]]
+
+
+class RunDifference(NamedTuple):
+    """Where two runs part: the sentence, the pairs of values that differ, and the first event of each."""
+
+    sentence: str
+    pairs: Sequence[tuple[str, str, str]]
+    first_us: int | None
+    height: int | None

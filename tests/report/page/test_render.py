@@ -1,0 +1,72 @@
+"""The page as a file: it asks nothing of a network, runs nothing of its data, and says everything without scripts."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from report.page.render import run_page
+from report.page.rows import RunDifference
+from tests.support.pages import made_rows, tags_of, text_of
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
+
+
+@pytest.fixture(scope="module")
+def page():
+    return run_page([made_rows()])
+
+
+def test_the_policy_allows_nothing_but_the_two_inline_texts(page):
+    policy = re.search(rb'Content-Security-Policy" content="([^"]+)"', page)[1].decode().replace("&#39;", "'")
+    texts = [
+        re.search(rb"<style>(.*?)</style>", page, re.DOTALL)[1],
+        re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)[0],
+    ]
+    sources = [f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts]
+
+    assert policy == (
+        f"default-src 'none'; style-src {sources[0]}; script-src {sources[1]}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_no_element_of_a_page_could_fetch_anything(page):
+    assert not {"img", "link", "iframe", "object", "embed", "video", "audio", "source"} & set(tags_of(page))
+    assert b"style=" not in re.sub(rb"<(script|style).*?</\1>", b"", page, flags=re.DOTALL)
+
+
+def test_a_hostile_name_adds_no_tag_and_is_shown_as_it_is(page):
+    hostile = run_page([made_rows(HOSTILE, text=HOSTILE)])
+
+    assert tags_of(hostile) == tags_of(page)
+    assert re.sub(r"\s+", " ", HOSTILE) in text_of(hostile, "verdict")
+
+
+def test_the_verdict_is_readable_without_scripts(page):
+    text = text_of(page, "verdict")
+
+    assert "safety hello" in text
+    assert "hello | 1 | 0 | no" in text
+
+
+def test_the_drill_down_goes_from_the_height_to_the_cause(page):
+    text = text_of(page, "why")
+    places = [
+        text.index(word) for word in ("Height: 3", "Sides", "Timer", "balance", "The write", "How it came", "Cause")
+    ]
+
+    assert places == sorted(places)
+
+
+def test_two_runs_stand_side_by_side_below_what_differs():
+    difference = RunDifference("they part at event 5", (("seed", "1", "2"),), 5, 3)
+    text = text_of(run_page([made_rows("a"), made_rows("b")], difference, names=("A", "B")), "difference", "why")
+
+    assert text.startswith("Where they differ\nthey part at event 5")
+    assert "seed | 1 | 2" in text
+    assert text.count("Height: 3") == 2
+
+
+def test_the_same_rows_are_the_same_bytes(page):
+    assert run_page([made_rows()]) == page
