@@ -9,7 +9,7 @@ from typing import Final
 
 from checker.explain import Explanation
 from checker.explain.explanation import KeyReport
-from checker.explain.formatting import on_one_line
+from checker.record.errors import on_one_line
 from checker.results import CheckResult, deciding_check
 from report.page.rows import Finding, KeyRow
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.explain.formatting import on_one_line
+from checker.record.errors import on_one_line
 from checker.results import EXPECTED, EXPECTED_FAILURES, CheckResult, Evidence
 from cluster.scenario.model import Scenario
 from faults import PHASES, ROLES, kind_of
