@@ -15,7 +15,7 @@ from cluster.page.tree import Blocks, ReorgArcs, make_tree
 from cluster.page.words import is_explicable, make_checks, make_coverage, make_faults, make_verdict
 from cluster.scenario.model import Scenario
 from cluster.scenario.shape import tag_of
-from report.page.rows import RunRows, StormRows
+from report.page.rows import Finding, RunRows, StormRows
 from validators.execution.blocks import Header, decode_block
 
 REPLICA_COLUMNS: Final = (
@@ -60,7 +60,6 @@ def gather(
         replicas=_replicas(document, scenario),
         checks=checks,
     )
-    finding = finding_of_checks(checks, scenario.expect.fails) if explanation is None else finding_of(explanation)
     return RunRows(
         title=scenario.title,
         scenario=scenario.name,
@@ -68,7 +67,7 @@ def gather(
         verdict=make_verdict(document, checks, scenario, explain=explain if is_explicable(checks) else ""),
         faults=make_faults(document, scenario, collector.windows),
         matrix=matrix,
-        finding=finding,
+        finding=_finding(checks, scenario, explanation),
         timeline=timeline,
         tree=make_tree(blocks, [digest for digest, _, _ in chain], arcs.arcs()),
         storm=_storm(directory, headers, scenario),
@@ -76,6 +75,10 @@ def gather(
         coverage=make_coverage(document),
         replicas=_table(document),
     )
+
+
+def _finding(checks: Sequence[CheckResult], scenario: Scenario, explanation: Explanation | None) -> Finding | None:
+    return finding_of_checks(checks, scenario.expect.fails) if explanation is None else finding_of(explanation)
 
 
 def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) -> Collector:
