@@ -34,6 +34,12 @@ AUCTION_ACTOR: Final = 0x18
 AUCTION_TALLY: Final = 0x19
 AUCTION_WEIGHT: Final = 0x1A
 AUCTION_CURSOR: Final = 0x1B
+BIAS_CONFIG: Final = 0x1C
+BIAS_BOOKS: Final = 0x1D
+BIAS_WINDOW: Final = 0x1E
+SLOT_ROWS: Final = 0x1F
+SLOT_ROW: Final = 0x20
+BID: Final = 0x21
 LANE_TABLES: Final = (LANE_CONFIG, LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
 """Tables of chains that have the timer lane."""
 
@@ -68,6 +74,12 @@ TABLE_NAMES: Final[dict[int, str]] = {
     AUCTION_TALLY: "auction tally",
     AUCTION_WEIGHT: "auction weight",
     AUCTION_CURSOR: "auction cursor",
+    BIAS_CONFIG: "bias configuration",
+    BIAS_BOOKS: "bias books",
+    BIAS_WINDOW: "bias window",
+    SLOT_ROWS: "slot rows",
+    SLOT_ROW: "slot row",
+    BID: "bid",
 }
 """Name of each table by the first byte of its keys."""
 
@@ -79,10 +91,10 @@ BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
 TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
 _KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES, AUCTION_TALLY, AUCTION_WEIGHT)
-_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH, AUCTION_ACTOR)
+_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH, AUCTION_ACTOR, BIAS_WINDOW, SLOT_ROW)
 _WITHOUT_IDENTITY: Final = (
     *(FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR, CALENDAR),
-    *(AUCTION_CONFIG, AUCTION_BOOKS, AUCTION_CURSOR),
+    *(AUCTION_CONFIG, AUCTION_BOOKS, AUCTION_CURSOR, BIAS_CONFIG, BIAS_BOOKS, SLOT_ROWS),
 )
 _SHOWN_BYTES: Final = 48
 
@@ -99,7 +111,7 @@ def describe_key(key: bytes) -> str:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
     if code == BUCKET or code in _KEYED_BY_NUMBER:
         return f"{name}{' due' if code == BUCKET else ''} {int.from_bytes(key[1:9], 'big')}"
-    if code == BUCKET_ENTRY:
+    if code in (BUCKET_ENTRY, BID):
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
     return f"{name} {key[1:].hex()}"
 

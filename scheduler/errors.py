@@ -95,6 +95,42 @@ class TimerArgDeprecated(Rejected):
         super().__init__("bid is withdrawn: state max_fee_per_cycle and max_priority_fee_per_cycle")
 
 
+class BidBelowReserve(Rejected):
+    """The bid is above 0 and below the reserve (Q-25)."""
+
+    name = "BidBelowReserve"
+
+    def __init__(self, bid: int, reserve: int) -> None:
+        super().__init__(f"bid {bid} is below the reserve {reserve}")
+
+
+class BidNotCovered(Rejected):
+    """The payer has less than the bid that it has to lock."""
+
+    name = "BidNotCovered"
+
+    def __init__(self, bid: int, available: int) -> None:
+        super().__init__(f"bid {bid} exceeds balance {available}")
+
+
+class AgentFailed(Rejected):
+    """The agent that was to bid in the call is missing, failed, used up its cycles, or answered no bid (D-12)."""
+
+    name = "AgentFailed"
+
+    def __init__(self, agent: bytes, reason: str) -> None:
+        super().__init__(f"agent {agent.hex()}: {reason}")
+
+
+class ReservedAddress(Rejected):
+    """The address belongs to the rules, and nobody may move units there."""
+
+    name = "ReservedAddress"
+
+    def __init__(self, address: bytes) -> None:
+        super().__init__(f"address {address.hex()} is reserved")
+
+
 class AgentRequired(Rejected):
     """The call names no agent, and agents bid for every timer of this policy (B-2)."""
 

@@ -25,6 +25,12 @@ class DeferralReason(enum.StrEnum):
     """Its agent is missing, failed, used up its cycles, or answered what is no bid (Q-48)."""
     NOT_ASKED = "not_asked"
     """The block asked as many agents as it may, and not its own (Q-48)."""
+    BLOCK_CAP = "block_cap"
+    """As many timers won as one block may fire (D-4)."""
+    ACTOR_CAP = "actor_cap"
+    """Its actor won as often as one actor may in a block (D-4)."""
+    TRIGGERED = "triggered"
+    """A change that it watches came in this block; it competes from the next one on (Q-52)."""
 
 
 class TimerScheduled(msgspec.Struct, frozen=True, array_like=True, tag=0):
@@ -148,6 +154,23 @@ class TimerCancelledForDelay(msgspec.Struct, frozen=True, array_like=True, tag=1
     penalty: int
 
 
+class BidLocked(msgspec.Struct, frozen=True, array_like=True, tag=15):
+    """The bid of a timer went from its payer into escrow, where it stays until the timer leaves; in units (D-9)."""
+
+    timer_id: bytes
+    fee_payer: bytes
+    bid: int
+
+
+class BiasWindowClosed(msgspec.Struct, frozen=True, array_like=True, tag=16):
+    """A window of the lambda loop closed; lambdas are in millionths, the worst wait in blocks (D-3)."""
+
+    window: int
+    worst_wait: int
+    lambda_: int
+    next_lambda: int
+
+
 TimerEvent = (
     TimerScheduled
     | TimerFired
@@ -164,5 +187,7 @@ TimerEvent = (
     | GbaFailed
     | EpochPromoted
     | TimerCancelledForDelay
+    | BidLocked
+    | BiasWindowClosed
 )
 """Every event of this module."""

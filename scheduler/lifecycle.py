@@ -27,7 +27,7 @@ from scheduler.errors import (
     Unauthorized,
     UnknownTimer,
 )
-from scheduler.events import TimerPriorityClampedAtSchedule, TimerScheduled
+from scheduler.events import BidLocked, TimerPriorityClampedAtSchedule, TimerScheduled
 from scheduler.identifiers import timer_id_of
 from scheduler.rules import CallRule, RuleCell
 from scheduler.tables import TimerTables
@@ -64,7 +64,7 @@ class ScheduleRequest:
     expires_at: int | None = None
     fees: Bid = NO_BID
     bid: int | None = None
-    """Withdrawn; ignored until it is refused (A-14)."""
+    """Units for the whole fire (D-9); in the lane withdrawn, and ignored until it is refused (A-14)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ class SchedulingContext:
         return self.config.gas_limit_ceiling if self.ceiling is None else self.ceiling
 
 
-ScheduleEvents = tuple[TimerScheduled] | tuple[TimerScheduled, TimerPriorityClampedAtSchedule]
+ScheduleEvents = (
+    tuple[TimerScheduled] | tuple[TimerScheduled, TimerPriorityClampedAtSchedule] | tuple[TimerScheduled, BidLocked]
+)
 """The events of a timer that was admitted."""
 
 KEY_CELLS: Final = 32
@@ -101,13 +103,15 @@ KEY_CELLS: Final = 32
 class Admission:
     """A timer that may come in, what its call pays for its place in the state first, and what tells of it.
 
-    `reached` are the rule cells that count once the call has kept its effects.
+    `reached` are the rule cells that count once the call has kept its effects. `bid`, in units, is what its payer has
+    to lock as it comes in.
     """
 
     timer: Timer
     index_cells: int
     events: ScheduleEvents
     reached: tuple[RuleCell, ...] = ()
+    bid: int = 0
 
 
 class _Convention(msgspec.Struct, frozen=True):

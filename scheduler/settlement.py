@@ -98,14 +98,17 @@ def settle(
     run: Runner,
     priority: int = 0,
     proposer: bytes = b"",
+    payment: int | None = None,
 ) -> Settlement:
     """Charge the greatest cost, remove the timer, run its handler, burn, give the tip to the proposer, refund the rest.
 
-    The payer must have `required`. The timer is removed before its handler runs, so that the handler finds the place
+    The payer must have `required`. With a `payment`, which the event states as the tip and others make, the cost was
+    charged before. The timer is removed before its handler runs, so that the handler finds the place
     under the cap free, and it stays removed when the handler reverts. A `fifo` timer has no tip field: its tip is 0.
     """
     # The greatest cost before the run: its handler must not spend what the fire may still cost.
-    ledger.charge(timer.fee_payer, required)
+    if payment is None:
+        ledger.charge(timer.fee_payer, required)
     tables.remove(timer)
     # After the removal, so that a handler that schedules its successor finds the place under the cap free.
     outcome = run(timer)
@@ -120,5 +123,7 @@ def settle(
     if tip:
         ledger.credit(proposer, tip)
     ledger.credit(timer.fee_payer, required - burned - tip)
-    event = TimerFired(timer.timer_id, timer.actor, timer.due, outcome.ok, outcome.cycles, outcome.cells, burned, tip)
+    stated = tip if payment is None else payment
+    about = timer.timer_id, timer.actor, timer.due
+    event = TimerFired(*about, outcome.ok, outcome.cycles, outcome.cells, burned, stated)
     return Settlement(outcome, burned, event)

@@ -36,6 +36,7 @@ class Tally:
     ledger: Ledger
     run: Runner
     leave: Callable[[Timer, Exit], None]
+    release: Callable[[Timer], None]
     proposer: bytes = b""
     events: list[msgspec.Struct] = field(default_factory=list)
     removed: int = 0
@@ -58,7 +59,7 @@ class Tally:
         """Return the counts of a block's phase, at nought; fires burn the block's basefees unless others are given."""
         block, costs = policy.block, policy.block.basefees if basefees is None else basefees
         about = block.moment, block.config, costs, block.timers, block.ledger, block.run
-        return cls(*about, policy.leave, block.proposer)
+        return cls(*about, policy.leave, policy.release, block.proposer)
 
     @property
     def can_remove(self) -> bool:
@@ -94,10 +95,15 @@ class Tally:
         self.leave(timer, Exit.OVERDUE)
         self.events.append(TimerCancelledForDelay(timer.timer_id, payer, delays, penalty))
 
-    def fire(self, timer: Timer, required: int, priority: int = 0) -> int:
-        """Settle a timer whose payer has `required`; return the cycles that it used."""
-        if required and self.ledger.balance(timer.fee_payer) == required:
+    def fire(self, timer: Timer, required: int, priority: int = 0, *, payment: int | None = None) -> int:
+        """Settle a timer whose payer has `required`; return the cycles that it used.
+
+        With a `payment`, which stands in the place of the tip, `required` was charged before.
+        """
+        if required and payment is None and self.ledger.balance(timer.fee_payer) == required:
             self.reached.append(PhaseRule.FIRED_ON_EXACT_BALANCE)
+        # Before anything is charged, and after its solvency was decided without it (Q-54).
+        self.release(timer)
         paid = settle(
             timer,
             required=required,
@@ -107,6 +113,7 @@ class Tally:
             run=self.run,
             priority=priority,
             proposer=self.proposer,
+            payment=payment,
         )
         self.leave(timer, Exit.FIRED)
         self.fired += 1

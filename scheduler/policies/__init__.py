@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from scheduler.policies.bias_auction import BiasAuction
 from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
 from scheduler.policies.fifo_free import FifoFree
@@ -15,7 +16,9 @@ from scheduler.tables import AgentCall, StateTable
 PLUG_IN_TAGS: Final = range(0x80, 0x100)
 """The tags of tables that a policy of another package may have."""
 
-_policies: dict[str, type[Policy]] = {policy.name: policy for policy in (Fifo, FifoFree, Eip1559, GbaAuction)}
+_policies: dict[str, type[Policy]] = {
+    policy.name: policy for policy in (Fifo, FifoFree, Eip1559, GbaAuction, BiasAuction)
+}
 
 POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(_policies)
 """Policies by the name that genesis gives them."""

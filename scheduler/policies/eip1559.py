@@ -43,6 +43,8 @@ class Eip1559(Policy):
             return Carry("they keep their expiry, and fees are read from the activation basefee (A-22)")
         if previous.name == "gba-auction":
             return Carry("their agents are asked in the lane, in its terms, and the defaults hold where one fails")
+        if previous.name == "bias-auction":
+            return Carry("their bids go back as they leave, and fees are read from the activation basefee (A-22)")
         return super().carry(previous)
 
     def derive(self, state: StateTables, height: int) -> Mapping[int, int]:

@@ -34,6 +34,8 @@ class Fifo(Policy):
             return Refusal("pending timers bid the most that they pay, and fifo would charge them without asking")
         if previous.name == "gba-auction":
             return Refusal("agents bid for pending timers, and fifo would charge their owners without asking")
+        if previous.name == "bias-auction":
+            return Carry("their bids go back as they leave, and a fire costs the basefee as before")
         return super().carry(previous)
 
     def guarantees(self, own: Parameters | None) -> Guarantees:

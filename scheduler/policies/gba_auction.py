@@ -149,6 +149,7 @@ class GbaAuctionInBlock(PolicyInBlock):
 
     def leave(self, timer: Timer, exit_: Exit) -> None:
         """Note a timer that a transaction cancels behind the timer phase."""
+        super().leave(timer, exit_)
         is_due = timer.due <= self.block.moment.now
         if self._has_fired and is_due and exit_ in (Exit.BY_OWNER, Exit.BY_GOVERNANCE):
             self.reached.append(AuctionRule.CANCELLED_BEHIND_PHASE)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from scheduler.bidding import GbaFailure
 from scheduler.errors import UnknownTimer
+from scheduler.escrow import Escrow
 from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerExtended, TimerExtendedByGovernance
 from scheduler.lifecycle import (
     Admission,
@@ -57,6 +58,7 @@ class BlockContext:
         carried: What the policy left to the children of the parent, beside the state, or derived from that.
         ask: Asks an agent, or says why there is no answer.
         owner_of: Returns the owner of an actor.
+        escrow: The bids of this chain; None where no policy of it takes any.
     """
 
     moment: Moment
@@ -73,6 +75,7 @@ class BlockContext:
     carried: object | None = None
     ask: Callable[[AgentCall], bytes | GbaFailure] | None = None
     owner_of: Callable[[bytes], bytes] | None = None
+    escrow: Escrow | None = None
 
 
 class PolicyInBlock:
@@ -97,6 +100,15 @@ class PolicyInBlock:
         """
         return admit(self.context, request)
 
+    def cycles_to_admit(self, request: ScheduleRequest) -> int:
+        """Return the cycles that a call is charged beside its price, before its timer is admitted."""
+        del request
+        return 0
+
+    def enter(self, admission: Admission) -> None:
+        """Write a timer that was admitted, and take what it puts down."""
+        self.block.timers.insert(admission.timer)
+
     def move_expiry(self, timer: Timer, new_expires_at: int) -> int:
         """Give a live timer another expiry, and return that; whose right it is has been checked.
 
@@ -114,6 +126,13 @@ class PolicyInBlock:
 
     def leave(self, timer: Timer, exit_: Exit) -> None:
         """Give back what a timer holds, such as an escrow; called once for each, after it was removed and has paid."""
+        del exit_
+        self.release(timer)
+
+    def release(self, timer: Timer) -> None:
+        """Return a bid that is in escrow, also another policy's: at every exit, before a fire is charged."""
+        if self.block.escrow is not None:
+            self.block.escrow.give_back(timer)
 
     def merge(self, transactions: Iterable[Item]) -> Iterable[Item | PhaseResult]:
         """Return the block's transactions in the order in which they run.
@@ -227,6 +246,8 @@ class Policy:
     """Whether the fires of a block share a budget of cycles."""
     default_agent: ClassVar[bytes | None] = None
     """The address at which genesis has an agent that bids the default values, where the policy asks one."""
+    escrow: ClassVar[bytes | None] = None
+    """The address that holds bids, reserved in chains that name the policy; None where it takes none."""
     default_config: ClassVar[TimerConfig] = TimerConfig()
     """The configuration of a chain that states none."""
     config_type: ClassVar[type[Parameters] | None] = None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance import auction_adapters, lane_adapters, lifecycle_adapters, queue_adapters
+from tests.conformance import auction_adapters, bias_adapters, lane_adapters, lifecycle_adapters, queue_adapters
 from tests.support.golden_cases import expected_of
 
 ADAPTERS = {
@@ -10,6 +10,7 @@ ADAPTERS = {
     **lane_adapters.ADAPTERS,
     **queue_adapters.ADAPTERS,
     **auction_adapters.ADAPTERS,
+    **bias_adapters.ADAPTERS,
 }
 
 ALTERNATIVES = {**lane_adapters.ALTERNATIVES, **auction_adapters.ALTERNATIVES}
@@ -18,7 +19,6 @@ ALL_READINGS = ("B", "E")
 """The systems of whose cases no reading may be left out."""
 
 NOT_BUILT = {
-    "D": "the policy bias-auction does not exist yet",
     "F": "the policy aptos does not exist yet",
 }
 

@@ -150,6 +150,7 @@ def genesis_from(**chain):
                 "fifo-free": TIMERS | {"schedule_cycles": 1_000, "cancel_cycles": 500},
                 "eip1559": TIMERS,
                 "gba-auction": TIMERS,
+                "bias-auction": TIMERS,
             },
             id="policies",
         ),

@@ -77,11 +77,17 @@ class Puppet(Actor):
         except OutOfGas:
             self.host.events.clear()
 
-    def _timer(self, delay, steps, gas_limit=None, ttl=None, payer=None, gba=None):
+    def _timer(self, delay, steps, gas_limit=None, ttl=None, payer=None, gba=None, bid=None):
         expires_at = None if ttl is None else self.host.now + delay + ttl
         payload = msgspec.msgpack.encode(Order(steps))
         timer_id = self.host.schedule_timer(
-            self.host.now + delay, payload, gas_limit=gas_limit, expires_at=expires_at, fee_payer=payer, gba=gba
+            self.host.now + delay,
+            payload,
+            gas_limit=gas_limit,
+            expires_at=expires_at,
+            fee_payer=payer,
+            gba=gba,
+            bid=bid,
         )
         self.host.put(b"last", timer_id)
 

@@ -127,8 +127,9 @@ class Bench:
 
     def admit(self, request: ScheduleRequest):
         """Admit a timer, write it, and return the events."""
-        admission = self.policy.admit(request)
-        self.tables.insert(admission.timer)
+        policy = self.policy
+        admission = policy.admit(request)
+        policy.enter(admission)
         return admission.events
 
     def schedule(self, actor: bytes, due: int, payload: bytes = b"", **options) -> bytes:
@@ -180,8 +181,11 @@ class Bench:
     def admit_timer(self, request: ScheduleRequest) -> Admission:
         return admit(self.context, request)
 
-    def insert_timer(self, timer: Timer) -> None:
-        self.tables.insert(timer)
+    def cycles_to_admit(self, request: ScheduleRequest) -> int:
+        return 0
+
+    def enter_timer(self, admission: Admission) -> None:
+        self.tables.insert(admission.timer)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         return self.policy.extend(caller, timer_id, new_expires_at)

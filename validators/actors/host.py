@@ -19,7 +19,6 @@ from scheduler import (
     Moment,
     Rejected,
     ScheduleRequest,
-    Timer,
     TimerCancelled,
     TimerConfig,
     TimerExtended,
@@ -100,7 +99,7 @@ class World(Protocol):
         """Return a balance in units."""
 
     def move(self, source: bytes, target: bytes, amount: int) -> None:
-        """Move units; `source` has at least `amount`."""
+        """Move units, or raise ReservedAddress; `source` has at least `amount`."""
 
     def owner(self, actor: bytes) -> bytes:
         """Return the address that owns an actor."""
@@ -112,7 +111,10 @@ class World(Protocol):
     def admit_timer(self, request: ScheduleRequest) -> Admission:
         """Check a timer that is to be scheduled, or raise the named error."""
 
-    def insert_timer(self, timer: Timer) -> None:
+    def cycles_to_admit(self, request: ScheduleRequest) -> int:
+        """Return the cycles that a call is charged beside its price, before its timer is admitted."""
+
+    def enter_timer(self, admission: Admission) -> None:
         """Write a timer that was admitted."""
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -229,6 +231,7 @@ class Host:
 
         Raises:
             Revert: The actor has less.
+            Rejected: ReservedAddress.
         """
         self._require_writable()
         self._meter.use(metering.TRANSFER_CYCLES)
@@ -289,9 +292,10 @@ class Host:
             ),
             bid=None if bid is None else _amount("bid", bid),
         )
+        self._meter.use(self._world.cycles_to_admit(request))
         admission = self._world.admit_timer(request)
         self._meter.use(0, admission.index_cells)
-        self._world.insert_timer(admission.timer)
+        self._world.enter_timer(admission)
         self.events.extend(admission.events)
         return admission.timer.timer_id
 

@@ -111,8 +111,8 @@ def check_genesis(genesis: Genesis, policies: Policies) -> None:
     """Check the rules that the types do not enforce.
 
     Raises:
-        InvalidGenesisError: No validators, an address, deployer or storage key named twice, a supply above 63 bits,
-            basefees below their minimum, policies that are unknown or cannot follow each other.
+        InvalidGenesisError: No validators, an address, deployer or storage key named twice, a reserved address, a
+            supply above 63 bits, basefees below their minimum, policies that are unknown or cannot follow each other.
     """
     if not genesis.validators:
         raise InvalidGenesisError("a chain needs at least one validator")
@@ -126,9 +126,18 @@ def check_genesis(genesis: Genesis, policies: Policies) -> None:
         )
     addresses = [account.address for account in genesis.accounts] + [actor.address for actor in genesis.actors]
     _check_distinct("address", addresses)
+    for address in reserved_addresses(genesis, policies):
+        if address in addresses or address in genesis.validators:
+            raise InvalidGenesisError(f"address {address.hex()} is reserved for bids")
     _check_distinct("system deployer", list(genesis.system_deployers))
     for actor in genesis.actors:
         _check_distinct(f"storage key of actor {actor.address.hex()}", [key for key, _ in actor.storage])
+
+
+def reserved_addresses(genesis: Genesis, policies: Policies) -> tuple[bytes, ...]:
+    """Return the addresses that hold bids on a chain: nobody else may have units there."""
+    found = [policies[entry.policy]().escrow for entry in genesis.policies]
+    return tuple(dict.fromkeys(address for address in found if address is not None))
 
 
 def check_policies(genesis: Genesis, policies: Policies) -> None:

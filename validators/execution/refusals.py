@@ -43,6 +43,19 @@ class CallRefusal(RefusalCell):
         "A timer of the GBA auction names a payer.",
         UNPROMISED,
     )
+    BID_BELOW_RESERVE = "schedule_timer BidBelowReserve: *", "A bid is above 0 and below the reserve.", UNPROMISED
+    BID_NOT_COVERED = (
+        "schedule_timer BidNotCovered: *",
+        "A payer has less than the bid that it has to lock.",
+        UNPROMISED,
+    )
+    AGENT_WITHOUT_BID = (
+        "schedule_timer AgentFailed: *",
+        "An agent that is to bid in the call fails or answers no bid.",
+        UNPROMISED,
+    )
+    RESERVED_BY_PROGRAM = "transfer ReservedAddress: *", "A program moves units to a reserved address.", UNPROMISED
+    RESERVED_BY_ACCOUNT = "transaction ReservedAddress: *", "An account moves units to a reserved address.", UNPROMISED
     TOO_MANY_TIMERS = "schedule_timer TooManyTimers: *", "An actor has as many timers as it may have."
     EXTENDED_UNKNOWN = "extend_timer UnknownTimer: *", "A timer that there is not is to be extended."
     EXTENDED_BY_STRANGER = (
@@ -112,7 +125,7 @@ class CallRefusal(RefusalCell):
     UPDATE_OUT_OF_BOUNDS = "instruct InvalidInput: *: * is not within *..*", "A parameter is beyond its bounds."
     UPDATE_NOT_ALLOWED = (
         "instruct InvalidInput: *: * must be *",
-        "A parameter of the GBA auction is beyond its bounds.",
+        "A parameter of an auction is beyond its bounds.",
         UNPROMISED,
     )
     UPDATE_OUT_OF_RANGE = "instruct InvalidInput: *: * is out of range", "A parameter of the lane is out of range."

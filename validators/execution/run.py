@@ -16,6 +16,7 @@ from scheduler import (
     Basefees,
     BlockContext,
     BlockPhase,
+    Escrow,
     Moment,
     PhaseResult,
     Policy,
@@ -29,7 +30,7 @@ from validators.actors import MessageSent, Programs
 from validators.execution import phases
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidTransactionError
-from validators.execution.genesis import Genesis, Policies
+from validators.execution.genesis import Genesis, Policies, reserved_addresses
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.phases import PhaseEntry
@@ -138,6 +139,7 @@ class BlockRun:
             programs=rules.programs,
             system_deployers=rules.genesis.system_deployers,
             config_tables=rules.config_tables,
+            reserved=reserved_addresses(rules.genesis, rules.policies),
         )
         self._phases: tuple[BlockPhase, ...] = ()
         self._policy = self._world.policy = self._open_policy()
@@ -327,6 +329,7 @@ class BlockRun:
             carried=policy.derive(self._view, self._moment.height) if carried is None else carried,
             ask=self._world.ask,
             owner_of=self._world.owner,
+            escrow=Escrow(self._view, self._ledger) if self._world.reserved else None,
         )
         return policy.open(block)
 

@@ -185,5 +185,9 @@ def _transfer(sender: bytes, call: Transfer, world: ChainWorld, meter: Meter) ->
     if world.balance(sender) < call.amount:
         world.refused("transaction", Revert("InsufficientBalance"))
         return CallResult(Status.REVERTED, "InsufficientBalance", meter.cycles, 0, ())
-    world.move(sender, call.to, call.amount)
+    try:
+        world.move(sender, call.to, call.amount)
+    except Rejected as error:
+        world.refused("transaction", error)
+        return CallResult(Status.REVERTED, error.name, meter.cycles, 0, ())
     return CallResult(Status.OK, "", meter.cycles, meter.cells, ())

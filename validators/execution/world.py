@@ -11,6 +11,7 @@ from scheduler import (
     Moment,
     PolicyInBlock,
     Reach,
+    ReservedAddress,
     RuleCell,
     RunOutcome,
     ScheduleRequest,
@@ -68,10 +69,12 @@ class ChainWorld:
         programs: Programs,
         system_deployers: Collection[bytes],
         config_tables: Sequence[Table[Any]],
+        reserved: Collection[bytes] = (),
     ) -> None:
         self.reach: Reach = unheard
         self.moment = moment
         self.config = config
+        self.reserved = reserved
         self.policy: PolicyInBlock
         self._view = view
         self._ledger = ledger
@@ -145,7 +148,9 @@ class ChainWorld:
         return self._ledger.balance(address)
 
     def move(self, source: bytes, target: bytes, amount: int) -> None:
-        """Move units; `source` has them."""
+        """Move units, or raise ReservedAddress; `source` has them."""
+        if target in self.reserved:
+            raise ReservedAddress(target)
         self._ledger.charge(source, amount)
         self._ledger.credit(target, amount)
 
@@ -167,9 +172,13 @@ class ChainWorld:
         self.policy.reached += admission.reached
         return admission
 
-    def insert_timer(self, timer: Timer) -> None:
+    def cycles_to_admit(self, request: ScheduleRequest) -> int:
+        """Return the cycles that a call is charged beside its price, before its timer is admitted."""
+        return self.policy.cycles_to_admit(request)
+
+    def enter_timer(self, admission: Admission) -> None:
         """Write a timer that was admitted."""
-        self.policy.block.timers.insert(timer)
+        self.policy.enter(admission)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry."""

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import CalendarProfile
+from scheduler import CalendarProfile, TimerConfig
+from scheduler.bias_records import BiasConfig
 from scheduler.gba_records import AuctionConfig
 from tests.support.chain_harness import (
     ALICE,
@@ -26,6 +27,7 @@ from tests.support.chain_harness import (
     propose,
 )
 from validators.actors import HeartbeatOrder
+from validators.actors.orders import FeeTerms
 from validators.execution import Block, ExecuteActor, Header, InvalidEncodingError, Transaction, Transfer, address_of
 from validators.execution.blocks import (
     block_digest,
@@ -182,7 +184,7 @@ class TestDigests:
 class TestSchema:
     def test_tables_are_numbered_in_order(self):
         """A key's first byte names its table."""
-        assert list(all_tables()) == list(range(1, 0x1C))
+        assert list(all_tables()) == list(range(1, 0x22))
 
     def test_every_entry_of_a_running_chain_can_be_decoded(self):
         """Each key leads to a table, each value to its record."""
@@ -197,7 +199,12 @@ class TestSchema:
         beats = [[order(0, nonce, HEART, "start", HeartbeatOrder(1))] for nonce in range(2)]
         for transactions in (beats[0], [], beats[1], []):
             auction.finalize(propose(auction, transactions).digest)
-        databases = engine.database.items(), auction.database.items()
+        biased = policies_of("bias-auction", lane=BiasConfig(lambda_window_blocks=1))
+        held = TimerConfig(max_cells_per_fire=2_000, execution_lane_paused=True)
+        bids = make_engine(make_genesis(policies=biased, timebase="slot", timer_config=held))
+        for transactions in ([order(0, 0, HEART, "start", HeartbeatOrder(1, terms=FeeTerms(bid=10)))], [], []):
+            bids.finalize(propose(bids, transactions).digest)
+        databases = engine.database.items(), auction.database.items(), bids.database.items()
         tables = {decode_entry(key, value).table for database in databases for key, value in database}
 
         assert tables == {table.name for table in all_tables().values()}

@@ -1,0 +1,289 @@
+"""The policy `bias-auction`: bids in escrow and a bias that grows with the wait compete per cycle (CIP-5, section 9).
+
+Its rules by file: bias_records.py parameters and tables, bias.py the bias, bias_waits.py waits, bias_selection.py the
+walk and payments, bias_loop.py lambda, escrow.py bids. docs/spec.md says every reading.
+
+Invariants: every winner is charged before the first one runs, so that no handler decides who can pay; a bid is in
+escrow from the call to the exit, and a fire pays at most its bid; a timer that was left out waits, whatever the reason.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from scheduler.bias_loop import close_books, open_books
+from scheduler.bias_order import sort_by_score
+from scheduler.bias_records import BIAS_CONFIG, BIAS_TABLES, BiasConfig
+from scheduler.bias_selection import Competitor, Walk, cells_of_payments, payment, walk_all
+from scheduler.bias_waits import WaitClock
+from scheduler.bidding import FeeParams, GbaFailure
+from scheduler.errors import AgentFailed, BidBelowReserve, BidNotCovered
+from scheduler.escrow import BID, ESCROW_ADDRESS
+from scheduler.events import BiasWindowClosed, BidLocked, DeferralReason
+from scheduler.lane_calls import AGENT_HANDLER, ask_for_bid
+from scheduler.lifecycle import Admission, ScheduleRequest, admit
+from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
+from scheduler.rules import BiasRule, RuleCell
+from scheduler.settlement import max_cost
+from scheduler.tables import AgentCall, StateTable
+from scheduler.tally import Tally
+from scheduler.types import MAX_U63, BlockPhase, Exit, Parameters, PhaseResult, Timer
+
+CARRIED: Final[Mapping[str, Carry | Refusal]] = {
+    "fifo": Carry("they keep their expiry and their payer, and compete without a bid"),
+    "fifo-free": Carry("they keep their expiry, which never comes, pay for a fire and compete without a bid"),
+    "eip1559": Refusal("pending timers bid the most that they pay, and the auction would charge them without asking"),
+    "gba-auction": Refusal("agents bid for pending timers, and the auction would charge their owners without asking"),
+}
+"""The policies before this one, and what becomes of the timers that each left pending."""
+
+
+class BiasAuction(Policy):
+    """Sorted by bid and bias per cycle; winners pay out of escrow what the first one left out sets."""
+
+    name: ClassVar[str] = "bias-auction"
+    has_ttl: ClassVar[bool] = True
+    has_budget: ClassVar[bool] = True
+    escrow: ClassVar[bytes | None] = ESCROW_ADDRESS
+    config_type: ClassVar[type[Parameters] | None] = BiasConfig
+    config_table: ClassVar[StateTable[Any] | None] = BIAS_CONFIG
+    tables: ClassVar[tuple[StateTable[Any], ...]] = (*BIAS_TABLES, BID)
+
+    def carry(self, previous: Policy) -> Carry | Refusal:
+        """Take on timers that pay for a fire by its cycles alone."""
+        return CARRIED.get(previous.name) or super().carry(previous)
+
+    def guarantees(self, own: Parameters | None) -> Guarantees:
+        """Return what the auction promises: the dead that were found leave, and only a limit above the lane waits."""
+        del own
+        return Guarantees(clears_dead=True, caps_by_limit=True)
+
+    def open(self, block: BlockContext) -> PolicyInBlock:
+        """Return the policy in a block."""
+        return BiasAuctionInBlock(block)
+
+
+class ReserveContext(msgspec.Struct, frozen=True, array_like=True):
+    """The context that an agent is given in the call that schedules (D-12): six fields, as in the GBA auction."""
+
+    trigger_block_height: int
+    current_block_height: int
+    basefee_cycle: int
+    basefee_cell: int
+    reserve: int
+    owner_actor_balance: int
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The waiting set of one block by class, each part in waiting order."""
+
+    expired: list[Timer]
+    over_cap: list[Timer]
+    competing: list[Timer]
+    gone: dict[bytes, None] = field(default_factory=dict)
+    """Timers that left: winners, and the insolvent that were removed."""
+    dead: dict[bytes, None] = field(default_factory=dict)
+    """Insolvent timers beyond the GC budget."""
+
+    def held(self) -> list[Timer]:
+        """Return the live timers that competed and wait on."""
+        return [
+            timer for timer in self.competing if timer.timer_id not in self.gone and timer.timer_id not in self.dead
+        ]
+
+
+class BiasAuctionInBlock(PolicyInBlock):
+    """One block of the policy."""
+
+    def __init__(self, block: BlockContext) -> None:
+        super().__init__(block)
+        assert isinstance(block.own, BiasConfig), "genesis writes the bias configuration"
+        assert block.state is not None, "a chain hands its tables in"
+        assert block.escrow is not None, "a chain that names the policy has an escrow"
+        self.own = block.own
+        self.state = block.state
+        self.escrow = block.escrow
+        self._held_bids: dict[bytes, int] = {}
+
+    def cycles_to_admit(self, request: ScheduleRequest) -> int:
+        """Return what asking the agent costs the call, whatever the agent uses."""
+        return self.own.gba_call_cycles if _wants_agent(request) else 0
+
+    def admit(self, request: ScheduleRequest) -> Admission:
+        """Check a timer that is to come in; nothing is written.
+
+        Raises:
+            Rejected: One of the named errors: AgentFailed, BidBelowReserve, those of every policy, BidNotCovered.
+        """
+        is_asked = _wants_agent(request)
+        if is_asked:
+            request = self._bid_of_agent(request)
+        bid = request.bid or 0
+        if 0 < bid < self.own.reserve:
+            raise BidBelowReserve(bid, self.own.reserve)
+        admission = admit(self.context, request)
+        payer = admission.timer.fee_payer
+        available = self.block.ledger.balance(payer)
+        if available < bid:
+            raise BidNotCovered(bid, available)
+        reached = admission.reached + ((BiasRule.BID_BY_AGENT,) if is_asked else ())
+        if not bid:
+            return replace(admission, reached=reached)
+        events = admission.events[0], BidLocked(admission.timer.timer_id, payer, bid)
+        return replace(admission, bid=bid, events=events, reached=(*reached, BiasRule.BID_LOCKED))
+
+    def enter(self, admission: Admission) -> None:
+        """Write a timer that was admitted, and lock its bid."""
+        super().enter(admission)
+        self.escrow.lock(admission.timer, admission.bid)
+
+    def leave(self, timer: Timer, exit_: Exit) -> None:
+        """Return the whole bid; that of a fire waits for the payments."""
+        if exit_ is not Exit.FIRED:
+            self.escrow.give_back(timer)
+
+    def release(self, timer: Timer) -> None:
+        """Take the bid of a timer that is about to fire out of its entry, to pay out of it."""
+        self._held_bids[timer.timer_id] = self.escrow.withdraw(timer)
+
+    def run(self, phase: BlockPhase) -> PhaseResult:
+        """Run the timer phase (docs/spec.md, the phase of the bias auction)."""
+        assert phase is BlockPhase.TIMERS, phase
+        block, tally = self.block, Tally.of(self)
+        books = open_books(self.state, self.own, block.activated_at)
+        clock = WaitClock(self.state, block.moment, block.activated_at)
+        clock.open()
+        waiting = self._classify()
+        removed = waiting.expired[: block.config.gc_budget]
+        for timer in removed:
+            tally.destroy(timer, 0, 0)
+        walk = self._walk(tally, waiting, clock, books.lambda_)
+        tally.reached += walk.reached
+        if any(clock.is_behind_slots(winner.timer.due) for winner in walk.winners):
+            tally.reached.append(BiasRule.WAITED_BY_BLOCKS)
+        self._fire(tally, walk)
+        self._report(tally, waiting, walk)
+        stays = [timer for timer in waiting.competing if timer.timer_id not in waiting.gone]
+        closed = close_books(
+            self.state,
+            books,
+            self.own,
+            height=block.moment.height,
+            waits=[winner.waited for winner in walk.winners],
+            longest=clock.waited(stays[0].due) if stays else 0,
+        )
+        if closed is not None:
+            tally.events.append(closed)
+            tally.reached.append(_cell_of_step(closed))
+        dead = waiting.expired[len(removed) :]
+        clock.close(min((part[0].due for part in (dead, waiting.over_cap, stays) if part), default=None))
+        live = len(stays) - len(waiting.dead) + len(waiting.over_cap)
+        return tally.result(waiting_live=live, waiting_dead=len(dead) + len(waiting.dead))
+
+    def _bid_of_agent(self, request: ScheduleRequest) -> ScheduleRequest:
+        """Return a call with what its agent answers where it leaves bid or gas limit open; raises AgentFailed."""
+        agent, ask = request.fees.gba, self.block.ask
+        assert agent is not None, "only a call that names an agent has one asked"
+        assert ask is not None, "a chain lets agents be asked"
+        context = ReserveContext(
+            trigger_block_height=request.due,
+            current_block_height=self.block.moment.now,
+            basefee_cycle=self.block.basefees.cycle,
+            basefee_cell=self.block.basefees.cell,
+            reserve=self.own.reserve,
+            owner_actor_balance=self.block.ledger.balance(request.actor),
+        )
+        told = msgspec.msgpack.encode([min(value, MAX_U63) for value in msgspec.structs.astuple(context)])
+        answer = ask_for_bid(ask, AgentCall(agent, request.actor, AGENT_HANDLER, told, self.own.gba_call_cycles))
+        if isinstance(answer, FeeParams) and answer.is_absurd:
+            answer = GbaFailure.ABSURD
+        if isinstance(answer, GbaFailure):
+            raise AgentFailed(agent, answer.value)
+        limit = request.gas_limit
+        if limit is None:
+            limit = answer.max_priority_fee_per_cell or None
+        cycles = self.context.gas_limit_ceiling if limit is None else limit
+        bid = min(answer.max_priority_fee_per_cycle * cycles, MAX_U63) if request.bid is None else request.bid
+        return replace(request, gas_limit=limit, bid=bid)
+
+    def _classify(self) -> _Waiting:
+        now, lane = self.block.moment.now, self.block.config.lane_timer_cycles
+        found = self.block.timers.collect(now)
+        expired = [timer for timer in found if timer.expires_at < now]
+        over_cap = [timer for timer in found if timer.gas_limit > lane and timer.expires_at >= now]
+        competing = [timer for timer in found if timer.gas_limit <= lane and timer.expires_at >= now]
+        return _Waiting(expired, over_cap, competing)
+
+    def _walk(self, tally: Tally, waiting: _Waiting, clock: WaitClock, lambda_: int) -> Walk:
+        """Choose the winners, each charged as it is chosen, and remove the insolvent that are met (Q-46)."""
+        config, ledger = self.block.config, self.block.ledger
+        walk = Walk(config.lane_budget, self.own.max_fires_per_block, self.own.max_fires_per_actor)
+        if config.execution_lane_paused:
+            return walk
+
+        def can_pay(one: Competitor) -> bool:
+            timer, required = one.timer, self._required(one.timer)
+            available = ledger.balance(timer.fee_payer)
+            if available >= required:
+                ledger.charge(timer.fee_payer, required)
+                waiting.gone[timer.timer_id] = None
+            elif tally.can_remove:
+                tally.reached += (BiasRule.BID_OF_INSOLVENT,) if one.bid else ()
+                tally.destroy(timer, required, available)
+                waiting.gone[timer.timer_id] = None
+            else:
+                tally.reached.append(BiasRule.INSOLVENT_STAYED)
+                waiting.dead[timer.timer_id] = None
+            return available >= required
+
+        order = sort_by_score(waiting.competing, self.escrow.bid, clock, lambda_)
+        return walk_all(order, walk, can_pay)
+
+    def _required(self, timer: Timer) -> int:
+        return max_cost(timer, self.block.config, self.block.basefees)
+
+    def _fire(self, tally: Tally, walk: Walk) -> None:
+        """Run the winners, then pay for them: the price does not depend on what they do."""
+        payments = [
+            payment(winner, walk.runner_up, rule=self.own.payment, reserve=self.own.reserve) for winner in walk.winners
+        ]
+        tally.reached += cells_of_payments(walk, payments, self.own.reserve)
+        for winner, paid in zip(walk.winners, payments, strict=True):
+            tally.fire(winner.timer, self._required(winner.timer), payment=paid)
+        for winner, paid in zip(walk.winners, payments, strict=True):
+            self.escrow.pay(self.block.proposer, paid)
+            self.escrow.pay(winner.timer.fee_payer, self._held_bids.pop(winner.timer.timer_id) - paid)
+
+    def _report(self, tally: Tally, waiting: _Waiting, walk: Walk) -> None:
+        """Tell of each timer whose first attempt failed, and how many wait for each reason."""
+        held = waiting.held()
+        reasons = {timer.timer_id: self._reason(timer, walk) for timer in held}
+        reasons |= {timer.timer_id: DeferralReason.OVER_CAP for timer in waiting.over_cap}
+        counts = dict.fromkeys(DeferralReason, 0)
+        for reason in reasons.values():
+            counts[reason] += 1
+        new = [timer for timer in (*held, *waiting.over_cap) if timer.due > self.block.moment.parent_now]
+        new.sort(key=lambda timer: (timer.due, timer.sequence))
+        tally.report_deferred([(timer, reasons[timer.timer_id]) for timer in new], counts.items())
+
+    def _reason(self, timer: Timer, walk: Walk) -> DeferralReason:
+        """Return why a timer that competed waits, as the walk ended."""
+        if walk.is_capped(timer.actor):
+            return DeferralReason.ACTOR_CAP
+        is_held = self.block.config.execution_lane_paused or timer.gas_limit > walk.room
+        return DeferralReason.LANE_FULL if is_held else DeferralReason.BLOCK_CAP
+
+
+def _cell_of_step(closed: BiasWindowClosed) -> RuleCell:
+    """Return the rule cell of a window that closed."""
+    if closed.next_lambda == closed.lambda_:
+        return BiasRule.LAMBDA_STAYED
+    return BiasRule.LAMBDA_ROSE if closed.next_lambda > closed.lambda_ else BiasRule.LAMBDA_FELL
+
+
+def _wants_agent(request: ScheduleRequest) -> bool:
+    """Say whether a call has its agent asked: it names one, and leaves bid or gas limit open."""
+    return request.fees.gba is not None and (request.bid is None or request.gas_limit is None)
