@@ -119,6 +119,11 @@ def _config_of(name, config):
     return msgspec.msgpack.encode(LaneConfig()) if name == "eip1559" else b""
 
 
+def policies_of_auction(changes):
+    """Return the policies of a chain under the auction, with some parameters changed."""
+    return (PolicyEntry(1, "gba-auction", _config_of("gba-auction", changes)),)
+
+
 def run_auction(plan, **changes):
     """Run a plan and return genesis and the finalized blocks; the default agent is an actor of genesis."""
     default = GenesisActor(DEFAULT_AGENT, "default-agent", bytes(20), 0)

@@ -315,11 +315,11 @@ def make_lane_genesis(**changes):
     )
 
 
-def make_racing_genesis(*actors, **changes):
+def make_racing_genesis(*actors, funds=FUNDS, **changes):
     """Return a genesis with racers, an agent and these actors; the first two senders are system deployers."""
     genesis = make_genesis(block_cycles=900_000, system_deployers=(ALICE, BOB), **changes)
     racers = tuple(
-        GenesisActor(racer, "racer", owner, units) for racer, owner, units in zip(RACERS, OWNERS, FUNDS, strict=True)
+        GenesisActor(racer, "racer", owner, units) for racer, owner, units in zip(RACERS, OWNERS, funds, strict=True)
     )
     agent = GenesisActor(AGENT, "racer", ALICE, BALANCE, ((b"mode", b"late"),))
     return msgspec.structs.replace(genesis, actors=(*genesis.actors, *racers, agent, *actors))
