@@ -92,3 +92,12 @@ def test_a_validator_that_leaves_a_phase_out_is_found(name):
 
     assert check_named(result, "phases").status == "failed"
     assert "left no entry" in check_named(result, "phases").summary
+
+
+def test_what_is_cancelled_behind_an_early_timer_phase_was_left_by_it():
+    """The phase of K-1's other order leaves them, transactions of the same block cancel them, and every sum holds."""
+    flood = ("workload.flood.actors=3", "workload.flood.timers_per_actor=20", "workload.flood.cancels_per_actor=15")
+    early = ('chain.policy="gba-auction"', 'chain.policy_parameters={timer_phase="before"}')
+    result = result_of("cancel-flood", *flood, *early, "expect.counts={cancelled=45, waiting_live_peak=60}")
+
+    assert {check.name: check.summary for check in result.checks if check.status != "passed"} == {}
