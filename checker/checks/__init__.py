@@ -14,6 +14,7 @@ from typing import Final
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
 from checker.checks.arrival import ExpectedArrival
+from checker.checks.auction_books import AuctionAccounts
 from checker.checks.audit.audit import Audit
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
@@ -82,6 +83,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     WriteAhead,
     VoteRules,
     EqualOracle,
+    AuctionAccounts,
     StormDrained,
     Reorganizations,
     Leaders,

@@ -12,6 +12,7 @@ from scheduler.fee_market import median_tip as production_median
 from scheduler.fee_market import next_lane_basefee as production_next
 from tests.support.chain_harness import policies_of
 from tests.support.checker_history import ACTOR, FIRES, RULES, assert_only, failing, fired, pack, planned, write_history
+from validators.execution import PolicyEntry
 from validators.execution.receipts import TimerReceipt
 
 CONFIG = LaneConfig(fairness_window_blocks=2)
@@ -125,6 +126,22 @@ def test_a_list_of_deployers_with_another_number_of_fires_fails():
         plans[3].changes[fires_key(3)] = pack([OWNER, 2])
 
     assert_only(result_of(change), "lane-books", "2 fires are listed, 1 were")
+
+
+@pytest.mark.parametrize(("written", "status"), [(False, "passed"), (True, "failed")])
+def test_a_policy_after_the_lane_leaves_its_records_alone(written, status):
+    """They stay in the state, and no block of the other policy moves them."""
+
+    def change(plans):
+        write_lane(plans)
+        market = plans[4].changes.pop(LANE_MARKET_KEY)
+        plans[4].changes |= {LANE_MARKET_KEY: market} if written else {}
+
+    history = write_history(change)
+    entries = (*policies_of("eip1559", 2), PolicyEntry(4, "gba-auction"))
+    history.rules = RULES._replace(policies=entries)
+
+    assert history.judge()["lane-books"].status == status
 
 
 def test_a_chain_without_a_lane_holds_none():
