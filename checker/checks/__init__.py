@@ -28,6 +28,7 @@ from checker.checks.expectations import (
     ExpectedLimits,
     ExpectedModes,
     ExpectedRecovery,
+    ExpectedRules,
     ModesEffective,
 )
 from checker.checks.faults_effective import FaultsEffective
@@ -101,6 +102,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     ExpectedReports,
     ExpectedAnswers,
     ExpectedModes,
+    ExpectedRules,
     ModesEffective,
     WorkloadsEffective,
 )

@@ -88,6 +88,7 @@ class Expectations:
         reports: Least counts of reasons to leave a view and of evidence.
         answers_from: By validator, the least number of its answers that arrive.
         replica_modes: By observer, the least number of acts of its replica mode.
+        rules: By label, how often the run has to reach a cell of the rule coverage at least.
         arrival: The moment that the run has to reach, or None.
         finality_views_max: Views within which finality must come back; None for the engine's own.
         finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.
@@ -104,6 +105,7 @@ class Expectations:
     reports: Mapping[str, int] = field(default_factory=dict)
     answers_from: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)
     arrival: Anchor | None = None
     finality_views_max: int | None = None
     finality_gap_max_us: int | None = None
@@ -142,6 +144,7 @@ class RunEnd:
         recoveries: Counts of recovery events of all replicas, by name.
         replica_modes: By observer, the number of acts of its replica mode.
         duties: By replica and kind of act, the acts of each replica mode that may not be idle.
+        rules: By label, how often each cell of the rule coverage was reached.
     """
 
     reason: str = ""
@@ -155,6 +158,7 @@ class RunEnd:
     recoveries: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)
     duties: Mapping[str, int] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 `[expect.counts]` and `[expect.fired_by]` are about timers, counted over the canonical chain, as the first validator to
 apply each block did; a run that shows more than `[expect.at_most]` allows has failed. `[expect.recovery]` is about how
 validators recovered from their disks, summed over all, `[expect.replica_modes]` about acts of observers' replica modes.
+`[expect.rules]` are the cells of the rule coverage: what a receipt does not show, such as that a slice decided.
 """
 
 from bisect import bisect_left
@@ -286,6 +287,22 @@ class ExpectedModes(LeastCounts):
     def counts(self) -> Mapping[str, int]:
         """The number of acts of each observer's replica mode."""
         return self.run.end.replica_modes
+
+
+class ExpectedRules(LeastCounts):
+    """The run reaches the cells of the rule coverage that the scenario is for."""
+
+    name = "expected-rules"
+
+    @property
+    def minimums(self) -> Mapping[str, int]:
+        """Counts of `[expect.rules]`, by label."""
+        return self.run.expect.rules
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The hits of each of these cells."""
+        return {label: self.run.end.rules.get(label, 0) for label in self.minimums}
 
 
 class ModesEffective(LeastCounts):

@@ -95,6 +95,7 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         reports=expect.reports,
         answers_from=expect.answers_from,
         replica_modes=expect.replica_modes,
+        rules=expect.rules,
         arrival=expect.arrival,
         finality_views_max=expect.finality_views_max,
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,

@@ -281,8 +281,13 @@ class _Steps:
             recoveries=recoveries_of(run),
             replica_modes=replica_modes_of(run),
             duties=work_of(run, self.monitor),
+            rules={hit.cell: hit.hits for hit in self._reached(run)},
         )
         return self.monitor.suite.finish(end, self._timed)
+
+    def _reached(self, run: ClusterRun) -> tuple[RuleHit, ...]:
+        monitor = self.monitor
+        return monitor.rules.hits(slot.counts for slot in run.slots if monitor.is_honest(slot.node))
 
     @contextmanager
     def _timed(self, check: Check) -> Iterator[None]:
@@ -306,7 +311,7 @@ class _Steps:
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
             not_applicable=monitor.suite.not_applicable,
-            rules=monitor.rules.hits(slot.counts for slot in run.slots if monitor.is_honest(slot.node)),
+            rules=self._reached(run),
             pairs=monitor.situations.pairs(),
             workloads=effects_of(run.scenario, monitor.chain),
             log=run.trace.log,

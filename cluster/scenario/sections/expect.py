@@ -7,6 +7,7 @@ import msgspec
 
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
+from checker.coverage.registry import CELLS
 from cluster.scenario.fields import NotNegative, Positive, Section, means
 from faults.anchors.anchor import Anchor
 from faults.nearest import did_you_mean
@@ -31,7 +32,8 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
     how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
     and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names;
-    ``answers_from`` of a validator's answers that arrived, by its number.
+    ``answers_from`` of a validator's answers that arrived, by its number; ``rules`` how often cells of the rule coverage
+    were reached, by their labels.
     ``fails`` are the checks that must fail, and no others may.
     """
 
@@ -62,6 +64,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         dict[str, Positive], means("Answers of that validator that arrived: blocks, snapshots and certificates.")
     ] = {}
     replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
+    rules: Annotated[dict[str, Positive], means("Times that the run reached that cell of the rule coverage.")] = {}
     arrival: Annotated[Anchor | None, means("The moment that the run has to reach.")] = None
     finality_views_max: Annotated[
         Positive | None,
@@ -89,14 +92,17 @@ def expect_rules(
     for name in expect.fails:
         reason = f"{name!r} is no check that can fail{did_you_mean(name, checks)}; they are {', '.join(checks)}"
         yield "expect.fails", name in checks, reason
+    names_of_cells = tuple(CELLS)
     for table, names, allowed in (
         ("counts", expect.counts, COUNTS),
         ("at_most", expect.at_most, COUNTS),
         ("recovery", expect.recovery, RECOVERIES),
         ("reports", expect.reports, REPORTS),
+        ("rules", expect.rules, names_of_cells),
     ):
         for name in names:
-            reason = f"is not counted{did_you_mean(name, allowed)}; there are {', '.join(allowed)}"
+            listed = ", ".join(allowed) if allowed is not names_of_cells else "those of docs/rule-coverage.md"
+            reason = f"is not counted{did_you_mean(name, allowed)}; there are {listed}"
             yield f"expect.{table}.{name}", name in allowed, reason
     for table, what, there, names in (
         ("answers_from", "validator", validators, expect.answers_from),
