@@ -32,7 +32,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
     how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
     and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names;
-    ``answers_from`` of a validator's answers that arrived, by its number; ``rules`` how often cells of the rule coverage
+    ``answers_from`` of a validator's answers that arrived, by its number; ``rules`` of cells of the rule coverage that
     were reached, by their labels.
     ``fails`` are the checks that must fail, and no others may.
     """

@@ -7,23 +7,18 @@ import pytest
 from checker.checks.budgets import Budgets
 from scheduler import Guarantees, TimerConfig, TimerFired
 from validators.execution.receipts import TimerReceipt
+from validators.execution.run import BlockSummary
 
 
 def found(cycles, *, overshoots):
     """Return what the check says of a block whose fires used these cycles of a lane of 1,000."""
-    receipts = [TimerReceipt(TimerFired(bytes(32), bytes(20), 1, True, used, 0, 0, 0)) for used in cycles]
-    summary = SimpleNamespace(
-        cycles_used=0,
-        cells_used=0,
-        lane_cycles=sum(cycles),
-        gc_cycles=0,
-        fired=len(cycles),
-        expired=0,
-        insolvent=0,
-    )
+    fires = [TimerFired(bytes(32), bytes(20), 1, True, used, 0, 0, 0) for used in cycles]
+    counts = dict.fromkeys(BlockSummary.__struct_fields__, 0)
+    summary = BlockSummary(**counts | {"lane_cycles": sum(cycles), "fired": len(cycles)})
     block = SimpleNamespace(
         height=3,
-        receipts=receipts,
+        receipts=[TimerReceipt(fire) for fire in fires],
+        events=lambda: fires,
         summary=summary,
         config=TimerConfig(lane_timer_cycles=1_000),
         lane_cycles_max=1_000,
