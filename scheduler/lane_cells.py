@@ -130,7 +130,7 @@ def _cells_of_readings(lane: Lane, priorities: Sequence[int]) -> Iterator[RuleCe
         yield LaneRule.SETTLED_BY_PAGE if is_page else LaneRule.SETTLED_LITERALLY
     if lane.config.fairness_subject == "deployer":
         yield LaneRule.SUBJECT_OWNER
-    if lane.price != lane.market.basefee:
+    if lane.config.settlement != "intro" and lane.price != lane.market.basefee:
         yield LaneRule.PRICE_MULTIPLIED
 
 
