@@ -34,7 +34,7 @@ wheel: .venv/.dev ## build the wheel in dist/; nothing is fetched for it
 bench: .venv/.dev ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-soak: .venv/.dev ## run every scenario for many seeds, and the swarm for 2,000
+soak: .venv/.dev ## run every scenario for many seeds, forks of every depth, and the swarm for 2,000
 	$(BIN)/python -m tests.soak
 
 scan: .venv/.dev ## run the mutation scan of a week: 400 mutants in at most six hours, into docs/mutation-scan.md

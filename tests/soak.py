@@ -1,6 +1,6 @@
-"""The long campaign of `make soak`: every scenario for many seeds, one line each, then the swarm for many more.
+"""The long campaign of `make soak`: every scenario for many seeds, forks of every depth, the swarm for many more seeds.
 
-`python -m tests.soak [--seeds A..B] [--swarm A..B] [--jobs N]` exits 0 only if every run passed.
+`python -m tests.soak [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every run passed.
 """
 
 import argparse
@@ -69,6 +69,15 @@ def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
     return failed + len(never), "\n  ".join([summary, *groups, *never])
 
 
+def run_reorgs(depths: str, timebase: str) -> tuple[bool, str]:
+    """Lead forks of every policy and pair along every road; return whether all were equal, and the last line."""
+    command = [sys.executable, "run_cluster.py", "reorgs", "--depths", depths, "--policy", "all,pairs"]
+    setting = f"chain.timebase={timebase}"
+    done = subprocess.run([*command, "--set", setting], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+    lines = (done.stdout or done.stderr).strip().splitlines() or ["no output"]
+    return done.returncode == 0, f"reorgs, {setting}: {lines[-1]}"
+
+
 def parse_seeds(text: str) -> range:
     """Return the seeds that `A..B` names, both ends included."""
     first, _, last = text.partition("..")
@@ -80,6 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--seeds", type=parse_seeds, default=range(20))
     parser.add_argument("--swarm", type=parse_seeds, default=range(2_000))
+    parser.add_argument("--depths", default="1..64")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     failed = 0
@@ -87,6 +97,10 @@ def main(arguments: Sequence[str]) -> int:
         failed += done.exit_code != 0
         line = f"{done.scenario:18} seed {done.seed:<4} {done.verdict:18} {done.digest[:16]} {done.seconds:6.1f} s"
         print(line, flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):
+            failed += not is_equal
+            print(line, flush=True)
     wrong, line = sweep_swarm(options.swarm, options.jobs)
     failed += wrong
     print(line, flush=True)

@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "faults": "list the kinds of faults with their parameters",
     "check": "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
     "scenarios": "list the scenarios",
+    "reorgs": "abandon branches of many depths without a network, and compare the state at the end of every road",
     "prove": "write a proof file for a key of a recorded run's state",
     "verify": "check a proof file",
 }
@@ -73,6 +74,7 @@ _EPILOG: Final = """examples:
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
   run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
   run_cluster.py scan --sample 50                    change the code at random, and list what no check notices
+  run_cluster.py reorgs --depths 1..8 --policy all   abandon branches of many depths, compare every road's state
   run_cluster.py scenarios                           list what can be run
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0

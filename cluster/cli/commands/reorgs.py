@@ -1,0 +1,130 @@
+"""The command `reorgs`: forks of every depth without a network, led to one state along every road."""
+
+import argparse
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Final
+
+import msgspec
+
+from checker.record.cold_replay import ColdReplayWorker
+from checker.results import EXIT_CODES
+from cluster.cli.options import Parser, add_settings, describe_command, parse_seed, print_json
+from cluster.reorgs import ROADS, DepthResult, measure_depths, plan_reorgs
+from cluster.reorgs.roads import ReplayProcess
+from cluster.reorgs.table import ARROW
+from report.reorgs import ReorgRow, ReorgTable
+from scheduler import POLICIES, Refusal
+
+SCENARIO: Final = "mixed-clients"
+DEPTHS: Final = "1,2,3,8,33"
+DEPTH_MAX: Final = 512
+PIVOT: Final = 10
+PIVOT_MAX: Final = 100_000
+
+ALL: Final = "all"
+PAIRS: Final = "pairs"
+
+HASH_SEED: Final = 20_011
+"""PYTHONHASHSEED of the process that replays; another one than that of any process of a run."""
+
+
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
+        run_reorgs,
+        description="Build a fork of a scenario's chain for each depth and policy, lead it along every road (dropped, "
+        "rewound, written and executed again, from a snapshot, from genesis in another process, by the oracle), and "
+        "compare roots, values, heights and indexes with a replica that never saw the fork.",
+        example="reorgs --depths 1..64 --policy all",
+    )
+    parser.add_argument("scenario", nargs="?", default=SCENARIO, help=f"its chain and clients (default {SCENARIO})")
+    parser.add_argument(
+        "--depths", type=parse_depths, default=parse_depths(DEPTHS), metavar="A..B,C", help=f"default {DEPTHS}"
+    )
+    parser.add_argument(
+        "--policy",
+        type=parse_policies,
+        default=parse_policies(ALL),
+        metavar="A,B>C",
+        help=f"policies; B{ARROW}C activates C within the fork; {ALL!r} (default); {PAIRS!r} for all that may follow",
+    )
+    parser.add_argument(
+        "--pivot", type=_pivot, default=PIVOT, help=f"height of the last common block (default {PIVOT})"
+    )
+    parser.add_argument(
+        "--seed", type=parse_seed, default=0, help="of what the abandoned branch leaves out (default 0)"
+    )
+    add_settings(parser)
+
+
+def run_reorgs(options: argparse.Namespace) -> int:
+    """Build every fork, print the table; return 0 if all states are equal, 1 if one differs, 3 if one shows nothing."""
+    plan = plan_reorgs(
+        *(options.scenario, options.policy, options.depths),
+        pivot=options.pivot,
+        seed=options.seed,
+        settings=options.settings,
+    )
+    results: list[DepthResult] = []
+    table = ReorgTable(tuple(ROADS), list(plan.scenarios), is_quiet=options.json)
+    with ColdReplayWorker(HASH_SEED) as worker:
+        for result in measure_depths(plan, ReplayProcess(worker.run, HASH_SEED)):
+            results.append(result)
+            table.add(_row(result))
+    if options.json:
+        print_json({"scenario": options.scenario, "forks": [msgspec.to_builtins(result) for result in results]})
+    else:
+        table.close()
+    found = {result.status for result in results}
+    return EXIT_CODES["safety" if "differs" in found else "inconclusive" if "inconclusive" in found else "passed"]
+
+
+def parse_depths(text: str) -> tuple[int, ...]:
+    """Return the depths that `A..B` or `A`, separated by commas, name, ascending and each once."""
+    depths: dict[int, None] = {}
+    for part in text.split(","):
+        first, separator, last = part.partition("..")
+        ends = (first, last if separator else first)
+        if not all(end.isascii() and end.isdigit() and len(end) <= len(str(DEPTH_MAX)) for end in ends):
+            raise argparse.ArgumentTypeError(_refusal(text))
+        low, high = map(int, ends)
+        if not 1 <= low <= high <= DEPTH_MAX:
+            raise argparse.ArgumentTypeError(_refusal(text))
+        depths |= dict.fromkeys(range(low, high + 1))
+    return tuple(sorted(depths))
+
+
+def parse_policies(text: str) -> tuple[str, ...]:
+    """Return the policies, and pairs of them, that a list separated by commas names."""
+    named: list[str] = []
+    for part in text.split(","):
+        named += POLICIES if part == ALL else _pairs() if part == PAIRS else [part]
+    return tuple(dict.fromkeys(named))
+
+
+def _pairs() -> Sequence[str]:
+    """Return every pair of policies of which the second one may follow the first."""
+    pairs = permutations(POLICIES, 2)
+    return [
+        f"{first}{ARROW}{second}"
+        for first, second in pairs
+        if not isinstance(POLICIES[second]().carry(POLICIES[first]()), Refusal)
+    ]
+
+
+def _refusal(text: str) -> str:
+    return f"{text!r} is not A..B or A, separated by commas, with whole numbers from 1 to {DEPTH_MAX}"
+
+
+def _pivot(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= PIVOT_MAX):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {PIVOT_MAX:,}")
+    return int(text)
+
+
+def _row(result: DepthResult) -> ReorgRow:
+    cells = {finding.road: finding.status for finding in result.findings}
+    reasons = [f"{finding.road}: {finding.reason}" for finding in result.findings if finding.reason]
+    return ReorgRow(result.policy, result.depth, cells, [*([result.reason] if result.reason else []), *reasons])
