@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "check": "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
     "scenarios": "list the scenarios",
     "reorgs": "abandon branches of many depths without a network, and compare the state at the end of every road",
+    "serve": "show the pages of runs in a browser, on this machine only",
     "prove": "write a proof file for a key of a recorded run's state",
     "verify": "check a proof file",
 }

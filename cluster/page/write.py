@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from checker.explain import Explanation
+from checker.record.places import write_whole
 from checker.results import CheckResult
 from cluster.page.gather import gather
 from cluster.scenario.model import Scenario
@@ -37,6 +38,15 @@ def page_of(
     """
     explain = "" if explanation is not None else f"{PROGRAM} explain {place}"
     return bounded_page([gather(directory, document, scenario, checks, explanation=explanation, explain=explain)])
+
+
+def write_page(path: Path, content: bytes) -> str:
+    """Write a page beside a record, and return a line that says where; or why there is none, and go on without it."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        return f"no page: {path}: {error.strerror}"
+    return f"page {path}"
 
 
 def bounded_page(runs: Sequence[RunRows], **others: Any) -> bytes:  # noqa: ANN401 - as run_page takes them

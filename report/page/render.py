@@ -91,9 +91,9 @@ def run_page(
     )
 
 
-def index_page(rows: Sequence[IndexRow], others: Sequence[IndexRow] = ()) -> bytes:
+def index_page(rows: Sequence[IndexRow], others: Sequence[IndexRow] = (), note: str = "") -> bytes:
     """Return the page that lists runs, and other pages beside them."""
-    return _render("index.html", rows=rows, others=others)
+    return _render("index.html", rows=rows, others=others, note=note)
 
 
 def campaign_page(rows: CampaignRows) -> bytes:

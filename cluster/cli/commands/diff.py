@@ -13,6 +13,9 @@ from checker.results import CheckResult, verdict_of
 from cluster.cli.commands.explain import INDENT, repeat
 from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.diff import Diff, compare_records
+from cluster.page.compare import page_of_two
+from cluster.page.write import write_page
+from cluster.scenario.messages import ScenarioError
 from cluster.verdict.replay import CHECK
 
 
@@ -44,9 +47,23 @@ def run_diff(options: argparse.Namespace) -> int:
         lines += [
             f"{name} is as recorded, not verified: {on_one_line(doubt.summary)}" for name, doubt in doubts.items()
         ]
-        print_lines([*lines, *_lines_of_diff(found, options)])
+        print_lines([*lines, *_lines_of_diff(found, options), *_write_page(readers, found)])
     difference = CheckResult("diff", "passed" if found.is_same else "failed", "safety", "", (), 1)
     return verdict_of([difference, *doubts.values()]).exit_code
+
+
+def _write_page(readers: tuple[RecordReader, RecordReader], found: Diff) -> Iterator[str]:
+    """Write the page of two runs that differ beside the first, and yield a line about it."""
+    first, second = (reader.path.resolve() for reader in readers)
+    if found.is_same:
+        return
+    try:
+        content = page_of_two(*readers, found)
+    except ScenarioError as error:
+        # What other code wrote can be compared byte by byte, and drawn only if it is understood.
+        yield f"no page: {on_one_line(str(error))}"
+        return
+    yield write_page(first.with_name(f"diff-{first.name}-{second.name}.html"), content)
 
 
 def _verify(readers: tuple[RecordReader, RecordReader], *, is_quiet: bool) -> dict[str, CheckResult]:

@@ -9,11 +9,14 @@ import msgspec
 
 from checker.explain import Explanation
 from checker.record.errors import on_one_line
+from checker.record.manifest import REPORT
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
 from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
+from cluster.page.write import page_of, write_page
+from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import PipelineResult
 from cluster.verdict.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
 from report.console import LiveProgress
@@ -49,6 +52,7 @@ def run_explain(options: argparse.Namespace) -> int:
     explanation, difference = explain_record(reader, checks)
     confirmed = _confirm(reader, replay, checks, difference)
     verdict = verdict_of(checks, result.scenario.expect.fails).name
+    page = _write_page(reader, result.scenario, checks, explanation)
     if options.json:
         answer = {
             "scenario": manifest.scenario,
@@ -66,9 +70,18 @@ def run_explain(options: argparse.Namespace) -> int:
             f"seed {manifest.seed}, repeat with: {command}",
             *_unconfirmed(reader, confirmed, difference),
             *lines_of(explanation),
+            page,
         ]
         print_lines(lines)
     return verdict_of([confirmed]).exit_code
+
+
+def _write_page(
+    reader: RecordReader, scenario: Scenario, checks: Sequence[CheckResult], explanation: Explanation
+) -> str:
+    """Put the explanation into the page of the run, and return a line about it."""
+    content = page_of(reader.path, reader.verdict(), scenario, checks, place=reader.path, explanation=explanation)
+    return write_page(reader.path / REPORT, content)
 
 
 def _confirm(

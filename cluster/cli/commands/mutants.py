@@ -32,11 +32,13 @@ from cluster.cli.options import (
     print_json,
     print_lines,
 )
+from cluster.page.index import write_campaign
 from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
-from report.mutants import MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
+from report.mutants import COLUMNS, MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
+from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
 
 DEFAULT_SEEDS: Final = range(50)
 
@@ -90,11 +92,12 @@ def run_mutants(options: argparse.Namespace) -> int:
         with naming(options.out):
             before = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
             options.out.write_text(mutants_page(rows, len(options.seeds), before), encoding="utf-8")
+    page = write_campaign(options.runs, directory.name, _page_rows(rows, directory))
     if options.json:
         print_json(_as_json(campaign.searches, directory))
     else:
         print_tables([mutants_table(rows, output_console().width)])
-        print_lines([*mutants_totals(rows), str(this_code()), f"results {directory}"])
+        print_lines([*mutants_totals(rows), str(this_code()), f"results {directory}", page])
     return int(killed_percent(campaign.searches) < KILLED_PERCENT_MIN)
 
 
@@ -158,6 +161,31 @@ def _row(search: MutantSearch) -> MutantRow:
         size=search.size,
         is_small=search.is_small,
         explained=search.explained,
+    )
+
+
+def _page_rows(rows: Sequence[MutantRow], directory: Path) -> CampaignRows:
+    """Return the rows of the campaign's page: mutants as a grid, the survivors, and the matrix."""
+    killed = sum(row.is_killed for row in rows)
+    cells = (
+        SeedCell(place, "killed" if row.is_killed else "survived", -1 if row.is_killed else 0, "", f"{row.name}: {end}")
+        for place, row in enumerate(rows)
+        for end in [f"killed by {row.check}" if row.is_killed else "survived"]
+    )
+    survivors = (Group(row.name, row.seeds, 0, row.description, "", ()) for row in rows if not row.is_killed)
+    return CampaignRows(
+        title="mutation testing",
+        verdict="passed" if killed == len(rows) else "survivors",
+        headline=f"{killed} of {len(rows)} mutants killed",
+        facts=(
+            *(("total", line) for line in mutants_totals(rows)),
+            ("made by", str(this_code())),
+            ("results", str(directory)),
+        ),
+        cells=tuple(cells),
+        note="A green square is a mutant that was killed.",
+        groups=tuple(survivors),
+        tables=(Table("all mutants", COLUMNS, [row.cells() for row in rows]),),
     )
 
 

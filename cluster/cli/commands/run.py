@@ -6,6 +6,7 @@ from pathlib import Path
 
 from checker.checks.reports import describe_evidence
 from checker.record.fingerprint import this_code
+from checker.record.manifest import REPORT
 from checker.record.program import program_name
 from cluster.cli.options import (
     EXIT_USAGE,
@@ -20,6 +21,7 @@ from cluster.cli.options import (
     print_lines,
     run_command,
 )
+from cluster.page.index import write_index
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
 from cluster.scenario.load import load_scenario
@@ -82,6 +84,7 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             command=_repeat_command(options),
             data=data,
         )
+    write_index(options.runs)
     print_result(result, _repeat_command(options), progress, as_json=options.json)
     return result.exit_code
 
@@ -106,7 +109,7 @@ def print_result(result: PipelineResult, command: str, progress: LiveProgress, *
     print_tables([validator_table(result.validators, output_console().width), check_table(check_rows)])
     lines = list(describe_evidence(result.evidence))
     lines += [f"{result.verdict}: {result.headline}", f"digest {result.digest.hex()}", *result.made_by, progress.times]
-    lines += [f"run directory {result.directory}"] if result.directory else []
+    lines += [f"page {result.directory / REPORT}", f"run directory {result.directory}"] if result.directory else []
     lines += [f"repeat with: {command}"] if result.exit_code else []
     if result.decisive is not None and result.directory:
         lines.append(f"explain with: {command_line(['explain', str(result.directory)])}")

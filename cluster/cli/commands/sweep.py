@@ -32,6 +32,7 @@ from cluster.cli.options import (
     Parser,
     add_jobs,
     add_settings,
+    command_line,
     describe_command,
     parse_runs,
     parse_seeds,
@@ -39,6 +40,8 @@ from cluster.cli.options import (
     print_lines,
     run_command,
 )
+from cluster.page.campaign import sweep_rows
+from cluster.page.index import write_campaign
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.drawn_engine import ENGINE
@@ -134,11 +137,35 @@ def run_sweep(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
         seconds = progress.seconds
+        page = _write_page(options, tally, list(results.results()), (name, path))
     if options.json:
         print_json(_as_json(tally, name, path, seconds))
     else:
         _print(tally, options, path, seconds)
+        print_lines([page])
     return tally.exit_code
+
+
+def _write_page(
+    options: argparse.Namespace, tally: SweepTally, results: list[SeedResult], place: tuple[str, Path]
+) -> str:
+    """Write the page of a sweep of this name and results file into the folder of runs, and return a line about it."""
+    name, path = place
+
+    def commands_of(result: SeedResult) -> list[str]:
+        shrink = [command_line(["shrink", result.directory])] if result.directory else []
+        return [repeat_of(options, result), *shrink]
+
+    wanted = sorted((each for each in results if each.seed in options.seeds), key=lambda each: each.seed)
+    rows = sweep_rows(
+        tally,
+        wanted,
+        title=f"sweep of {name}",
+        runs=options.runs,
+        facts=(("made by", str(this_code())), ("results", str(path))),
+        commands_of=commands_of,
+    )
+    return write_campaign(options.runs, path.stem, rows)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ class TestNames:
 
         assert lasts[0] == lasts[2] == f"run directory {tmp_path / 'calm-0'}"
         assert lasts[1].startswith(f"run directory {tmp_path / 'calm-0-'}")
-        assert len(list(tmp_path.iterdir())) == 2
+        assert sum(path.is_dir() for path in tmp_path.iterdir()) == 2
 
 
 class TestRaces:
