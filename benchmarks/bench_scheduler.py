@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from benchmarks.auction_chain import AuctionChain
+from benchmarks.bias_chain import BiasChain
 from benchmarks.dict_chain import RICH, DictBuckets, DictChain, timer_of
 from scheduler import (
     Bucket,
@@ -47,6 +48,7 @@ def run(show: Show = print, pending: Sequence[int] = PENDING, waiting: Sequence[
     run_state(show)
     run_lane(show, waiting)
     run_auction(show, waiting)
+    run_bias(show, waiting)
 
 
 def run_queue(show: Show, pending: Sequence[int]) -> None:
@@ -218,6 +220,21 @@ def run_auction(show: Show, waiting: Sequence[int]) -> None:
             f"  ({first_us / count:.1f} us each once, when due)"
         )
     show(f"  {worst:.3f} us a waiting timer ({verdict(worst <= EAGER_TARGET_US)}, target {EAGER_TARGET_US})")
+
+
+def run_bias(show: Show, waiting: Sequence[int]) -> None:
+    """Print the time of a block of the bias auction by number of waiting timers, in cohorts and each in its own."""
+    for is_scattered in (False, True):
+        worst = 0.0
+        for count in waiting:
+            block_us, first_us = time_phases(BiasChain(count, is_scattered=is_scattered).run_block)
+            worst = block_us / count
+            show(
+                f"bias auction, {count:>9,} timers wait{', each a cohort' if is_scattered else ''}:"
+                f" {block_us:9.0f} us a block  {worst:6.3f} us a waiting timer"
+                f"  ({first_us / count:.1f} us each once, when due)"
+            )
+        show(f"  {worst:.3f} us a waiting timer ({verdict(worst <= EAGER_TARGET_US)}, target {EAGER_TARGET_US})")
 
 
 def time_phases(run_block: Callable[[int], object]) -> tuple[float, float]:

@@ -189,7 +189,14 @@ class DictChain:
         fees = Basefees(1_000 + height % 7, 900 + height % 5)
         market = read_market(self, self.lane_config, height=height, cycle_basefee=fees.cycle)
         moment, config = Moment(height, height, height - 1, "height"), self.config
-        block = BlockContext(moment=moment, config=config, basefees=fees, timers=self, ledger=self, run=use_some)
+        block = BlockContext(
+            moment=moment,
+            config=config,
+            basefees=fees,
+            timers=self,  # type: ignore[arg-type] # it has the lane's pool alone
+            ledger=self,
+            run=use_some,
+        )
         lane = Lane(self.lane_config, market, fees, 1, self, b"", ask_nobody, owner_of)
         return Eip1559InBlock(block, lane).run(BlockPhase.TIMERS)
 

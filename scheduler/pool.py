@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
 from scheduler.books import Book, FeeCounts, Tie
 from scheduler.types import Timer
@@ -37,6 +37,10 @@ class PoolRules:
     is_by_age: bool
     is_appended: bool = False
     """By age, but for timers of later heights, which stand before those that are carried (E-7)."""
+
+    def open_pool(self) -> "WaitingPool":
+        """Return an empty pool under these rules."""
+        return WaitingPool(self)
 
     def gas_limit(self, timer: Timer) -> int:
         """Return a timer's gas limit as it is read now: a default follows its ceiling (K-5)."""
@@ -137,31 +141,33 @@ class DueBucket:
                 yield timer
 
 
-class WaitingPool:
-    """All timers due, live and dead, in every order that the lane asks for."""
+class DuePool:
+    """All timers due, live and dead, by place and by expiry; what a policy orders beside that is its own pool's."""
 
-    def __init__(self, rules: PoolRules, now: int = -1) -> None:
-        self.rules: Final = rules
-        self.books: dict[tuple[bytes, bytes, int, bool, bool], Book] = {}
-        self.payers: dict[bytes, Payer] = {}
+    rules: Any
+    """The rules that the pool's orders depend on."""
+
+    def __init__(self, now: int = -1) -> None:
         self.expired: dict[bytes, Timer] = {}
-        self.over_cap: dict[bytes, Timer] = {}
-        self.fixed_fees: Final = FeeCounts()
-        self._agents: list[tuple[int, int, Timer]] = []
         self._now = now
         self._dues: list[int] = []
         self._buckets: dict[int, DueBucket] = {}
         self._expiries: list[tuple[int, int, int]] = []
         self._count = 0
 
-    def __len__(self) -> int:
-        """The number of timers that wait, dead ones included."""
-        return self._count
-
     @property
     def has_split_books(self) -> bool:
         """Whether some book has more timers than one block of it holds."""
-        return any(len(book.blocks) > 1 for book in self.books.values())
+        return False
+
+    @property
+    def first_due(self) -> int | None:
+        """The lowest due height of what waits; None where nothing does."""
+        return self._dues[0] if self._dues else None
+
+    def __len__(self) -> int:
+        """The number of timers that wait, dead ones included."""
+        return self._count
 
     def add(self, timer: Timer) -> None:
         """Put a timer in that has become due, or that a branch being left had taken out."""
@@ -182,7 +188,7 @@ class WaitingPool:
         self._count -= 1
         # An expired one was taken out of the orders when it expired.
         if self.expired.pop(known.timer_id, None) is None:
-            self._delist(known)
+            self._take(known)
 
     def advance(self, now: int) -> None:
         """Move the present: what has expired by then takes no more part in the auction."""
@@ -200,7 +206,7 @@ class WaitingPool:
             found = self.at(due, sequence)
             # An entry outlives its timer: what counts is what stands at the place now.
             if found is not None and found.expires_at == expires_at and found.timer_id not in self.expired:
-                self._delist(found)
+                self._take(found)
                 self.expired[found.timer_id] = found
 
     def at(self, due: int, sequence: int) -> Timer | None:
@@ -215,6 +221,51 @@ class WaitingPool:
             found = self._dues[index]
             yield from self._buckets[found].after(sequence if found == due else -1)
 
+    def _enlist(self, timer: Timer) -> None:
+        """Put a timer into every order that its class belongs to."""
+        if timer.expires_at < self._now:
+            self.expired[timer.timer_id] = timer
+            return
+        heappush(self._expiries, (timer.expires_at, timer.due, timer.sequence))
+        self._put(timer)
+
+    def _put(self, timer: Timer) -> None:
+        """Put a live timer into the policy's orders."""
+        raise NotImplementedError
+
+    def _take(self, timer: Timer) -> None:
+        """Take a timer that was live out of the policy's orders."""
+        raise NotImplementedError
+
+
+Pool = TypeVar("Pool", bound=DuePool)
+Pool_co = TypeVar("Pool_co", bound=DuePool, covariant=True)
+
+
+class OpensPool(Protocol[Pool_co]):
+    """The rules of a pool; equal rules keep it, others need another one."""
+
+    def open_pool(self) -> Pool_co:
+        """Return an empty pool under these rules."""
+
+
+class WaitingPool(DuePool):
+    """All timers due, live and dead, in every order that the lane asks for."""
+
+    def __init__(self, rules: PoolRules, now: int = -1) -> None:
+        super().__init__(now)
+        self.rules: PoolRules = rules
+        self.books: dict[tuple[bytes, bytes, int, bool, bool], Book] = {}
+        self.payers: dict[bytes, Payer] = {}
+        self.over_cap: dict[bytes, Timer] = {}
+        self.fixed_fees: Final = FeeCounts()
+        self._agents: list[tuple[int, int, Timer]] = []
+
+    @property
+    def has_split_books(self) -> bool:
+        """Whether some book has more timers than one block of it holds."""
+        return any(len(book.blocks) > 1 for book in self.books.values())
+
     def agents(self) -> Iterator[Timer]:
         """Yield the live timers within the cap that name an agent, in the order (due, sequence)."""
         for _, _, timer in self._agents:
@@ -224,12 +275,7 @@ class WaitingPool:
         """Return how many timers `agents` yields."""
         return len(self._agents)
 
-    def _enlist(self, timer: Timer) -> None:
-        """Put a timer into every order that its class belongs to."""
-        if timer.expires_at < self._now:
-            self.expired[timer.timer_id] = timer
-            return
-        heappush(self._expiries, (timer.expires_at, timer.due, timer.sequence))
+    def _put(self, timer: Timer) -> None:
         gas_limit = self.rules.gas_limit(timer)
         if gas_limit > self.rules.gas_limit_cap:
             self.over_cap[timer.timer_id] = timer
@@ -245,7 +291,7 @@ class WaitingPool:
         if timer.quote is not None and timer.quote.gba is not None:
             insort(self._agents, (timer.due, timer.sequence, timer))
 
-    def _delist(self, timer: Timer) -> None:
+    def _take(self, timer: Timer) -> None:
         if self.over_cap.pop(timer.timer_id, None) is not None:
             return
         gas_limit = self.rules.gas_limit(timer)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from scheduler.identifiers import keccak256
-from scheduler.pool import PoolRules, WaitingPool
+from scheduler.pool import OpensPool, Pool, PoolRules, WaitingPool
 from scheduler.types import LaneMarket, RunOutcome, Timer
 
 KEY_BYTES: Final = 32
@@ -73,7 +73,7 @@ class TimerTables(Protocol):
     def collect(self, upto: int) -> Sequence[Timer]:
         """Return every live timer due at or before `upto`, ordered by (due, sequence). Not to be changed."""
 
-    def collect_pool(self, upto: int, rules: PoolRules) -> WaitingPool:
+    def collect_pool(self, upto: int, rules: OpensPool[Pool]) -> Pool:
         """Return what `collect` returns, as a pool; the policy takes out of it what leaves in this phase."""
 
 

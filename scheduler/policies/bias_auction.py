@@ -9,13 +9,14 @@ escrow from the call to the exit, and a fire pays at most its bid; a timer that 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from scheduler.bias_loop import close_books, open_books
-from scheduler.bias_order import sort_by_score
-from scheduler.bias_records import BIAS_CONFIG, BIAS_TABLES, BiasConfig
+from scheduler.bias_pool import BiasPool, BiasPoolRules
+from scheduler.bias_records import BIAS_CONFIG, BIAS_TABLES, BiasBooks, BiasConfig
 from scheduler.bias_selection import Competitor, Walk, cells_of_payments, payment, walk_all
 from scheduler.bias_waits import WaitClock
 from scheduler.bidding import FeeParams, GbaFailure
@@ -77,22 +78,22 @@ class ReserveContext(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """The waiting set of one block by class, each part in waiting order."""
+class _Phase:
+    """The waiting set of one block, and what becomes of it."""
 
-    expired: list[Timer]
-    over_cap: list[Timer]
-    competing: list[Timer]
-    gone: dict[bytes, None] = field(default_factory=dict)
-    """Timers that left: winners, and the insolvent that were removed."""
-    dead: dict[bytes, None] = field(default_factory=dict)
+    pool: BiasPool
+    clock: WaitClock
+    walk: Walk
+    gone: list[Timer] = field(default_factory=list)
+    """Timers that left; the pool has them until the phase ends, because it is read meanwhile."""
+    dead: dict[bytes, Timer] = field(default_factory=dict)
     """Insolvent timers beyond the GC budget."""
+    expired_left: int = 0
 
-    def held(self) -> list[Timer]:
-        """Return the live timers that competed and wait on."""
-        return [
-            timer for timer in self.competing if timer.timer_id not in self.gone and timer.timer_id not in self.dead
-        ]
+    @property
+    def left(self) -> dict[bytes, None]:
+        """The timers that are not held: gone, or dead."""
+        return dict.fromkeys((*(timer.timer_id for timer in self.gone), *self.dead))
 
 
 class BiasAuctionInBlock(PolicyInBlock):
@@ -152,36 +153,63 @@ class BiasAuctionInBlock(PolicyInBlock):
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Run the timer phase (docs/spec.md, the phase of the bias auction)."""
         assert phase is BlockPhase.TIMERS, phase
-        block, tally = self.block, Tally.of(self)
-        books = open_books(self.state, self.own, block.activated_at)
+        tally, books = Tally.of(self), open_books(self.state, self.own, self.block.activated_at)
+        state = self._open_phase()
+        self._remove_expired(tally, state)
+        if not self.block.config.execution_lane_paused:
+            order = state.pool.order(self.block.moment.height, books.lambda_, state.walk)
+            walk_all(order, state.walk, lambda one: self._charge(tally, state, one))
+        self._fire(tally, state)
+        self._report(tally, state)
+        live = len(state.pool.competing) + len(state.pool.over_cap) - self._count_out(state)
+        for timer in state.gone:
+            state.pool.discard(timer)
+        self._close_window(tally, state, books)
+        state.clock.close(state.pool.first_due)
+        return tally.result(waiting_live=live, waiting_dead=state.expired_left + len(state.dead))
+
+    def _open_phase(self) -> _Phase:
+        """Collect, and classify: expired, over the cap, or competing."""
+        block = self.block
         clock = WaitClock(self.state, block.moment, block.activated_at)
         clock.open()
-        waiting = self._classify()
-        removed = waiting.expired[: block.config.gc_budget]
+        pool = block.timers.collect_pool(block.moment.now, BiasPoolRules(block.config.lane_timer_cycles))
+        pool.advance(block.moment.now)
+        pool.enlist(self.escrow.bid, clock.first_height)
+        walk = Walk(block.config.lane_timer_cycles, self.own.max_fires_per_block, self.own.max_fires_per_actor)
+        return _Phase(pool, clock, walk)
+
+    def _remove_expired(self, tally: Tally, state: _Phase) -> None:
+        """Remove the expired in waiting order, as far as the GC lane reaches."""
+        expired, budget = state.pool.expired, self.block.config.gc_budget
+        removed = sorted(expired.values(), key=_place)
+        if len(expired) > budget:
+            removed = list(islice((timer for timer in state.pool.walk() if timer.timer_id in expired), budget))
         for timer in removed:
             tally.destroy(timer, 0, 0)
-        walk = self._walk(tally, waiting, clock, books.lambda_)
-        tally.reached += walk.reached
-        if any(clock.is_behind_slots(winner.timer.due) for winner in walk.winners):
-            tally.reached.append(BiasRule.WAITED_BY_BLOCKS)
-        self._fire(tally, walk)
-        self._report(tally, waiting, walk)
-        stays = [timer for timer in waiting.competing if timer.timer_id not in waiting.gone]
-        closed = close_books(
-            self.state,
-            books,
-            self.own,
-            height=block.moment.height,
-            waits=[winner.waited for winner in walk.winners],
-            longest=clock.waited(stays[0].due) if stays else 0,
-        )
-        if closed is not None:
-            tally.events.append(closed)
-            tally.reached.append(_cell_of_step(closed))
-        dead = waiting.expired[len(removed) :]
-        clock.close(min((part[0].due for part in (dead, waiting.over_cap, stays) if part), default=None))
-        live = len(stays) - len(waiting.dead) + len(waiting.over_cap)
-        return tally.result(waiting_live=live, waiting_dead=len(dead) + len(waiting.dead))
+        state.gone += removed
+        state.expired_left = len(expired) - len(removed)
+
+    def _count_out(self, state: _Phase) -> int:
+        """Return how many of those that competed do not wait as live ones."""
+        return len(state.dead) + sum(timer.timer_id in state.pool.competing for timer in state.gone)
+
+    def _charge(self, tally: Tally, state: _Phase, one: Competitor) -> bool:
+        """Charge a timer that may win, or find it insolvent and remove it (Q-46)."""
+        timer, required, ledger = one.timer, self._required(one.timer), self.block.ledger
+        available = ledger.balance(timer.fee_payer)
+        if available >= required:
+            ledger.charge(timer.fee_payer, required)
+            state.gone.append(timer)
+            return True
+        if tally.can_remove:
+            tally.reached += (BiasRule.BID_OF_INSOLVENT,) if one.bid else ()
+            tally.destroy(timer, required, available)
+            state.gone.append(timer)
+        else:
+            tally.reached.append(BiasRule.INSOLVENT_STAYED)
+            state.dead[timer.timer_id] = timer
+        return False
 
     def _bid_of_agent(self, request: ScheduleRequest) -> ScheduleRequest:
         """Return a call with what its agent answers where it leaves bid or gas limit open; raises AgentFailed."""
@@ -209,72 +237,74 @@ class BiasAuctionInBlock(PolicyInBlock):
         bid = min(answer.max_priority_fee_per_cycle * cycles, MAX_U63) if request.bid is None else request.bid
         return replace(request, gas_limit=limit, bid=bid)
 
-    def _classify(self) -> _Waiting:
-        now, lane = self.block.moment.now, self.block.config.lane_timer_cycles
-        found = self.block.timers.collect(now)
-        expired = [timer for timer in found if timer.expires_at < now]
-        over_cap = [timer for timer in found if timer.gas_limit > lane and timer.expires_at >= now]
-        competing = [timer for timer in found if timer.gas_limit <= lane and timer.expires_at >= now]
-        return _Waiting(expired, over_cap, competing)
-
-    def _walk(self, tally: Tally, waiting: _Waiting, clock: WaitClock, lambda_: int) -> Walk:
-        """Choose the winners, each charged as it is chosen, and remove the insolvent that are met (Q-46)."""
-        config, ledger = self.block.config, self.block.ledger
-        walk = Walk(config.lane_budget, self.own.max_fires_per_block, self.own.max_fires_per_actor)
-        if config.execution_lane_paused:
-            return walk
-
-        def can_pay(one: Competitor) -> bool:
-            timer, required = one.timer, self._required(one.timer)
-            available = ledger.balance(timer.fee_payer)
-            if available >= required:
-                ledger.charge(timer.fee_payer, required)
-                waiting.gone[timer.timer_id] = None
-            elif tally.can_remove:
-                tally.reached += (BiasRule.BID_OF_INSOLVENT,) if one.bid else ()
-                tally.destroy(timer, required, available)
-                waiting.gone[timer.timer_id] = None
-            else:
-                tally.reached.append(BiasRule.INSOLVENT_STAYED)
-                waiting.dead[timer.timer_id] = None
-            return available >= required
-
-        order = sort_by_score(waiting.competing, self.escrow.bid, clock, lambda_)
-        return walk_all(order, walk, can_pay)
-
     def _required(self, timer: Timer) -> int:
         return max_cost(timer, self.block.config, self.block.basefees)
 
-    def _fire(self, tally: Tally, walk: Walk) -> None:
+    def _fire(self, tally: Tally, state: _Phase) -> None:
         """Run the winners, then pay for them: the price does not depend on what they do."""
-        payments = [
-            payment(winner, walk.runner_up, rule=self.own.payment, reserve=self.own.reserve) for winner in walk.winners
-        ]
-        tally.reached += cells_of_payments(walk, payments, self.own.reserve)
+        walk, reserve = state.walk, self.own.reserve
+        payments = [payment(winner, walk.runner_up, rule=self.own.payment, reserve=reserve) for winner in walk.winners]
+        tally.reached += (*walk.reached, *cells_of_payments(walk, payments, reserve))
+        if any(state.clock.is_behind_slots(winner.timer.due) for winner in walk.winners):
+            tally.reached.append(BiasRule.WAITED_BY_BLOCKS)
         for winner, paid in zip(walk.winners, payments, strict=True):
             tally.fire(winner.timer, self._required(winner.timer), payment=paid)
         for winner, paid in zip(walk.winners, payments, strict=True):
             self.escrow.pay(self.block.proposer, paid)
             self.escrow.pay(winner.timer.fee_payer, self._held_bids.pop(winner.timer.timer_id) - paid)
 
-    def _report(self, tally: Tally, waiting: _Waiting, walk: Walk) -> None:
+    def _report(self, tally: Tally, state: _Phase) -> None:
         """Tell of each timer whose first attempt failed, and how many wait for each reason."""
-        held = waiting.held()
-        reasons = {timer.timer_id: self._reason(timer, walk) for timer in held}
-        reasons |= {timer.timer_id: DeferralReason.OVER_CAP for timer in waiting.over_cap}
-        counts = dict.fromkeys(DeferralReason, 0)
-        for reason in reasons.values():
-            counts[reason] += 1
-        new = [timer for timer in (*held, *waiting.over_cap) if timer.due > self.block.moment.parent_now]
-        new.sort(key=lambda timer: (timer.due, timer.sequence))
-        tally.report_deferred([(timer, reasons[timer.timer_id]) for timer in new], counts.items())
+        left = state.left
+        new = [
+            (timer, DeferralReason.OVER_CAP if timer.timer_id in state.pool.over_cap else self._reason(timer, state))
+            for timer in state.pool.walk((self.block.moment.parent_now, MAX_U63))
+            if timer.timer_id not in left and timer.timer_id not in state.pool.expired
+        ]
+        tally.report_deferred(new, self._count_reasons(state).items())
 
-    def _reason(self, timer: Timer, walk: Walk) -> DeferralReason:
+    def _count_reasons(self, state: _Phase) -> dict[DeferralReason, int]:
+        """Return how many live timers wait for each reason, without a look at each."""
+        pool, walk, left = state.pool, state.walk, state.left
+        counts = dict.fromkeys(DeferralReason, 0)
+        counts[DeferralReason.OVER_CAP] = len(pool.over_cap)
+        held = len(pool.competing) - self._count_out(state)
+        if self.block.config.execution_lane_paused:
+            counts[DeferralReason.LANE_FULL] = held
+            return counts
+        capped = [
+            timer
+            for actor in walk.wins
+            if walk.is_capped(actor)
+            for timer in pool.by_actor[actor].values()
+            if timer.timer_id not in left
+        ]
+        gone = [timer for timer in (*state.gone, *state.dead.values()) if timer.timer_id in pool.competing]
+        short = pool.count_above(walk.room) - sum(timer.gas_limit > walk.room for timer in (*capped, *gone))
+        counts[DeferralReason.LANE_FULL] = short
+        counts[DeferralReason.ACTOR_CAP] = len(capped)
+        counts[DeferralReason.BLOCK_CAP] = held - short - len(capped)
+        return counts
+
+    def _reason(self, timer: Timer, state: _Phase) -> DeferralReason:
         """Return why a timer that competed waits, as the walk ended."""
-        if walk.is_capped(timer.actor):
+        if state.walk.is_capped(timer.actor):
             return DeferralReason.ACTOR_CAP
-        is_held = self.block.config.execution_lane_paused or timer.gas_limit > walk.room
+        is_held = self.block.config.execution_lane_paused or timer.gas_limit > state.walk.room
         return DeferralReason.LANE_FULL if is_held else DeferralReason.BLOCK_CAP
+
+    def _close_window(self, tally: Tally, state: _Phase, books: BiasBooks) -> None:
+        """Add up the waits of the block, and step lambda where its window closes."""
+        height, oldest = self.block.moment.height, state.pool.oldest_height
+        waits, longest = [winner.waited for winner in state.walk.winners], 0 if oldest is None else height - oldest
+        closed = close_books(self.state, books, self.own, height=height, waits=waits, longest=longest)
+        if closed is not None:
+            tally.events.append(closed)
+            tally.reached.append(_cell_of_step(closed))
+
+
+def _place(timer: Timer) -> tuple[int, int]:
+    return timer.due, timer.sequence
 
 
 def _cell_of_step(closed: BiasWindowClosed) -> RuleCell:

@@ -60,6 +60,13 @@ class DictTables:
         due = [timer for timer in self.timers.values() if timer.due <= upto]
         return sorted(due, key=lambda timer: (timer.due, timer.sequence))
 
+    def collect_pool(self, upto: int, rules):
+        """Return a pool that is made anew in every block."""
+        pool = rules.open_pool()
+        for timer in self.collect(upto):
+            pool.add(timer)
+        return pool
+
 
 class DictLedger:
     """Balances in a dict; refuses to go below zero."""

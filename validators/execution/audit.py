@@ -6,9 +6,10 @@ from itertools import zip_longest
 import msgspec
 
 from scheduler import Timer, WaitingPool
+from scheduler.bias_pool import BiasPool
 from scheduler.buckets import Bucket
 from scheduler.calendar import NO_HEIGHT
-from scheduler.pool import OPEN
+from scheduler.pool import OPEN, DuePool
 from scheduler.tables import Record, StateTable, StateTables
 from validators.execution.heights import BranchHeights, is_queued, scan_buckets
 from validators.execution.schema import TIMERS
@@ -131,8 +132,13 @@ class EncodedTables:
         raise TypeError(f"key {key.hex()} cannot be set to {record!r}: the state is there to read")
 
 
-def compare_pool(pool: WaitingPool, waiting: Waiting) -> Iterator[Deviation]:
+def compare_pool(pool: DuePool, waiting: Waiting) -> Iterator[Deviation]:
     """Yield the first timer whose numbers or place in the pool differ from the waiting set."""
+    if isinstance(pool, BiasPool):
+        yield from compare_cohorts(pool, waiting)
+        return
+    if not isinstance(pool, WaitingPool):
+        return
     rules = pool.rules
     out = pool.expired.keys() | pool.over_cap.keys()
     expected = {
@@ -151,6 +157,27 @@ def compare_pool(pool: WaitingPool, waiting: Waiting) -> Iterator[Deviation]:
             found, said = (show_numbers(rows.get(timer_id, ())) for rows in (kept, wanted))
             yield Deviation("indexes", f"timer {timer_id.hex()} {place} in the pool", found, said)
             return
+
+
+def compare_cohorts(pool: BiasPool, waiting: Waiting) -> Iterator[Deviation]:
+    """Yield the first timer whose place or gas limit in the bias auction's pool differs from the waiting set."""
+    out = pool.expired.keys() | pool.over_cap.keys()
+    wanted = {
+        timer.timer_id: (timer.due, timer.sequence, timer.gas_limit)
+        for timer in waiting.timers
+        if timer.timer_id not in out
+    }
+    kept = {
+        entry.timer.timer_id: (entry.due, entry.sequence, gas)
+        for group in pool.groups.values()
+        for gas, cohort in group.cohorts.items()
+        for entry in cohort
+    }
+    differing = [name for name in kept.keys() | wanted.keys() if kept.get(name) != wanted.get(name)]
+    if differing:
+        timer_id = min(differing)
+        found, said = (show_numbers(rows.get(timer_id, ())) for rows in (kept, wanted))
+        yield Deviation("indexes", f"timer {timer_id.hex()} in a cohort of the pool", found, said)
 
 
 def list_rows(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[bytes, int, int | None, int | None]]]:

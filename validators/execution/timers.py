@@ -10,9 +10,10 @@ executes: a block that starts where the last one ended goes on with it, any othe
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
-from scheduler import Bucket, PoolRules, Reach, Timer, WaitingPool, buckets, unheard
+from scheduler import Bucket, Reach, Timer, buckets, unheard
+from scheduler.pool import DuePool, OpensPool, Pool
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import (
     BUCKET_ENTRIES,
@@ -73,22 +74,24 @@ class PoolKeeper:
 
     def __init__(self, reach: Reach = unheard) -> None:
         self.reach = reach
-        self._pool: WaitingPool | None = None
+        self._pool: DuePool | None = None
         self._waiting: Waiting | None = None
 
-    def take(self, waiting: Waiting, rules: PoolRules) -> WaitingPool | None:
+    def take(self, waiting: Waiting, rules: OpensPool[Pool]) -> Pool | None:
         """Hand the pool to the caller, as its only holder, if it stands for this waiting set under these rules."""
         pool, stands_for = self._pool, self._waiting
         # Handed out once: a fork that takes it as well would see the other's removals.
         self._pool = self._waiting = None
-        return pool if pool is not None and stands_for is waiting and pool.rules == rules else None
+        if pool is None or stands_for is not waiting or pool.rules != rules:
+            return None
+        return cast("Pool", pool)
 
     @property
-    def kept(self) -> tuple[WaitingPool, Waiting] | None:
+    def kept(self) -> tuple[DuePool, Waiting] | None:
         """The pool and the waiting set that it stands for, unless it is handed out."""
         return None if self._pool is None or self._waiting is None else (self._pool, self._waiting)
 
-    def give_back(self, waiting: Waiting, pool: WaitingPool) -> None:
+    def give_back(self, waiting: Waiting, pool: DuePool) -> None:
         """Keep a pool that stands for this waiting set now."""
         self._pool, self._waiting = pool, waiting
 
@@ -108,7 +111,7 @@ class StateTimers:
         self._carried = carried
         self._keys = keys
         self._pools = pools
-        self._pool: WaitingPool | None = None
+        self._pool: DuePool | None = None
         self._reach = carried.through
         self.due = 0
         # Shared with the parent's other children, hence never changed in place.
@@ -192,7 +195,7 @@ class StateTimers:
         self._touched = {}
         return self._collected
 
-    def collect_pool(self, upto: int, rules: PoolRules) -> WaitingPool:
+    def collect_pool(self, upto: int, rules: OpensPool[Pool]) -> Pool:
         """Return the timers of `collect` as a pool. A timer removed from it must be removed from the tables as well."""
         carried, touched = self._carried.timers, self._touched
         pool = self._pools.take(self._carried, rules)
@@ -202,7 +205,7 @@ class StateTimers:
         if known:
             self._pools.reach(StateRule.POOL_MADE_ANEW if pool is None else StateRule.POOL_KEPT)
         if pool is None:
-            pool, known = WaitingPool(rules), 0
+            pool, known = rules.open_pool(), 0
         else:
             for timer in [timer for timer in carried if timer.timer_id in touched] if touched else ():
                 pool.discard(timer)
