@@ -9,6 +9,9 @@ never of the order in which trio runs its tasks.
   destination; what is left waits for the next turn of the same instant, or for the task to come back for more
   (`pull`), which keeps that order and saves the way through trio's loop. Without it, kernel and bus carried 1.9 times
   as many messages as simpy at 64 nodes; with it, 6 times.
+- A mailbox that is served with a synchronous handler has it called here, where its task would have run, and the next
+  turn follows at once: in every order and every count as if trio's loop had run between them. It does run after each
+  turn of the supervisor, for tasks without a handler, and after so many events (`EVENTS_PER_PASS`).
 - The supervisor's events (destination -1) run alone, one per turn, before anybody else's: a fault edge must not race
   with a validator that works in the same turn.
 - The first idle call answers 0, so that trio's own shutdown wake-up gets through; the second in a row is a deadlock.
@@ -25,13 +28,14 @@ import math
 from bisect import insort
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, Protocol, TypeAlias, TypeVarTuple
+from typing import Any, Final, Literal, TypeAlias, TypeVarTuple
 
-import outcome
 import trio
 
+from network.inbox import Caller, Drain
 from network.outcome import (
     EventOrderError,
     KernelError,
@@ -39,8 +43,8 @@ from network.outcome import (
     KernelStatistics,
     PostedInPastError,
     RunFailedError,
-    StuckTaskError,
 )
+from network.tasks import Revocable, describe_tasks, end_tasks, first_cause, run_trio
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Micros, NodeId
 
@@ -49,14 +53,13 @@ Arguments = TypeVarTuple("Arguments")
 PULLS_PER_TURN: Final = 10_000
 """Events of one instant that a task may get in one turn; one that makes itself work without end comes back to trio."""
 
+EVENTS_PER_PASS: Final = 1_024
+"""Events after which trio's loop is entered although nothing needs it: an interrupt may wait there."""
+
+Delivery: TypeAlias = Literal["direct", "direct, now and then in reverse", "by tasks"]
+"""The caller of handlers: the kernel, in the order of nodes or not, or the tasks that serve their mailboxes."""
+
 _QueuedEvent: TypeAlias = tuple[NodeId, EventKind, NodeId, int, Callable[..., None], tuple[Any, ...]]
-
-
-class Revocable(Protocol):
-    """A handle that can be made inert."""
-
-    def revoke(self) -> None:
-        """Turn every further call on the handle into nothing."""
 
 
 class Kernel(trio.abc.Clock, trio.abc.Instrument):
@@ -67,9 +70,18 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         step_limit: passes of trio's loop after which the run ends with the reason "step-limit".
         start_us: when the run begins; what has gone before belongs to an earlier one.
         time_limit_us: no event after this instant is handed out; the run then ends with "time-limit".
+        delivery: who calls handlers; no event shows it.
     """
 
-    def __init__(self, trace: Trace, *, step_limit: int, time_limit_us: Micros, start_us: Micros = 0) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        *,
+        step_limit: int,
+        time_limit_us: Micros,
+        start_us: Micros = 0,
+        delivery: Delivery = "direct",
+    ) -> None:
         if step_limit <= 0 or time_limit_us < 0:
             raise KernelError(f"limits must be positive: step_limit={step_limit}, time_limit_us={time_limit_us}")
         self.now_us: Micros = start_us
@@ -81,20 +93,18 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         # The current instant's events that have not been handed out: a queue in canonical order per destination.
         self._lanes: dict[NodeId, deque[_QueuedEvent]] = {}
         self._joined: list[_QueuedEvent] = []
-        self._may_pull = False
-        self._turns = 0
-        self._steps = 0
+        self._may_pull = self._may_go_on = self._is_counted = False
+        self._turns = self._steps = self._posted = self._handed_out = 0
         self._pulls: dict[NodeId, int] = {}
-        self._posted = 0
-        self._handed_out = 0
+        self._delivery = delivery
+        self._served: dict[NodeId, None] = {}
+        self._called: list[Drain] = []
         self._scope = trio.CancelScope()
         self._main_task: trio.lowlevel.Task | None = None
         self._handles: list[Revocable] = []
         self._ending: tuple[str, str] | None = None
         self._failure: Exception | None = None
-        self._was_idle = False
-        self._is_closed = False
-        self._is_over = False
+        self._was_idle = self._is_closed = self._is_over = False
 
     # What others call
 
@@ -108,9 +118,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         action: Callable[[*Arguments], None],
         *arguments: *Arguments,
     ) -> None:
-        """Put an event into the queue; `action(*arguments)` is called in its turn.
-
-        An event for now joins the current instant.
+        """Put an event into the queue, or into this instant; `action(*arguments)` is called in its turn.
 
         (destination, kind, source, ordinal) must be unique within an instant.
 
@@ -134,10 +142,10 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._posted += 1
 
     def pull(self, destination: NodeId) -> bool:
-        """Hand out the next event of this instant to a destination whose task has come back for more.
+        """Hand out the next event of this instant to a destination that has come back for more.
 
-        The task sees its events in the order of the turns to come; only the way through trio's loop is saved, which is
-        most of a message's cost. Returns False when there is none, and in a turn of the supervisor.
+        It sees its events in the order of the turns to come. Returns False when there is none, and in a turn of the
+        supervisor.
         """
         if not self._may_pull:
             return False
@@ -173,6 +181,10 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if handle in self._handles:
             self._handles.remove(handle)
 
+    def caller(self, node: NodeId) -> Caller | None:
+        """Return what has the handler of this node's mailbox called; None where its task calls it."""
+        return None if self._delivery == "by tasks" else Caller(node, self._called, self._served)
+
     def run(self, main: Callable[[], Awaitable[None]]) -> KernelOutcome:
         """Run `main` under this clock until it returns or the run is ended.
 
@@ -182,11 +194,11 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         """
         if self._main_task is not None:
             raise KernelError("a kernel runs once: build another for the next run")
-        error = self._run_trio(main)
+        error = run_trio(partial(self._root, main), self, self)
         if self._failure is not None:
             raise self._failure
         if error is not None:
-            cause = _first_cause(error)
+            cause = first_cause(error)
             raise RunFailedError(f"a task raised at {self.now_us} us in turn {self._turns}: {cause!r}") from error
         assert self._ending is not None, "the root task ended without a reason"
         reason, detail = self._ending
@@ -207,31 +219,42 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         return self.now_us
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Take one turn; the answer is always 0."""
+        """Take one turn, and more as long as no task has to run between them; the answer is always 0."""
+        until = self._handed_out + EVENTS_PER_PASS
         try:
             self._take_turn(deadline)
+            while self._may_go_on and self._handed_out < until and deadline == math.inf:
+                self._take_turn(deadline)
         except Exception as error:  # noqa: BLE001  # the clock must never raise; `run` raises it after the run
             self._fail(error, "the kernel")
         return 0
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002  # the instrument's signature
-        """Count one step, and close the run at the first pass after it was ended."""
+        """Count one step unless its turn has been counted, and close the run at the first pass after it was ended."""
+        if not self._is_counted:
+            self._count_step()
+        self._is_counted = False
+        if self._ending is not None and not self._is_closed:
+            self._close()
+
+    def _count_step(self) -> None:
         self._steps += 1
         if self._steps > self._step_limit:
-            self.stop("step-limit", f"{self._step_limit} steps by {self.now_us} us: {self._describe_tasks()}")
+            self.stop("step-limit", f"{self._step_limit} steps by {self.now_us} us: {describe_tasks(self._main_task)}")
         if self._ending is not None and not self._is_closed:
             self._close()
 
     # Turns
 
     def _take_turn(self, deadline: float) -> None:
+        self._may_go_on = self._is_counted = False
         # Before anything of the next turn: what the turn wrote is put in order by node, whatever order trio ran it in.
         self._trace.fold()
         if self._is_over:
             return
         if self._ending is not None:
             self._end_stuck_tasks()
-        elif self._has_events_now():
+        elif self._joined or any(self._lanes.values()):
             self._hand_out(self._next_of_lanes())
         elif deadline != math.inf and (not self._instant_heap or deadline <= self._instant_heap[0]):
             self._move_to_deadline(math.ceil(deadline))
@@ -261,9 +284,6 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._lanes[destination] = deque(lane)
         self._hand_out(self._next_of_lanes())
 
-    def _has_events_now(self) -> bool:
-        return bool(self._joined) or any(self._lanes.values())
-
     def _next_of_lanes(self) -> list[_QueuedEvent]:
         for event in self._joined:
             self._put_into_lane(event)
@@ -281,12 +301,27 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._handed_out += len(events)
         self._may_pull = events[0][0] != SUPERVISOR
         self._pulls.clear()
+        is_served = True
         for event in events:
+            is_served = is_served and event[0] in self._served
             try:
                 event[4](*event[5])
             except Exception as error:  # noqa: BLE001  # see deadline_to_sleep_time
                 self._fail(error, f"event {event[1].name} from {event[2]} to {event[0]}")
-                return
+                break
+        if is_served or self._called:
+            self._call_handlers(is_served)
+
+    def _call_handlers(self, is_served: bool) -> None:  # noqa: FBT001  # whether all destinations of the turn have one
+        # As before the tasks of a turn: a run that ends at its step limit ends before they do anything.
+        self._count_step()
+        self._is_counted = True
+        if self._delivery != "direct" and self._turns % 3 == 0:
+            self._called.reverse()
+        for drain in self._called:
+            is_served = drain() and is_served
+        self._called.clear()
+        self._may_go_on = is_served and self._ending is None
 
     def _join_instant(self, event: _QueuedEvent) -> None:
         # Only its own task puts events into a validator's lane while tasks run: what comes from others waits for the
@@ -315,7 +350,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
 
     def _note_idle(self) -> None:
         if self._was_idle:
-            self.stop("deadlock", f"nothing is queued at {self.now_us} us: {self._describe_tasks()}")
+            self.stop("deadlock", f"nothing is queued at {self.now_us} us: {describe_tasks(self._main_task)}")
         self._was_idle = True
 
     def _reach_time_limit(self) -> None:
@@ -335,9 +370,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._trace.close()
         except Exception as error:  # noqa: BLE001  # an instrument that raises is silently removed by trio
             self._fail(error, "a sink")
-        # Taken out first: revoking may release further handles.
-        handles, self._handles = self._handles, []
-        for handle in handles:
+        # A copy: revoking releases them.
+        for handle in tuple(self._handles):
             handle.revoke()
 
     def _end_stuck_tasks(self) -> None:
@@ -346,38 +380,9 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._was_idle = True
             return
         self._was_idle = False
-        for task in self._blocked_tasks():
-            trio.lowlevel.reschedule(task, outcome.Error(StuckTaskError(f"{task.name} waits behind a shield")))
-
-    def _blocked_tasks(self) -> list[trio.lowlevel.Task]:
-        # Tasks that only wait for their children are left out: they say nothing about what is missing.
-        blocked: list[trio.lowlevel.Task] = []
-        waiting = [] if self._main_task is None else [self._main_task]
-        while waiting:
-            task = waiting.pop()
-            children = [child for nursery in task.child_nurseries for child in nursery.child_tasks]
-            waiting += children
-            if not children:
-                blocked.append(task)
-        return blocked
-
-    def _describe_tasks(self) -> str:
-        # Sorted: trio keeps tasks in sets, and this text is part of the outcome.
-        names = sorted(task.name for task in self._blocked_tasks())
-        return f"{len(names)} tasks left ({', '.join(names)})"
+        end_tasks(self._main_task)
 
     # The root task
-
-    def _run_trio(self, main: Callable[[], Awaitable[None]]) -> BaseException | None:
-        try:
-            trio.run(self._root, main, clock=self, instruments=[self])
-        except BaseExceptionGroup as group:
-            if group.subgroup(KeyboardInterrupt) is not None:
-                raise KeyboardInterrupt from group
-            return group
-        except Exception as error:  # noqa: BLE001  # `run` raises it again with its place in virtual time
-            return error
-        return None
 
     async def _root(self, main: Callable[[], Awaitable[None]]) -> None:
         self._main_task = trio.lowlevel.current_task()
@@ -389,9 +394,3 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._is_over = True
             if not self._is_closed:
                 self._close()
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

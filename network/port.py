@@ -8,19 +8,17 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
-import trio
 
 from network.bus import Bus
 from network.clock import MILLION, MachineClock
 from network.events import TimerElapsed, TraceEvent, WorkFinished
+from network.inbox import Inbox
 from network.kernel import Kernel
 from network.trace import EventChain
 from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
-
-T = TypeVar("T")
 
 TimerKey: TypeAlias = str | tuple[str | int | bytes, ...]
 """Names a timer of one port; it is traced when it fires."""
@@ -71,10 +69,6 @@ class ClientPayload(msgspec.Struct, frozen=True, gc=False):
 Inbound: TypeAlias = Delivery | TimerDue | WorkDone | ClientPayload
 
 
-class InboxError(Exception):
-    """A second task waits on a mailbox, which belongs to one."""
-
-
 class _Work(NamedTuple):
     """A piece of work that waits for its lane, or is under way."""
 
@@ -90,76 +84,6 @@ class _Armed(NamedTuple):
     due_us: Micros
     since_us: Micros
     asked_us: Micros
-
-
-class Inbox(Generic[T]):
-    """A queue with at most one task waiting at its end. While it is paused it takes everything and gives nothing.
-
-    Args:
-        refill: is called when the task finds the queue empty, before it waits; it may put something in.
-    """
-
-    __slots__ = ("_is_paused", "_items", "_refill", "_waiting", "held")
-
-    def __init__(self, refill: Callable[[], object] | None = None) -> None:
-        self._items: deque[T] = deque()
-        self._refill = refill
-        self._waiting: trio.lowlevel.Task | None = None
-        self._is_paused = False
-        self.held = 0
-
-    def put(self, item: T) -> None:
-        """Append an item and wake the waiting task, if there is one."""
-        self._items.append(item)
-        if self._is_paused:
-            self.held += 1
-        else:
-            self._wake()
-
-    def pause(self) -> None:
-        """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
-        self._is_paused = True
-        self.held = 0
-
-    def resume(self) -> None:
-        """Give out again, the oldest item first."""
-        self._is_paused = False
-        if self._items:
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None:
-            trio.lowlevel.reschedule(self._waiting)
-            self._waiting = None
-
-    async def receive(self) -> T:
-        """Return the oldest item; wait for one if there is none.
-
-        Raises:
-            InboxError: another task waits here already.
-        """
-        if not self._items and self._refill is not None:
-            self._refill()
-        # Not "if": who was woken may find that the mailbox was closed meanwhile, and then waits for its cancellation.
-        while not self._items or self._is_paused:
-            task = trio.lowlevel.current_task()
-            if self._waiting is not None:
-                raise InboxError(f"{task.name} would wait where {self._waiting.name} waits")
-            self._waiting = task
-            await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
-        return self._items.popleft()
-
-    def close(self) -> None:
-        """Throw away what has not been received, and request no more."""
-        self._items.clear()
-        self._refill = None
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def _stop_waiting(self, _raise_cancel: object) -> trio.lowlevel.Abort:
-        self._waiting = None
-        return trio.lowlevel.Abort.SUCCEEDED
 
 
 @dataclass(slots=True)
@@ -216,7 +140,7 @@ class Port:
         self._kernel = kernel
         self._bus = bus
         self._chain = chain
-        self._mailbox: Inbox[Inbound] = Inbox(partial(kernel.pull, node))
+        self._mailbox: Inbox[Inbound] = Inbox(partial(kernel.pull, node), kernel.caller(node))
         self._ordinal = incarnation << _INCARNATION_SHIFT
         self._timers: dict[TimerKey, _Armed] = {}
         self._lanes: dict[str, deque[_Work]] = {}
@@ -312,6 +236,10 @@ class Port:
     def receive(self) -> Coroutine[Any, Any, Inbound]:
         """Wait for the next delivery, timer, completed work or submission; to be awaited by one task."""
         return self._mailbox.receive()
+
+    async def serve(self, handler: Callable[[Inbound], None]) -> None:
+        """Have `handler` called with each of these, until this task is cancelled; the kernel may call it itself."""
+        await self._mailbox.serve(handler)
 
     def pause(self) -> None:
         """Hold back every event of this incarnation; its timers and its work go on meanwhile."""

@@ -204,10 +204,11 @@ class Validator:
         """Recover from the disk, then serve events until the power goes."""
         self._counts.halted = ""
         self._do_or_halt(self._recover)
-        while True:
-            event = await self._port.receive()
-            if not self._counts.halted:
-                self._do_or_halt(partial(self._handle, event))
+        await self._port.serve(self._take)
+
+    def _take(self, event: Inbound) -> None:
+        if not self._counts.halted:
+            self._do_or_halt(partial(self._handle, event))
 
     def _do_or_halt(self, step: Callable[[], None]) -> None:
         """Do one step; a broken invariant ends this validator and not the run, so that the checks can judge it.

@@ -34,7 +34,7 @@ from faults.events import FaultEdge, Healed
 from network.bus import Bus
 from network.chance import Chance
 from network.events import Event, EventRouter, Handlers
-from network.kernel import Kernel
+from network.kernel import Delivery, Kernel
 from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
 from network.trace import Trace
@@ -91,8 +91,8 @@ class ClusterRun:
 class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
-    ``factories`` gives chosen validators other parts, and replaces their replica mode;
-    ``data`` gives all of them real disks. ``recording`` is false for measurements only: no log, no digest.
+    ``factories`` gives chosen validators other parts, and replaces their replica mode; ``data`` gives all of them real
+    disks; ``delivery`` says who calls their handlers. Without ``recording``, for measurements only, there is no digest.
     """
 
     scenario: Scenario
@@ -101,6 +101,7 @@ class Cluster:
     hooks: RunHooks = field(default_factory=RunHooks)
     data: DataDirectory | None = None
     recording: bool = True
+    delivery: Delivery = "direct"
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
@@ -132,7 +133,7 @@ class Cluster:
         own = {node: factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
         mutants = factories_of(self.scenario.mutants)
         # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
-        own.update({node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()})
+        own |= {node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()}
         self.factories = {**own, **self.factories}
 
     @property
@@ -195,14 +196,14 @@ class Cluster:
     def _begin_trace(self) -> tuple[Trace, Kernel]:
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
         trace = Trace(range(self.scenario.replicas), sinks=sinks, recording=self.recording)
-        run = self.scenario.run
         start_us = 0 if self.data is None else self.data.start_us
         self._kernel = kernel = Kernel(
             trace,
-            step_limit=run.step_limit,
+            step_limit=self.scenario.run.step_limit,
             # Of a run that goes on, each process has its own time.
-            time_limit_us=start_us + run.time_limit_ms * MILLISECOND_US,
+            time_limit_us=start_us + self.scenario.run.time_limit_ms * MILLISECOND_US,
             start_us=start_us,
+            delivery=self.delivery,
         )
         return trace, kernel
 

@@ -18,8 +18,9 @@ from faults import Adversary, ByzantinePort, Watch
 from faults.events import ClockSet, Crashed, DiskFound, DiskSynced, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
+from network.inbox import Inbox
 from network.kernel import Kernel
-from network.port import Inbox, Pace, Port
+from network.port import Pace, Port
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
 from validators.node import Validator

@@ -1,7 +1,7 @@
 """The determinism check: the same run again in another process, and the first event that differs.
 
-The second process has another hash seed and another shuffle of trio's runnable tasks. Trio shuffles
-them on purpose so that no code relies on their order; here a seeded shuffle is a race detector. The
+The second process has another hash seed, and there the tasks take their events themselves, in another shuffle. Trio
+shuffles them on purpose so that no code relies on their order; here a seeded shuffle is a race detector. The
 seed of that shuffle is private to trio, and this is the one use of it; where a version of trio lacks
 it, the check goes on with the stock shuffle and says so.
 
@@ -32,6 +32,9 @@ from cluster.verdict.pipeline import PipelineResult
 
 REPEAT_HASH_SEED: Final = 4_021
 REPEAT_SHUFFLE: Final = 77
+REPEAT_DELIVERY: Final = "by tasks"
+"""Trio's order shows where it runs the tasks; the run that is repeated called their handlers itself."""
+
 STOCK_SHUFFLE: Final = -1
 
 
@@ -94,7 +97,8 @@ def answer_request(encoded: bytes) -> bytes:
     """Return the event log of a requested run: the other end of `RepeatWorker`."""
     request = msgspec.msgpack.decode(encoded, type=RepeatRequest)
     seed_shuffle(REPEAT_SHUFFLE)
-    return bytes(Cluster(decode_scenario(request.scenario, "the scenario"), request.seed).run().trace.log)
+    scenario = decode_scenario(request.scenario, "the scenario")
+    return bytes(Cluster(scenario, request.seed, delivery=REPEAT_DELIVERY).run().trace.log)
 
 
 def compare_with_repeat(result: PipelineResult) -> CheckResult:
@@ -138,7 +142,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.shuffle != STOCK_SHUFFLE and not seed_shuffle(options.shuffle):
         sys.stderr.write("this trio has no scheduler seed: the repeat uses its stock shuffle\n")
     scenario = decode_scenario(options.scenario.read_bytes(), str(options.scenario))
-    run = Cluster(scenario, options.seed).run()
+    run = Cluster(scenario, options.seed, delivery=REPEAT_DELIVERY).run()
     options.log.write_bytes(run.trace.log)
     return 0
 

@@ -7,9 +7,10 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from network.inbox import Inbox
 from network.kernel import Kernel
 from network.outcome import EventOrderError, KernelError, PostedInPastError, RunFailedError
-from network.port import Delivery, Inbox, TimerDue
+from network.port import Delivery, TimerDue
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
 from tests.support.events import Mark

@@ -11,7 +11,7 @@ import trio
 from network.bus import Bus
 from network.chance import Chance
 from network.events import Event
-from network.kernel import Kernel
+from network.kernel import Delivery, Kernel
 from network.latency import Latency
 from network.outcome import KernelOutcome
 from network.port import Inbound, Port
@@ -56,11 +56,12 @@ def build_rig(
     time_limit_us: int = 10**12,
     size_limit: int = 1 << 20,
     sinks: tuple[Sink, ...] = (),
+    delivery: Delivery = "direct",
 ) -> Rig:
     """Build a rig of fully linked nodes; latency is 1 ms, fixed, unless told."""
     events: list[Event] = []
     trace = Trace(range(nodes), [events.append, *sinks])
-    kernel = Kernel(trace, step_limit=step_limit, time_limit_us=time_limit_us)
+    kernel = Kernel(trace, step_limit=step_limit, time_limit_us=time_limit_us, delivery=delivery)
     topology = build_topology(nodes, latency or Latency("fixed", MILLISECOND_US))
     bus = Bus(kernel, topology, Chance(seed), trace, size_limit=size_limit)
     return Rig(trace, kernel, bus, events)

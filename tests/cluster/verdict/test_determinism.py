@@ -9,7 +9,7 @@ import pytest
 from checker.record.request_process import ProcessGoneError
 from checker.record.root import PROJECT_ROOT
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.load import convert_scenario, encode_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.verdict.determinism import (
     REPEAT_SHUFFLE,
     STOCK_SHUFFLE,
@@ -74,6 +74,14 @@ def test_hash_seeds_and_task_orders_give_one_digest(hash_seed, shuffle, turbulen
     log = repeat_in_fresh_process(turbulent, 3, hash_seed=hash_seed, shuffle=shuffle)
 
     assert digest_of(log) == digest_of(reference), compare_logs(reference, log).summary
+
+
+@pytest.mark.parametrize("delivery", ["direct", "direct, now and then in reverse"])
+def test_who_calls_the_handlers_does_not_show(delivery, turbulent, reference):
+    """The kernel, in one order of nodes or another, or each validator's task, as in the processes above."""
+    run = Cluster(decode_scenario(turbulent, "turbulent"), 3, delivery=delivery).run()
+
+    assert run.trace.digest.hex() == digest_of(reference), compare_logs(reference, bytes(run.trace.log)).summary
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])

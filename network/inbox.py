@@ -1,0 +1,177 @@
+"""A mailbox: what has come for a task and waits for it, or for the handler that the task serves it with.
+
+A task that only takes the next item and calls a synchronous function with it needs no pass of trio's loop for that. It
+says so (`serve`) and the kernel calls the function itself, in the place where the task would have run. The order of
+everything is the same: items come one by one, and what an action puts in meanwhile waits for its place.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
+
+import outcome
+import trio
+
+T = TypeVar("T")
+
+Drain: TypeAlias = Callable[[], bool]
+"""Calls a handler with all that a mailbox has; returns False where that raised, and its task has to run."""
+
+
+class InboxError(Exception):
+    """A second task waits on a mailbox, which belongs to one."""
+
+
+class Caller:
+    """Notes for the kernel when a node's mailbox is to be drained, and whether it has a handler."""
+
+    __slots__ = ("_called", "_node", "_served")
+
+    def __init__(self, node: int, called: list[Drain], served: dict[int, None]) -> None:
+        self._node = node
+        self._called = called
+        self._served = served
+
+    def call(self, drain: Drain) -> None:
+        """Have the mailbox drained after the actions of this turn."""
+        self._called.append(drain)
+
+    def note_served(self, *, is_served: bool) -> None:
+        """Say whether the mailbox has a handler."""
+        if is_served:
+            self._served[self._node] = None
+        else:
+            self._served.pop(self._node, None)
+
+
+class Inbox(Generic[T]):
+    """A queue with at most one task waiting at its end. While it is paused it takes everything and gives nothing.
+
+    Args:
+        refill: is called when the task finds the queue empty, before it waits; it may put something in.
+        caller: calls the handler of `serve`; without one the task does.
+    """
+
+    __slots__ = ("_caller", "_handler", "_is_called", "_is_paused", "_items", "_refill", "_waiting", "held")
+
+    def __init__(self, refill: Callable[[], object] | None = None, caller: Caller | None = None) -> None:
+        self._items: deque[T] = deque()
+        self._refill = refill
+        self._caller = caller
+        self._handler: Callable[[T], None] | None = None
+        self._waiting: trio.lowlevel.Task | None = None
+        self._is_called = False
+        self._is_paused = False
+        self.held = 0
+
+    def put(self, item: T) -> None:
+        """Append an item and wake the waiting task, if there is one."""
+        self._items.append(item)
+        if self._is_paused:
+            self.held += 1
+        elif not self._is_called:
+            self._wake()
+
+    def pause(self) -> None:
+        """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
+        self._is_paused = True
+        self.held = 0
+
+    def resume(self) -> None:
+        """Give out again, the oldest item first."""
+        self._is_paused = False
+        if self._items and not self._is_called:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is None:
+            return
+        if self._handler is not None and self._caller is not None:
+            # Until it has been drained: what its own handler puts in is taken by the same loop.
+            self._is_called = True
+            # With its handler: whatever ends this task in the turn, the turn is completed.
+            self._caller.call(partial(self._drain, self._handler))
+        else:
+            trio.lowlevel.reschedule(self._waiting)
+            self._waiting = None
+
+    async def receive(self) -> T:
+        """Return the oldest item; wait for one if there is none.
+
+        Raises:
+            InboxError: another task waits here already.
+        """
+        if not self._items and self._refill is not None:
+            self._refill()
+        # Not "if": who was woken may find that the mailbox was closed meanwhile, and then waits for its cancellation.
+        while not self._items or self._is_paused:
+            self._await_as(trio.lowlevel.current_task())
+            await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
+        return self._items.popleft()
+
+    async def serve(self, handler: Callable[[T], None]) -> None:
+        """Have `handler` called with each item, oldest first, until this task is cancelled; its errors are raised here.
+
+        Raises:
+            InboxError: another task waits here already.
+        """
+        if self._caller is None:
+            while True:
+                handler(await self.receive())
+        # What has come before: in this task, as everything that it does in its first turn.
+        self._is_called = True
+        try:
+            self._give(handler)
+        finally:
+            self._is_called = False
+        self._await_as(trio.lowlevel.current_task())
+        self._handler = handler
+        self._caller.note_served(is_served=True)
+        await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
+
+    def _drain(self, handler: Callable[[T], None]) -> bool:
+        """Call the handler with all that is here; returns False where it raised, which the waiting task then does."""
+        try:
+            if self._items:
+                self._give(handler)
+        except BaseException as error:  # noqa: BLE001 - an interrupt too: it must end the task, as if that had run
+            task = self._waiting
+            self._stop_waiting()
+            # None where the handler's own doing has cancelled it: the power went in the midst of a step.
+            if task is not None:
+                trio.lowlevel.reschedule(task, outcome.Error(error))
+            return False
+        finally:
+            self._is_called = False
+        return True
+
+    # Trio calls its clock with interrupts held back; a handler may compute for long.
+    @trio.lowlevel.disable_ki_protection
+    def _give(self, handler: Callable[[T], None]) -> None:
+        items = self._items
+        while True:
+            if not items and self._refill is not None:
+                self._refill()
+            if not items or self._is_paused:
+                return
+            handler(items.popleft())
+
+    def close(self) -> None:
+        """Throw away what has not been received, and request no more."""
+        self._items.clear()
+        self._refill = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def _await_as(self, task: trio.lowlevel.Task) -> None:
+        if self._waiting is not None:
+            raise InboxError(f"{task.name} would wait where {self._waiting.name} waits")
+        self._waiting = task
+
+    def _stop_waiting(self, _raise_cancel: object = None) -> trio.lowlevel.Abort:
+        if self._handler is not None and self._caller is not None:
+            self._caller.note_served(is_served=False)
+        self._waiting = self._handler = None
+        return trio.lowlevel.Abort.SUCCEEDED
